@@ -1,0 +1,252 @@
+"""Every exception that parpass raises.
+
+::
+
+    ParpassError
+    ├── PassError                 a pass broke its contract
+    │   ├── PassResultError       it returned the wrong kind of thing (also TypeError)
+    │   ├── PassInputError        it was given something that is no module (also TypeError)
+    │   ├── UndefinedPassError    a pipeline item is missing (also ValueError)
+    │   └── ReadOnlyModuleError   a function pass wrote to the module it was given
+    ├── UnknownPassError          no pass of that name (also KeyError)
+    ├── PassContextError          a context was left out of order (also RuntimeError)
+    ├── ConfigError               unknown or ill-typed option (also AttributeError)
+    ├── InstrumentError           an instrument is not fit for use (also TypeError)
+    ├── DiagnosticError           a pass reported errors on the user's program
+    ├── ModuleError               a module cannot hold what it was given
+    │   ├── UnknownGlobalError    no function of that name (also ValueError)
+    │   └── ModuleTypeError       a function or key of the wrong kind (also TypeError)
+    ├── IRError                   a node is used against its rules
+    │   ├── IRTypeError           ... with a value of the wrong kind (also TypeError)
+    │   ├── UntypedError          ... its type has not been inferred (also ValueError)
+    │   └── UnknownOpError        ... no operator of that name (also AttributeError)
+    ├── EvaluationError           the interpreter met a program it cannot evaluate
+    ├── FrontendError             an input file cannot be imported
+    │   ├── MalformedModelError   ... it is truncated, or not of that format
+    │   └── UnsupportedOpsError   ... it uses operators that are not supported
+    ├── PipelineSyntaxError       pipeline text that cannot be read (also ValueError)
+    ├── RuntimeUseError           the runner is used in a place where it cannot run
+    ├── WorkerDiedError           a worker process died twice on the same function
+    ├── WorkerError               an exception in a worker that cannot be pickled
+    └── InternalError             a fault of parpass itself; please report it
+
+Warnings: `UnpicklablePassWarning`, `PassStateWarning`.
+
+Every error keeps its values as attributes and survives pickling, because errors
+travel from the workers to the coordinator.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Return up to three known names that look like `name`, best first."""
+    by_folded = {candidate.lower(): candidate for candidate in known}
+    found = difflib.get_close_matches(name.lower(), by_folded, n=3, cutoff=0.5)
+    return [by_folded[folded] for folded in found]
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Return names in single quotes, separated by commas."""
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message that names the nearest known names."""
+    near = nearest(name, known)
+    return f"; did you mean {quoted(near)}?" if near else ""
+
+
+class ParpassError(Exception):
+    """The root of all errors that parpass raises itself."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+    def __str__(self) -> str:
+        # KeyError, one of our second bases, would show its message in quotes.
+        return str(self.args[0]) if self.args else ""
+
+
+def _rebuild(
+    kind: type[ParpassError], args: tuple[Any, ...], state: dict[str, Any]
+) -> ParpassError:
+    # Constructors take values, not the message, so unpickling goes round them.
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class PassError(ParpassError):
+    """A pass broke its contract; `pass_name` and `function` say where."""
+
+    def __init__(
+        self, message: str, *, pass_name: str, function: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.pass_name = pass_name
+        self.function = function
+
+
+class PassResultError(PassError, TypeError):
+    """A pass returned something that is neither a module nor a function."""
+
+
+class PassInputError(PassError, TypeError):
+    """A pass was called on something that is not a module."""
+
+
+class UndefinedPassError(PassError, ValueError):
+    """A Sequential holds None where a pass should be."""
+
+
+class ReadOnlyModuleError(PassError):
+    """A function pass tried to change the module that it was given to read."""
+
+
+class UnknownPassError(ParpassError, KeyError):
+    """No pass is registered under a name; the nearest names are in the message."""
+
+    def __init__(self, name: str, known: Iterable[str], *, wanted_by: str = "") -> None:
+        known = tuple(known)
+        wanted = f" (required by '{wanted_by}')" if wanted_by else ""
+        hint = did_you_mean(name, known) or "; see 'parpass opt --list-passes'"
+        super().__init__(f"no pass named '{name}'{wanted}{hint}")
+        self.name = name
+        self.nearest = nearest(name, known)
+
+
+class PassContextError(ParpassError, RuntimeError):
+    """A PassContext was left while another one was the current one."""
+
+
+class ConfigError(ParpassError, AttributeError):
+    """A configuration option is unknown, or its value has the wrong type."""
+
+    def __init__(self, message: str, *, key: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+class InstrumentError(ParpassError, TypeError):
+    """An object given as an instrument is none, or was not constructed fully."""
+
+
+class DiagnosticError(ParpassError):
+    """A pass reported errors; `diagnostics` holds all that it reported, in order."""
+
+    def __init__(self, message: str, diagnostics: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.diagnostics = tuple(diagnostics)
+
+
+class ModuleError(ParpassError):
+    """A module cannot hold what it was given."""
+
+
+class UnknownGlobalError(ModuleError, ValueError):
+    """A module has no function of that name."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        known = tuple(known)
+        hint = did_you_mean(name, known) or f"; it has {quoted(known) or 'none'}"
+        super().__init__(f"the module has no function named '{name}'{hint}")
+        self.name = name
+
+
+class ModuleTypeError(ModuleError, TypeError):
+    """A module was given a key or a function of the wrong kind."""
+
+
+class IRError(ParpassError):
+    """A node of the embedded IR is used against its rules."""
+
+
+class IRTypeError(IRError, TypeError):
+    """A node was given a value of the wrong kind."""
+
+
+class UntypedError(IRError, ValueError):
+    """A type was asked for that has not been inferred yet."""
+
+
+class UnknownOpError(IRError, AttributeError):
+    """No operator of that name is registered."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"no operator named '{name}'{did_you_mean(name, known)}")
+        self.name = name
+
+
+class EvaluationError(ParpassError):
+    """The interpreter met a program that it cannot evaluate."""
+
+
+class FrontendError(ParpassError):
+    """An input file cannot be imported; `source` names it."""
+
+    def __init__(self, message: str, *, source: str) -> None:
+        super().__init__(message)
+        self.source = source
+
+
+class MalformedModelError(FrontendError, ValueError):
+    """An input file is truncated, or not of the format that it should be of."""
+
+
+class UnsupportedOpsError(FrontendError, NotImplementedError):
+    """A model uses unsupported operators; `counts` maps each to its occurrences."""
+
+    def __init__(self, counts: dict[str, int], *, source: str) -> None:
+        listed = ", ".join(f"{name} ({n} x)" for name, n in sorted(counts.items()))
+        super().__init__(f"{source}: unsupported operators: {listed}", source=source)
+        self.counts = dict(counts)
+
+
+class PipelineSyntaxError(ParpassError, ValueError):
+    """Pipeline text cannot be read."""
+
+
+class RuntimeUseError(ParpassError, RuntimeError):
+    """The runner is used in a place, or in a state, where it cannot run."""
+
+
+class WorkerDiedError(ParpassError, RuntimeError):
+    """A worker died, and died again when the suspect ran alone."""
+
+    def __init__(self, *, pass_name: str, function: str, cause: str) -> None:
+        super().__init__(
+            f"a worker process died ({cause}) while pass '{pass_name}' ran on "
+            f"function '{function}', and again when that function ran alone; "
+            "run the pipeline with workers=0 to see it fail in this process"
+        )
+        self.pass_name = pass_name
+        self.function = function
+        self.cause = cause
+
+
+class WorkerError(ParpassError, RuntimeError):
+    """An exception in a worker that cannot be pickled; `original` is its text."""
+
+    def __init__(self, original: str) -> None:
+        super().__init__(f"{original} (the exception itself could not be pickled)")
+        self.original = original
+
+
+class InternalError(ParpassError, RuntimeError):
+    """A fault of parpass itself; please report it with the traceback."""
+
+
+class UnpicklablePassWarning(RuntimeWarning):
+    """A pass cannot travel to the workers, so it runs in this process."""
+
+
+class PassStateWarning(RuntimeWarning):
+    """A function pass changed itself in a worker; the change does not come back."""

@@ -1,0 +1,100 @@
+"""Arrays inside constants: read-only, compared by content, cheap when uniform."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_HASH_CHUNK = 1 << 20  # elements hashed at a time, so that uniform arrays stay small
+
+
+class NDArray:
+    """A read-only array, the data of a `Constant`.
+
+    An array that repeats one value (as `np.full` or `np.broadcast_to` give it) is kept
+    as that value with zero strides, so that it takes no memory here and none on the
+    wire, however large its shape is.
+
+    Args:
+        array: The values; the array is not copied, but must not be written to later.
+    """
+
+    __slots__ = ("__weakref__", "_array")
+
+    def __init__(self, array: npt.ArrayLike) -> None:
+        view = np.asarray(array).view()
+        view.flags.writeable = False
+        self._array: npt.NDArray[Any] = view
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each dimension."""
+        return self._array.shape
+
+    @property
+    def dtype(self) -> str:
+        """The name of the element type, such as `float32`."""
+        return self._array.dtype.name
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether this is one value, repeated without taking memory."""
+        return self._array.size > 1 and not any(self._array.strides)
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """Return the values as a read-only numpy array that shares their memory."""
+        return self._array
+
+    asnumpy = numpy
+
+    def same_content(self, other: NDArray) -> bool:
+        """Return whether shape, dtype and all values are the same, bit by bit."""
+        mine, theirs = self._array, other._array
+        if mine is theirs:
+            return True
+        if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
+            return False
+        if mine.strides == theirs.strides and _address(mine) == _address(theirs):
+            return True
+        if self.is_uniform and other.is_uniform:
+            return mine.flat[0].tobytes() == theirs.flat[0].tobytes()
+        as_bits = f"V{mine.dtype.itemsize}"  # so that a NaN equals itself
+        return bool(np.array_equal(_bits(mine, as_bits), _bits(theirs, as_bits)))
+
+    def digest(self) -> bytes:
+        """Return a digest of shape, dtype and values, the same in every process."""
+        array = self._array
+        state = hashlib.blake2b(f"{array.shape}{array.dtype.str}".encode())
+        if self.is_uniform:
+            chunk = np.repeat(array.flat[0], min(array.size, _HASH_CHUNK)).tobytes()
+            whole, rest = divmod(array.size, _HASH_CHUNK)
+            for _ in range(whole):
+                state.update(chunk)
+            state.update(chunk[: rest * array.dtype.itemsize])
+        else:
+            state.update(np.ascontiguousarray(array).data.cast("B"))
+        return state.digest()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.is_uniform:
+            value = self._array.flat[0]
+            return _uniform, (np.asarray(value), self._array.shape)
+        return NDArray, (self._array,)
+
+    def __repr__(self) -> str:
+        return f"NDArray(shape={self.shape}, dtype={self.dtype})"
+
+
+def _uniform(value: npt.NDArray[Any], shape: tuple[int, ...]) -> NDArray:
+    return NDArray(np.broadcast_to(value, shape))
+
+
+def _address(array: npt.NDArray[Any]) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def _bits(array: npt.NDArray[Any], as_bits: str) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(array).reshape(-1).view(as_bits)

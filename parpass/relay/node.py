@@ -1,0 +1,139 @@
+"""What nodes are made of: one reflection of their fields, that everything uses.
+
+Visitors, mutators, structural equality and hash, the printer and the wire never list
+the fields of a node kind themselves; they ask `layout(kind)`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, TypeVar
+
+import msgspec
+
+from parpass.errors import InternalError
+
+
+class Role(enum.Enum):
+    """What a field is to its node."""
+
+    CHILD = "an expression"
+    CHILDREN = "a tuple of expressions"
+    BINDING = "a variable bound by this node"
+    BINDINGS = "a tuple of variables bound by this node"
+    TYPE = "a type, a tuple of types, or None"
+    VALUE = "a plain value, compared by ==, or an array"
+    META = "not part of the structure: a span, an inferred type"
+
+
+class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
+    """The base of expressions: immutable, equal only to itself.
+
+    The collector keeps tracking nodes (no `gc=False`): untracked objects are freed
+    recursively, and a chain of 100,000 of them overflows the C stack.
+    """
+
+    def same_as(self, other: object) -> bool:
+        """Return whether this is the very same object as `other`."""
+        return self is other
+
+
+NodeT = TypeVar("NodeT", bound=Node)
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """The fields of one node kind, by role.
+
+    Attributes:
+        kind: The node class.
+        roles: The role of each field, in constructor order.
+        children: Returns the child expressions of a node, bound variables included,
+            in the order of evaluation (a let's variable before its value).
+        rebuild: Makes a node like the first argument with other children, in the
+            order of `children`; inferred types are dropped.
+        is_graph: Whether sharing such a node is part of the structure, as in TVM:
+            `let`s, calls, tuples and so on; not constants, operators or projections.
+    """
+
+    kind: type[Node]
+    roles: dict[str, Role]
+    children: Callable[[Any], tuple[Any, ...]]
+    rebuild: Callable[[Any, Sequence[Any]], Any]
+    is_graph: bool
+
+
+_layouts: dict[type[Node], Layout] = {}
+
+_SINGLE = {Role.CHILD, Role.BINDING}
+_MANY = {Role.CHILDREN, Role.BINDINGS}
+
+
+def reflected(
+    *, is_graph: bool, **special: Role
+) -> Callable[[type[NodeT]], type[NodeT]]:
+    """Register the layout of a node class; a class decorator.
+
+    Args:
+        is_graph: See `Layout.is_graph`.
+        **special: The role of each field that is no plain value. `span` and
+            `checked_type_` are META always.
+    """
+
+    def register(kind: type[NodeT]) -> type[NodeT]:
+        roles = dict.fromkeys(kind.__struct_fields__, Role.VALUE) | special
+        roles |= {name: Role.META for name in roles.keys() & {"span", "checked_type_"}}
+        if set(roles) != set(kind.__struct_fields__):
+            raise InternalError(f"roles of {kind.__name__} name unknown fields")
+        _layouts[kind] = Layout(
+            kind, roles, _children_getter(roles), _rebuilder(kind, roles), is_graph
+        )
+        return kind
+
+    return register
+
+
+def layout(kind: type[Node]) -> Layout:
+    """Return the layout of a node class."""
+    return _layouts[kind]
+
+
+def children(node: Node) -> tuple[Any, ...]:
+    """Return the child expressions of a node, in the order of evaluation."""
+    return _layouts[type(node)].children(node)
+
+
+# The two functions below run once for every node that anybody visits or rewrites, so
+# they are generated from the roles, as attrs and dataclasses generate their methods: a
+# loop over the roles takes three times as long.
+
+
+def _children_getter(roles: dict[str, Role]) -> Callable[[Any], tuple[Any, ...]]:
+    names = [name for name, role in roles.items() if role in _SINGLE | _MANY]
+    parts = [f"*n.{x}" if roles[x] in _MANY else f"n.{x}" for x in names]
+    if len(parts) == 1 and roles[names[0]] in _MANY:
+        return attrgetter(names[0])
+    return eval(f"lambda n: ({''.join(part + ',' for part in parts)})")
+
+
+def _rebuilder(
+    kind: type[Node], roles: dict[str, Role]
+) -> Callable[[Any, Sequence[Any]], Any]:
+    structural = [name for name, role in roles.items() if role in _SINGLE | _MANY]
+    many = [at for at, name in enumerate(structural) if roles[name] in _MANY]
+    if len(many) > 1:
+        raise InternalError(f"{kind.__name__} has two tuples of children")
+    values: list[str] = []
+    for name in roles:
+        if name not in structural:
+            values.append("None" if name == "checked_type_" else f"n.{name}")
+            continue
+        at = structural.index(name)
+        from_end = at - len(structural)
+        if roles[name] in _MANY:
+            stop = from_end + 1 or ""
+            values.append(f"tuple(c[{at}:{stop}])")
+        else:
+            values.append(f"c[{from_end if many and at > many[0] else at}]")
+    return eval(f"lambda n, c: kind({', '.join(values)})", {"kind": kind})

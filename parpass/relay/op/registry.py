@@ -1,0 +1,106 @@
+"""The operator table: one entry holds all that is known of an operator.
+
+Everything else (builders, type inference, the interpreter, constant folding, purity)
+asks the entry, so that a new operator is written down in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from parpass.diagnostic import Span
+from parpass.errors import IRError, UnknownOpError
+from parpass.relay.expr import Expr
+from parpass.relay.node import reflected
+from parpass.relay.ty import Type
+
+
+class Attrs(msgspec.Struct, frozen=True, kw_only=True):
+    """The base of operators' attributes: immutable, compared by value.
+
+    A subclass lists the attributes of one kind of operator under TVM's names, with
+    defaults; sequences are tuples.
+    """
+
+
+TypeRelation = Callable[[Sequence[Type], Any], Type]
+Compute = Callable[..., Any]
+
+
+@reflected(is_graph=False)
+class Op(Expr, frozen=True, eq=False):
+    """An operator: an entry of the table, and the expression that a call refers to.
+
+    There is one object for each name, so operators compare with `is`.
+
+    Attributes:
+        name: The name in Relay's text, such as `nn.conv2d`.
+        num_inputs: How many arguments a call has.
+        relation: Maps the argument types and the attributes to the result's type;
+            raises `TypeRelationError` where the operator does not accept them.
+        compute: The meaning on numpy: `compute(attrs, *values)` gives an array, or a
+            tuple of arrays where the result is a tuple. An argument of tuple type
+            comes as a tuple.
+        attrs_type: The class of a call's attributes; None if it has none.
+        stateful: Whether it has side effects or gives another result each time; such
+            a call is never folded, merged or dropped.
+        non_computational: Whether it stands for something that is not computed, such
+            as an annotation.
+    """
+
+    name: str
+    num_inputs: int
+    relation: TypeRelation
+    compute: Compute
+    attrs_type: type[Attrs] | None = None
+    stateful: bool = False
+    non_computational: bool = False
+
+    @staticmethod
+    def get(name: str) -> Op:
+        """Return the operator of that name.
+
+        Raises:
+            UnknownOpError: There is none; the message has the nearest names.
+        """
+        found = _table.get(name)
+        if found is None:
+            raise UnknownOpError(name, _table)
+        return found
+
+    @staticmethod
+    def list_op_names() -> list[str]:
+        """Return the names of all operators, sorted."""
+        return sorted(_table)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Op.get, (self.name,)
+
+    def __repr__(self) -> str:
+        return f"Op({self.name})"
+
+
+class TypeRelationError(IRError, TypeError):
+    """An operator does not accept the types of its arguments, or its attributes."""
+
+    def __init__(self, message: str, span: Span | None = None) -> None:
+        super().__init__(message)
+        self.span = span
+
+
+_table: dict[str, Op] = {}
+
+
+def register_op(op: Op) -> Op:
+    """Enter an operator in the table.
+
+    Raises:
+        IRError: The name is taken.
+    """
+    if op.name in _table:
+        raise IRError(f"operator '{op.name}' is registered already")
+    _table[op.name] = op
+    return op

@@ -1,0 +1,123 @@
+"""Relay's types, compared by structure.
+
+Names and fields are those of `tvm.relay.ty`. A dimension is an int, or `Any()` where
+it is known only when the program runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from parpass.errors import IRTypeError
+
+
+class Any(msgspec.Struct, frozen=True):
+    """A dimension that is unknown until the program runs; prints as `?`."""
+
+    def __str__(self) -> str:
+        return "?"
+
+
+Dim = int | Any
+
+
+class Type(msgspec.Struct, frozen=True):
+    """The base of all types."""
+
+    def same_as(self, other: object) -> bool:
+        """Return whether this is the very same object as `other`."""
+        return self is other
+
+
+class TensorType(Type, frozen=True):
+    """A tensor of a shape and a dtype; a scalar has the shape `()`."""
+
+    shape: tuple[Dim, ...]
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        shape = tuple(dim if isinstance(dim, Any) else int(dim) for dim in self.shape)
+        msgspec.structs.force_setattr(self, "shape", shape)
+
+    @property
+    def concrete_shape(self) -> tuple[int, ...]:
+        """The shape as ints.
+
+        Raises:
+            IRTypeError: A dimension is unknown.
+        """
+        dims = tuple(dim for dim in self.shape if isinstance(dim, int))
+        if len(dims) != len(self.shape):
+            raise IRTypeError(f"expected a static shape, got {self}")
+        return dims
+
+    def __str__(self) -> str:
+        dims = ", ".join(str(dim) for dim in self.shape)
+        comma = "," if len(self.shape) == 1 else ""
+        return f"Tensor[({dims}{comma}), {self.dtype}]" if self.shape else self.dtype
+
+
+class TupleType(Type, frozen=True):
+    """The type of a tuple, field by field."""
+
+    fields: tuple[Type, ...]
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "fields", tuple(self.fields))
+
+    def __str__(self) -> str:
+        comma = "," if len(self.fields) == 1 else ""
+        return f"({', '.join(str(field) for field in self.fields)}{comma})"
+
+
+class TypeVar(Type, frozen=True):
+    """A type parameter of a polymorphic function, told apart by its name."""
+
+    name_hint: str
+    kind: int = 0
+
+    def __str__(self) -> str:
+        return self.name_hint
+
+
+class FuncType(Type, frozen=True):
+    """The type of a function."""
+
+    arg_types: tuple[Type, ...]
+    ret_type: Type
+    type_params: tuple[TypeVar, ...] = ()
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "arg_types", tuple(self.arg_types))
+        msgspec.structs.force_setattr(self, "type_params", tuple(self.type_params))
+
+    def __str__(self) -> str:
+        params = ", ".join(str(param) for param in self.type_params)
+        args = ", ".join(str(arg) for arg in self.arg_types)
+        head = f"fn <{params}>" if params else "fn "
+        return f"{head}({args}) -> {self.ret_type}"
+
+
+def scalar_type(dtype: str = "float32") -> TensorType:
+    """Return the type of a scalar."""
+    return TensorType((), dtype)
+
+
+def tensor_type(shape: Sequence[Dim], dtype: str = "float32") -> TensorType:
+    """Return the type of a tensor."""
+    return TensorType(tuple(shape), dtype)
+
+
+__all__ = [
+    "Any",
+    "Dim",
+    "FuncType",
+    "TensorType",
+    "TupleType",
+    "Type",
+    "TypeVar",
+    "scalar_type",
+    "tensor_type",
+]

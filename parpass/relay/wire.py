@@ -1,0 +1,87 @@
+"""A function of the IR as bytes between our own processes.
+
+The nodes are pickled as one list in post-order. Each node's children stand before it,
+so the pickler finds them in its memo and never recurses, however deep the expression
+is. Buffers of constants may stay outside of the pickle, as `pickle`'s protocol 5 has it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from parpass.relay.expr import Function, GlobalVar
+from parpass.relay.node import Node, children
+
+_globals: ContextVar[Mapping[str, GlobalVar]] = ContextVar("_globals")
+
+
+def encode(
+    function: Function,
+    keep_outside: Callable[[pickle.PickleBuffer], Any] | None = None,
+) -> bytes:
+    """Return a function as bytes.
+
+    Args:
+        function: The function.
+        keep_outside: Called with the buffer of each array; a false result leaves the
+            buffer out of the bytes, and it is then for the caller to hand over.
+    """
+    nodes = post_order(function)
+    return pickle.dumps(nodes, protocol=5, buffer_callback=keep_outside)
+
+
+def decode(
+    encoded: bytes | memoryview,
+    outside: Iterable[Any] = (),
+    global_vars: Mapping[str, GlobalVar] | None = None,
+) -> Function:
+    """Return the function that `encode` was given.
+
+    Args:
+        encoded: What `encode` returned; pickle is spoken between our own processes
+            only, never read from a file that others can write.
+        outside: The buffers that were left outside, in order.
+        global_vars: The global variables of the module that the function joins;
+            references to others of their names become references to them.
+    """
+    with _using(global_vars or {}):
+        return pickle.loads(encoded, buffers=outside)[-1]  # noqa: S301 -- our own
+
+
+def global_var_named(name: str) -> GlobalVar:
+    """Return the global variable of that name while `decode` runs, else a new one."""
+    known = _globals.get({}).get(name)
+    return known if known is not None else GlobalVar(name)
+
+
+@contextlib.contextmanager
+def _using(global_vars: Mapping[str, GlobalVar]) -> Iterator[None]:
+    token = _globals.set(global_vars)
+    try:
+        yield
+    finally:
+        _globals.reset(token)
+
+
+def post_order(root: Node) -> list[Node]:
+    """Return the nodes below and at `root`, each once, children before parents."""
+    done: set[Node] = set()
+    order: list[Node] = []
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        node, seen_children = stack.pop()
+        if node in done:
+            continue
+        if not seen_children:
+            below = children(node)
+            if below:
+                stack.append((node, True))
+                stack += [(child, False) for child in reversed(below)]
+                continue
+        done.add(node)
+        order.append(node)
+    return order
