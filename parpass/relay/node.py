@@ -7,13 +7,15 @@ the fields of a node kind themselves; they ask `layout(kind)`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
 from parpass.errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 
 class Role(enum.Enum):
@@ -83,7 +85,7 @@ def reflected(
 
     def register(kind: type[NodeT]) -> type[NodeT]:
         roles = dict.fromkeys(kind.__struct_fields__, Role.VALUE) | special
-        roles |= {name: Role.META for name in roles.keys() & {"span", "checked_type_"}}
+        roles |= dict.fromkeys(roles.keys() & {"span", "checked_type_"}, Role.META)
         if set(roles) != set(kind.__struct_fields__):
             raise InternalError(f"roles of {kind.__name__} name unknown fields")
         _layouts[kind] = Layout(
@@ -102,6 +104,29 @@ def layout(kind: type[Node]) -> Layout:
 def children(node: Node) -> tuple[Any, ...]:
     """Return the child expressions of a node, in the order of evaluation."""
     return _layouts[type(node)].children(node)
+
+
+def post_order(root: Node) -> list[Node]:
+    """Return the nodes below and at `root`, each once, children before parents."""
+    done: set[Node] = set()
+    order: list[Node] = []
+    stack: list[Node | None] = [root]  # None marks a node whose children are done
+    while stack:
+        node = stack.pop()
+        if node is None:
+            node = cast("Node", stack.pop())
+        elif node in done:
+            continue
+        else:
+            below = _layouts[type(node)].children(node)
+            waiting = [child for child in below if child not in done]
+            if waiting:
+                stack += (node, None)
+                stack += reversed(waiting)
+                continue
+        done.add(node)
+        order.append(node)
+    return order
 
 
 # The two functions below run once for every node that anybody visits or rewrites, so

@@ -2,19 +2,22 @@
 
 The nodes are pickled as one list in post-order. Each node's children stand before it,
 so the pickler finds them in its memo and never recurses, however deep the expression
-is. Buffers of constants may stay outside of the pickle, as `pickle`'s protocol 5 has it.
+is. Buffers of constants may stay outside of the pickle, as `pickle`'s protocol 5 has
+it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parpass.relay.expr import Function, GlobalVar
-from parpass.relay.node import Node, children
+from parpass.relay.node import post_order
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Mapping
 
 _globals: ContextVar[Mapping[str, GlobalVar]] = ContextVar("_globals")
 
@@ -49,7 +52,7 @@ def decode(
             references to others of their names become references to them.
     """
     with _using(global_vars or {}):
-        return pickle.loads(encoded, buffers=outside)[-1]  # noqa: S301 -- our own
+        return pickle.loads(encoded, buffers=outside)[-1]
 
 
 def global_var_named(name: str) -> GlobalVar:
@@ -59,29 +62,9 @@ def global_var_named(name: str) -> GlobalVar:
 
 
 @contextlib.contextmanager
-def _using(global_vars: Mapping[str, GlobalVar]) -> Iterator[None]:
+def _using(global_vars: Mapping[str, GlobalVar]) -> Generator[None]:
     token = _globals.set(global_vars)
     try:
         yield
     finally:
         _globals.reset(token)
-
-
-def post_order(root: Node) -> list[Node]:
-    """Return the nodes below and at `root`, each once, children before parents."""
-    done: set[Node] = set()
-    order: list[Node] = []
-    stack: list[tuple[Node, bool]] = [(root, False)]
-    while stack:
-        node, seen_children = stack.pop()
-        if node in done:
-            continue
-        if not seen_children:
-            below = children(node)
-            if below:
-                stack.append((node, True))
-                stack += [(child, False) for child in reversed(below)]
-                continue
-        done.add(node)
-        order.append(node)
-    return order

@@ -1,0 +1,22 @@
+"""Facts about programs, under the names of `tvm.relay.analysis`; nothing changes."""
+
+from parpass.relay.analysis.constants import check_constant
+from parpass.relay.analysis.globals import called_globals
+from parpass.relay.analysis.traversal import node_count, post_order_visit
+from parpass.relay.analysis.variables import (
+    all_vars,
+    bound_vars,
+    free_vars,
+    well_formed,
+)
+
+__all__ = [
+    "all_vars",
+    "bound_vars",
+    "called_globals",
+    "check_constant",
+    "free_vars",
+    "node_count",
+    "post_order_visit",
+    "well_formed",
+]

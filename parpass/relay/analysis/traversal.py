@@ -1,0 +1,30 @@
+"""Looking at every node of a program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from parpass.relay.module import IRModule
+from parpass.relay.node import post_order
+from parpass.relay.op.registry import Op
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from parpass.relay.expr import Expr
+
+
+def post_order_visit(expr: Expr, fvisit: Callable[[Any], object]) -> None:
+    """Call `fvisit` on each node of an expression once, children before parents."""
+    for node in post_order(expr):
+        fvisit(node)
+
+
+def node_count(program: Expr | IRModule) -> int:
+    """Return how many nodes a program has, operators not counted.
+
+    A node that is used many times counts once in each function of a module.
+    """
+    if isinstance(program, IRModule):
+        return sum(node_count(f) for f in program.functions_by_name.values())
+    return sum(not isinstance(node, Op) for node in post_order(program))
