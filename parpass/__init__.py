@@ -1,0 +1,94 @@
+"""parpass: a pass manager for compilers written in Python that uses every core.
+
+The names below are those of a first day; the rest is in the rooms `transform`,
+`instrument`, `relay`, `runtime` and `ir`. All of them load when they are first used, so
+that importing parpass costs little.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from parpass import instrument, ir, relay, transform
+    from parpass.errors import ParpassError
+    from parpass.instrument import PassInstrument, pass_instrument
+    from parpass.relay.expr import GlobalVar
+    from parpass.relay.module import IRModule
+    from parpass.relay.structural import (
+        assert_structural_equal,
+        structural_equal,
+        structural_hash,
+    )
+    from parpass.runtime import open_runner, propagate, run_pipeline, run_pipeline_sync
+    from parpass.transform import (
+        FunctionPass,
+        ModulePass,
+        Pass,
+        PassContext,
+        PassInfo,
+        Sequential,
+        function_pass,
+        module_pass,
+    )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FunctionPass",
+    "GlobalVar",
+    "IRModule",
+    "ModulePass",
+    "ParpassError",
+    "Pass",
+    "PassContext",
+    "PassInfo",
+    "PassInstrument",
+    "Sequential",
+    "assert_structural_equal",
+    "function_pass",
+    "instrument",
+    "ir",
+    "module_pass",
+    "open_runner",
+    "pass_instrument",
+    "propagate",
+    "relay",
+    "run_pipeline",
+    "run_pipeline_sync",
+    "structural_equal",
+    "structural_hash",
+    "transform",
+]
+
+_ROOMS = ("instrument", "ir", "relay", "transform")
+
+_HOME = {
+    "ParpassError": "parpass.errors",
+    "PassInstrument": "parpass.instrument",
+    "pass_instrument": "parpass.instrument",
+    "GlobalVar": "parpass.relay.expr",
+    "IRModule": "parpass.relay.module",
+    "assert_structural_equal": "parpass.relay.structural",
+    "structural_equal": "parpass.relay.structural",
+    "structural_hash": "parpass.relay.structural",
+    "open_runner": "parpass.runtime",
+    "propagate": "parpass.runtime",
+    "run_pipeline": "parpass.runtime",
+    "run_pipeline_sync": "parpass.runtime",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"parpass.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module 'parpass' has no attribute '{name}'")
+    home = importlib.import_module(_HOME.get(name, "parpass.transform"))
+    value = globals()[name] = getattr(home, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -123,5 +123,5 @@ def get_renderer() -> DiagnosticRenderer:
 
 def override_renderer(renderer: DiagnosticRenderer | None) -> None:
     """Replace the renderer for contexts made from now on; None restores the default."""
-    global _renderer_factory  # noqa: PLW0603 -- TVM's process-wide setting
+    global _renderer_factory
     _renderer_factory = None if renderer is None else lambda: renderer

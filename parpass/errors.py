@@ -4,12 +4,13 @@
 
     ParpassError
     ├── PassError                 a pass broke its contract
-    │   ├── PassResultError       it returned the wrong kind of thing (also TypeError)
-    │   ├── PassInputError        it was given something that is no module (also TypeError)
+    │   ├── PassResultError       it returned the wrong kind (also TypeError)
+    │   ├── PassInputError        it was given no module (also TypeError)
     │   ├── UndefinedPassError    a pipeline item is missing (also ValueError)
     │   └── ReadOnlyModuleError   a function pass wrote to the module it was given
     ├── UnknownPassError          no pass of that name (also KeyError)
     ├── PassContextError          a context was left out of order (also RuntimeError)
+    ├── ArgumentError             a value of the wrong kind (also TypeError)
     ├── ConfigError               unknown or ill-typed option (also AttributeError)
     ├── InstrumentError           an instrument is not fit for use (also TypeError)
     ├── DiagnosticError           a pass reported errors on the user's program
@@ -19,7 +20,8 @@
     ├── IRError                   a node is used against its rules
     │   ├── IRTypeError           ... with a value of the wrong kind (also TypeError)
     │   ├── UntypedError          ... its type has not been inferred (also ValueError)
-    │   └── UnknownOpError        ... no operator of that name (also AttributeError)
+    │   ├── UnknownOpError        ... no operator of that name (also AttributeError)
+    │   └── StructuralMismatchError   two nodes are not structurally equal (also ValueError)
     ├── EvaluationError           the interpreter met a program it cannot evaluate
     ├── FrontendError             an input file cannot be imported
     │   ├── MalformedModelError   ... it is truncated, or not of that format
@@ -127,6 +129,10 @@ class PassContextError(ParpassError, RuntimeError):
     """A PassContext was left while another one was the current one."""
 
 
+class ArgumentError(ParpassError, TypeError):
+    """A PassInfo, PassContext, pass or Sequential was given the wrong kind of value."""
+
+
 class ConfigError(ParpassError, AttributeError):
     """A configuration option is unknown, or its value has the wrong type."""
 
@@ -183,6 +189,18 @@ class UnknownOpError(IRError, AttributeError):
     def __init__(self, name: str, known: Iterable[str]) -> None:
         super().__init__(f"no operator named '{name}'{did_you_mean(name, known)}")
         self.name = name
+
+
+class StructuralMismatchError(IRError, ValueError):
+    """Two nodes or modules are not structurally equal; `path` is where they differ.
+
+    `function` is the name of the function in which they do, None outside of modules.
+    """
+
+    def __init__(self, message: str, *, path: str, function: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+        self.function = function
 
 
 class EvaluationError(ParpassError):

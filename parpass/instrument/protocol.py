@@ -1,0 +1,109 @@
+"""What an instrument is: the base class and the decorator; TVM's `pass_instrument`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar, cast
+
+from parpass.errors import ArgumentError
+from parpass.transform import PassInfo
+from parpass.transform.instrumentation import Hooks
+
+_HOOK_NAMES = (
+    "enter_pass_ctx",
+    "exit_pass_ctx",
+    "should_run",
+    "run_before_pass",
+    "run_after_pass",
+    "run_after_failed_pass",
+)
+
+
+class PassInstrument:
+    """Watches passes; give instances to `PassContext(instruments=[...])`.
+
+    Override the hooks that you need, all optional. They are bound when the instrument
+    is constructed, so a subclass with an `__init__` of its own calls
+    `super().__init__()`. Hooks run in the caller's process, one at a time, in the order
+    of a serial run.
+
+    Attributes:
+        observes_ir: Whether the hooks around passes look at the module. Set it to False
+            for an instrument that does not: they are then given None for the module,
+            and the runner may run several function passes without a barrier.
+    """
+
+    observes_ir: ClassVar[bool] = True
+
+    bound_hooks: Hooks | None = None
+
+    def __init__(self) -> None:
+        bound = {hook: getattr(self, hook) for hook in _HOOK_NAMES if self._has(hook)}
+        self.bound_hooks = Hooks(self.name, self.observes_ir, **bound)
+
+    def _has(self, hook: str) -> bool:
+        own = getattr(type(self), hook)
+        return own is not getattr(PassInstrument, hook)
+
+    @property
+    def name(self) -> str:
+        """The name of the class."""
+        return type(self).__name__
+
+    def enter_pass_ctx(self) -> None:
+        """Called when the context is entered."""
+
+    def exit_pass_ctx(self) -> None:
+        """Called when the context is left, whether or not an error left it."""
+
+    def should_run(self, mod: Any, info: PassInfo) -> bool:
+        """Return whether the pass shall run; one veto is enough.
+
+        Not asked about passes in the context's `required_pass`.
+        """
+        del mod, info
+        return True
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Called before a pass, with the module that it gets."""
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Called after a pass, with the module that it returned."""
+
+    def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:
+        """Called instead of `run_after_pass` if the pass, or one in it, raised.
+
+        `mod` is the module that the failing pass was given.
+        """
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def pass_instrument(pi_cls: Any = None) -> Any:
+    """Make a class with some of the hooks an instrument class; a decorator.
+
+    The new class derives from both; the user's constructor runs first.
+
+    Raises:
+        ArgumentError: The argument is no class.
+    """
+    if pi_cls is None:
+        return pass_instrument
+    if not inspect.isclass(pi_cls):
+        raise ArgumentError(f"pi_cls must be a class, got {pi_cls!r}")
+    user_class = cast("type[Any]", pi_cls)
+    if issubclass(user_class, PassInstrument):
+        return user_class
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a method
+        user_class.__init__(self, *args, **kwargs)
+        PassInstrument.__init__(self)
+
+    members = {
+        "__init__": __init__,
+        "__doc__": user_class.__doc__,
+        "__module__": user_class.__module__,
+        "__qualname__": user_class.__qualname__,
+    }
+    return type(user_class.__name__, (user_class, PassInstrument), members)

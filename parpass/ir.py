@@ -1,0 +1,47 @@
+"""TVM's `tvm.ir` names, from where they live."""
+
+from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel, Span
+from parpass.instrument import PassInstrument, pass_instrument
+from parpass.relay.expr import GlobalVar
+from parpass.relay.module import IRModule
+from parpass.relay.op.registry import Op
+from parpass.relay.structural import (
+    assert_structural_equal,
+    structural_equal,
+    structural_hash,
+)
+from parpass.relay.ty import FuncType, TensorType, TupleType, Type, TypeVar
+from parpass.transform import (
+    ModulePass,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+    module_pass,
+)
+
+__all__ = [
+    "Diagnostic",
+    "DiagnosticContext",
+    "DiagnosticLevel",
+    "FuncType",
+    "GlobalVar",
+    "IRModule",
+    "ModulePass",
+    "Op",
+    "Pass",
+    "PassContext",
+    "PassInfo",
+    "PassInstrument",
+    "Sequential",
+    "Span",
+    "TensorType",
+    "TupleType",
+    "Type",
+    "TypeVar",
+    "assert_structural_equal",
+    "module_pass",
+    "pass_instrument",
+    "structural_equal",
+    "structural_hash",
+]

@@ -1,0 +1,81 @@
+"""Relay's module adapter: all that the machine is told about this IR."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from parpass.relay import wire
+from parpass.relay.expr import Function
+from parpass.relay.module import IRModule
+from parpass.transform import Pass, register_adapter
+from parpass.transform.adapter import KeepOutside
+
+
+class RelayAdapter:
+    """Handles `IRModule`s; see `parpass.transform.ModuleAdapter` for the methods."""
+
+    def functions(self, mod: IRModule) -> Mapping[str, Function]:
+        """Return all functions by name."""
+        return mod.functions_by_name
+
+    def replace_functions(
+        self, mod: IRModule, changed: Mapping[str, Function]
+    ) -> IRModule:
+        """Return a copy with some functions replaced."""
+        return IRModule.assemble(mod, {**mod.functions_by_name, **changed})
+
+    def read_only(
+        self, mod: IRModule, functions: Mapping[str, Function], reader: str
+    ) -> IRModule:
+        """Return a copy with these functions, which `reader` may not write to."""
+        return IRModule.assemble(mod, functions, reader=reader)
+
+    def is_module(self, value: Any) -> bool:
+        """Return whether this is an IRModule."""
+        return isinstance(value, IRModule)
+
+    def is_function(self, value: Any) -> bool:
+        """Return whether this is a Function."""
+        return isinstance(value, Function)
+
+    def is_skipped(self, function: Function) -> bool:
+        """Return whether the function is not ours to optimise.
+
+        That is what a foreign compiler takes (`Compiler`), what is defined elsewhere
+        (`Extern`), and what the user excludes (`SkipOptimization`).
+        """
+        return function.attrs is not None and (
+            "Compiler" in function.attrs
+            or function.has_nonzero_attr("SkipOptimization")
+            or function.has_nonzero_attr("Extern")
+        )
+
+    def restoring_pass(self) -> Pass:
+        """Return InferType, which gives rewritten functions their types again."""
+        from parpass.relay.transform import InferType
+
+        return InferType()
+
+    def encode_function(self, function: Function, keep_outside: KeepOutside) -> bytes:
+        """Return a function as bytes."""
+        return wire.encode(function, keep_outside)
+
+    def decode_function(
+        self, encoded: bytes | memoryview, outside: Iterable[Any], mod: IRModule
+    ) -> Function:
+        """Return a function, its references bound to the global variables of `mod`."""
+        return wire.decode(encoded, outside, mod.global_vars_by_name)
+
+    def encode_shell(self, mod: IRModule) -> bytes:
+        """Return attributes, source texts and names as bytes."""
+        return pickle.dumps((mod.attrs, mod.sources), protocol=5)
+
+    def decode_shell(self, encoded: bytes) -> IRModule:
+        """Return a module without functions."""
+        attrs, sources = pickle.loads(encoded)  # noqa: S301 -- written by a coordinator
+        return IRModule(attrs=attrs, sources=sources)
+
+
+register_adapter(IRModule, RelayAdapter())

@@ -1,0 +1,100 @@
+"""The module adapter: all that the machine needs to know of an IR.
+
+`transform`, `instrument` and `runtime` see a module through this protocol only. The
+embedded Relay registers its adapter in the same way as a foreign IR does.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from parpass.errors import PassInputError
+
+if TYPE_CHECKING:
+    from parpass.transform.passes import Pass
+
+KeepOutside = Callable[[pickle.PickleBuffer], Any]
+
+
+class ModuleAdapter(Protocol):
+    """What an IR must offer for its modules to go through pipelines.
+
+    Modules are treated as values: no method changes the module it is given. An adapter
+    is pickled to the workers, so it is best an object without state.
+    """
+
+    def functions(self, mod: Any) -> Mapping[str, Any]:
+        """Return the functions that function passes see, by name, in module order."""
+        ...
+
+    def replace_functions(self, mod: Any, changed: Mapping[str, Any]) -> Any:
+        """Return a new module like `mod` with some functions replaced."""
+        ...
+
+    def read_only(self, mod: Any, functions: Mapping[str, Any], reader: str) -> Any:
+        """Return a module like `mod` with these functions, for `reader` to read.
+
+        Writing to it raises `ReadOnlyModuleError`, naming the pass `reader`. The
+        mapping must be kept as it is, because it may load functions on demand.
+        """
+        ...
+
+    def is_module(self, value: Any) -> bool:
+        """Return whether a module pass may return this."""
+        ...
+
+    def is_function(self, value: Any) -> bool:
+        """Return whether a function pass may return this."""
+        ...
+
+    def is_skipped(self, function: Any) -> bool:
+        """Return whether function passes leave this function alone."""
+        ...
+
+    def restoring_pass(self) -> Pass | None:
+        """Return the pass that restores the IR's invariants after a function pass."""
+        ...
+
+    def encode_function(self, function: Any, keep_outside: KeepOutside) -> bytes:
+        """Return a function as bytes; `keep_outside` may take the buffers of arrays."""
+        ...
+
+    def decode_function(
+        self, encoded: bytes | memoryview, outside: Iterable[Any], mod: Any
+    ) -> Any:
+        """Return the function from `encode_function`, as a member of `mod`."""
+        ...
+
+    def encode_shell(self, mod: Any) -> bytes:
+        """Return all of a module but its functions as bytes."""
+        ...
+
+    def decode_shell(self, encoded: bytes) -> Any:
+        """Return a module without functions from `encode_shell`."""
+        ...
+
+
+_adapters: dict[type, ModuleAdapter] = {}
+
+
+def register_adapter(module_type: type, adapter: ModuleAdapter) -> None:
+    """Say how modules of a type, and of its subclasses, are handled."""
+    _adapters[module_type] = adapter
+
+
+def adapter_of(mod: Any, pass_name: str) -> ModuleAdapter:
+    """Return the adapter for a module that a pass was given.
+
+    Raises:
+        PassInputError: No adapter is registered for its type.
+    """
+    for kind in type(mod).__mro__:
+        if kind in _adapters:
+            return _adapters[kind]
+    expected = " or ".join(sorted(kind.__name__ for kind in _adapters)) or "a module"
+    raise PassInputError(
+        f"pass '{pass_name}' expected {expected}, got {type(mod).__name__}",
+        pass_name=pass_name,
+    )

@@ -1,0 +1,101 @@
+"""Configuration options: one registry of typed keys, checked when a context is made."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, cast
+
+import msgspec
+
+from parpass.errors import ConfigError, did_you_mean, quoted
+
+
+class ConfigOption(msgspec.Struct, frozen=True):
+    """A registered option: its key, the type of its values, and what it is for."""
+
+    key: str
+    kind: type
+    doc: str = ""
+
+
+_options: dict[str, ConfigOption] = {}
+
+
+def register_config_option(key: str, kind: type, doc: str = "") -> ConfigOption:
+    """Register an option, so that contexts accept it in `config`.
+
+    Args:
+        key: The key, such as `relay.FuseOps.max_depth`.
+        kind: The type of its values: bool, int, float, str, list, dict, or a dataclass
+            or `msgspec.Struct` for an option with fields, which is then given as a
+            dict.
+        doc: What the option is for.
+
+    Raises:
+        ConfigError: The key is registered already.
+    """
+    if key in _options:
+        raise ConfigError(f"option '{key}' is registered already", key=key)
+    option = _options[key] = ConfigOption(key, kind, doc)
+    return option
+
+
+def list_config_options() -> Mapping[str, ConfigOption]:
+    """Return the registered options by key."""
+    return MappingProxyType(_options)
+
+
+def checked_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a configuration with every value converted to its option's type.
+
+    Raises:
+        ConfigError: A key is unknown (the message lists the known ones), or a value
+            is None or cannot be converted.
+    """
+    return MappingProxyType({key: _legal(key, value) for key, value in config.items()})
+
+
+def _legal(key: str, value: Any) -> Any:
+    option = _options.get(key)
+    if option is None:
+        raise ConfigError(
+            f"invalid config option '{key}'{did_you_mean(key, _options)}; "
+            f"candidates are: {quoted(sorted(_options)) or 'none'}",
+            key=key,
+        )
+    kind = option.kind
+    if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
+        return value
+    if value is None:
+        raise ConfigError(
+            f"invalid config value for '{key}': expected {kind.__name__}, got None",
+            key=key,
+        )
+    try:
+        return _convert(value, kind)
+    except (TypeError, ValueError, msgspec.ValidationError) as error:
+        raise ConfigError(
+            f"invalid config value for '{key}': expected {kind.__name__}, got "
+            f"{value!r} of type {type(value).__name__} ({error})",
+            key=key,
+        ) from None
+
+
+def _convert(value: Any, kind: type[Any]) -> Any:
+    if kind in (bool, int) and isinstance(value, int):
+        return kind(value)
+    fields = _field_names(kind)
+    if fields and isinstance(value, Mapping):
+        unknown = [key for key in cast("Mapping[str, Any]", value) if key not in fields]
+        if unknown:
+            raise TypeError(f"it has no {quoted(unknown)}, only {quoted(fields)}")
+    return msgspec.convert(value, kind)
+
+
+def _field_names(kind: type[Any]) -> list[str]:
+    """Return the names of an option's fields; of a plain type, none."""
+    if dataclasses.is_dataclass(kind):
+        return [field.name for field in dataclasses.fields(kind)]
+    return list(getattr(kind, "__struct_fields__", ()))

@@ -1,0 +1,157 @@
+"""What a pass is: Pass, ModulePass, FunctionPass, Sequential.
+
+Calling a pass on a module runs it in this process, now, under the current context. A
+parallel run means the same (see `plan`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, cast
+
+from parpass.errors import ArgumentError
+from parpass.transform.context import PassContext
+from parpass.transform.info import PassInfo, names
+
+
+class Pass:
+    """The base of passes.
+
+    A subclass sets `pass_info` and keeps its options as attributes. It keeps no state
+    between runs: what a function pass writes to itself in a worker does not come back.
+    """
+
+    pass_info: PassInfo
+
+    # How a pipeline runs it; overridden by the kinds of passes below.
+    is_functionwise: ClassVar[bool] = False
+
+    @property
+    def info(self) -> PassInfo:
+        """The name, level and needs of this pass."""
+        return self.pass_info
+
+    def __call__(self, mod: Any, /) -> Any:
+        """Run the pass on a module in this process and return the new module."""
+        from parpass.transform.serial import run_serial
+
+        return run_serial(self, mod)
+
+    def __str__(self) -> str:
+        kind = next(
+            (word for base, word in _KIND_WORDS if isinstance(self, base)), "Pass"
+        )
+        info = self.info
+        return (
+            f"Run {kind} pass: {info.name} at the optimization level {info.opt_level}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.info!r}>"
+
+
+class ModulePass(Pass):
+    """A pass that sees the whole module; it may add and remove functions.
+
+    Module passes run one at a time, in the caller's process, and are barriers.
+    """
+
+    def transform_module(self, mod: Any, ctx: PassContext) -> Any:
+        """Return the new module; it may be `mod` itself. May be `async`."""
+        raise NotImplementedError(
+            f"module pass '{self.info.name}' has no transform_module(self, mod, ctx)"
+        )
+
+
+class _Functionwise(Pass):
+    is_functionwise = True
+
+    def transform_function(self, func: Any, mod: Any, ctx: PassContext) -> Any:
+        """Return the new function; the very same object if nothing changed.
+
+        Args:
+            func: The function.
+            mod: The module as it stood when the pass began, to be read only.
+            ctx: The settings in force.
+        """
+        raise NotImplementedError(
+            f"pass '{self.info.name}' has no transform_function(self, func, mod, ctx)"
+        )
+
+
+class FunctionPass(_Functionwise):
+    """A pass that sees one function at a time, and so can run on many at once.
+
+    Functions that the IR marks as not to be optimised are left alone. After it the IR's
+    restoring pass runs: for Relay, InferType.
+    """
+
+
+class FunctionwisePass(ModulePass, _Functionwise):
+    """A module pass whose whole effect is one step on each function by itself.
+
+    It runs in parallel like a function pass, but on all functions, and the restoring
+    pass does not follow it. Relay's InferType is one.
+    """
+
+    is_functionwise = True
+
+
+class Sequential(Pass):
+    """Passes in order, itself a pass.
+
+    It asks the current context which of its direct children are enabled, and runs what
+    an enabled child requires before it.
+
+    Args:
+        passes: The passes.
+        opt_level: Its own level, which counts when it is nested in another one.
+        name: Its name.
+        required: Names of passes to run before it, when it is nested.
+
+    Raises:
+        ArgumentError: `passes` is no list, or holds something that is no pass.
+    """
+
+    def __init__(
+        self,
+        passes: Sequence[Pass | None] | None = None,
+        opt_level: int = 0,
+        name: str = "sequential",
+        required: Iterable[str] | None = None,
+    ) -> None:
+        if passes and not isinstance(cast("object", passes), list | tuple):
+            raise ArgumentError(
+                f"expected a list of passes for '{name}', got {passes!r}"
+            )
+        for item in passes or ():
+            if item is not None and not isinstance(cast("object", item), Pass):
+                raise ArgumentError(
+                    f"expected passes in '{name}', got {item!r}; decorate a function "
+                    "with @module_pass or @function_pass to make it one"
+                )
+        self.passes: tuple[Pass | None, ...] = tuple(passes or ())
+        self.pass_info = PassInfo(
+            opt_level, name, required_names(required, name) if required else ()
+        )
+
+    def __str__(self) -> str:
+        listed = "".join(f"{p.info.name} " for p in self.passes if p is not None)
+        return f"{super().__str__()}. The passes will be executed are: [{listed}]"
+
+
+_KIND_WORDS: tuple[tuple[type[Pass], str], ...] = (
+    (Sequential, "Sequential"),
+    (ModulePass, "Module"),
+    (FunctionPass, "Function"),
+)
+
+
+def required_names(required: Iterable[str], pass_name: str) -> tuple[str, ...]:
+    """Return the `required` argument of a pass, which must be a list or a tuple."""
+    if not isinstance(required, list | tuple):
+        raise ArgumentError(
+            f"expected a list or a tuple of names for required of pass '{pass_name}', "
+            f"got {required!r}"
+        )
+    return names(cast("list[str]", required), "required")

@@ -1,0 +1,298 @@
+"""The plan: what running a pass means, without doing any of it.
+
+Which passes are enabled, how `required` resolves, when each hook is called, what
+happens on an error: all of this is here and nowhere else, in a generator that yields
+commands and is sent their results. The serial driver (`serial.run_serial`) carries
+out each command in place, the parallel one (`parpass.runtime`) awaits it.
+
+A module is opaque here: the plan hands it from one command to the next, so a driver is
+free to keep it as bytes until somebody looks.
+
+A pipeline is first laid out flat, as events::
+
+    Enter(sequential)
+      Enter(FoldConstant) Step(FoldConstant)
+        Enter(InferType) Step(InferType) Leave(InferType)
+      Leave(FoldConstant)
+      Enter(Inline) Whole(Inline) Leave(Inline)
+    Leave(sequential)
+
+and then walked through. At a Step the plan looks ahead: the steps up to the next event
+that needs the whole module form one stage, if no instrument watches the IR between
+them. The walk then goes on, event by event and in the serial order, with the records
+of the steps that have been run already.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from parpass.diagnostic import (
+    Diagnostic,
+    DiagnosticContext,
+    get_renderer,
+    render_to_stderr,
+)
+from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.context import PassContext
+from parpass.transform.instrumentation import Hooks, call_pass_hook, hooks_of
+from parpass.transform.layout import (
+    Body,
+    Enter,
+    Event,
+    Impossible,
+    Leave,
+    Step,
+    lay_out,
+)
+from parpass.transform.passes import Pass
+
+
+@dataclass(slots=True)
+class StepRecord:
+    """What one pass left behind: said, counted, and whether it failed.
+
+    In the order of a serial run: of a failed pass, what the functions up to the
+    failing one said.
+    """
+
+    pass_name: str
+    diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    counters: Counter[str] = field(default_factory=Counter[str])
+    seconds: float = 0.0
+    failure: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer to RunStage and RunModulePass.
+
+    Attributes:
+        mod: The new module; of no use if the last record has a failure.
+        records: One for each step that was run, up to the first that failed.
+        began: `time.perf_counter()` before the first step.
+        ended: The same after the last.
+    """
+
+    mod: Any
+    records: Sequence[StepRecord]
+    began: float
+    ended: float
+
+
+@dataclass(frozen=True, slots=True)
+class CallHook:
+    """Command: call a hook of an instrument; the answer is what it returns.
+
+    `mod` is None for a hook that does not observe the IR. `moment` is the time that
+    the clock of instruments shall show, None for the real one.
+    """
+
+    hooks: Hooks
+    hook_name: str
+    mod: Any
+    args: tuple[Any, ...]
+    moment: float | None
+
+    def call(self, mod: Any) -> Any:
+        """Call the hook with the module, as an object, that `self.mod` stands for."""
+        return call_pass_hook(self.hooks, self.hook_name, mod, *self.args)
+
+
+@dataclass(frozen=True, slots=True)
+class RunModulePass:
+    """Command: run a module pass; the answer is an Outcome with one record."""
+
+    pass_: Pass
+    mod: Any
+
+
+@dataclass(frozen=True, slots=True)
+class RunStage:
+    """Command: run function-wise passes on all functions; the answer is an Outcome.
+
+    `wanted` tells whether somebody will look at the functions right after.
+    """
+
+    steps: tuple[Pass, ...]
+    mod: Any
+    wanted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Render:
+    """Command: render the diagnostics of a pass; the driver gives the module."""
+
+    record: StepRecord
+    mod: Any
+
+    def render(self, mod: Any, context: PassContext) -> None:
+        """Render; raises DiagnosticError if the pass reported errors."""
+        diag_ctx = DiagnosticContext(mod)
+        diag_ctx.diagnostics.extend(self.record.diagnostics)
+        context.diag_ctx = diag_ctx
+        if self.record.failure is not None:
+            diag_ctx.renderer(diag_ctx)
+        else:
+            diag_ctx.render()
+
+
+Command = CallHook | RunModulePass | RunStage | Render
+Plan = Generator[Command, Any, Any]
+
+
+def plan(
+    root: Pass,
+    mod: Any,
+    context: PassContext,
+    adapter: ModuleAdapter,
+    *,
+    instrumented: bool = True,
+) -> Plan:
+    """Yield the commands that run a pass on a module; return the new module.
+
+    Args:
+        root: The pass.
+        mod: The module.
+        context: The settings in force.
+        adapter: How the module is handled.
+        instrumented: Whether the context's instruments are called.
+    """
+    walk = _Walk(context, lay_out(root, context, adapter), instrumented=instrumented)
+    try:
+        return (yield from walk.run(mod))
+    except Exception as error:
+        yield from walk.tell_of_failure(mod, error)
+        raise
+
+
+class _Walk:
+    def __init__(
+        self, context: PassContext, program: Sequence[Event], *, instrumented: bool
+    ) -> None:
+        self.context = context
+        self.program = program
+        self.instrumented = instrumented
+        self.at = 0
+        self.opened: list[Pass] = []
+        self.ready: deque[StepRecord] = deque()  # of steps that were run ahead
+        self.moment: float | None = None  # what the clock shows between those
+        self.pace = 0.0  # seconds of the clock for each second in workers
+
+    def run(self, mod: Any) -> Plan:
+        program = self.program
+        while self.at < len(program):
+            event = program[self.at]
+            self.at += 1
+            if isinstance(event, Enter):
+                if not (yield from self._enter(event.pass_, mod)):
+                    self.at = event.end
+            elif isinstance(event, Leave):
+                yield from self._around("run_after_pass", event.pass_, mod)
+                self.opened.pop()
+            elif isinstance(event, Impossible):
+                raise event.error
+            else:
+                mod = yield from self._body(event, mod)
+        return mod
+
+    def _enter(self, pass_: Pass, mod: Any) -> Generator[Command, Any, bool]:
+        should_run = True
+        if pass_.info.name not in self.context.required_pass:
+            for hooks in self._hooks():
+                if hooks.should_run is not None:
+                    answer = yield self._hook(hooks, "should_run", pass_, mod)
+                    should_run = bool(answer) and should_run
+        if should_run:
+            yield from self._around("run_before_pass", pass_, mod)
+            self.opened.append(pass_)
+        return should_run
+
+    def _body(self, event: Body, mod: Any) -> Plan:
+        if not self.ready:
+            if isinstance(event, Step):
+                steps, wanted = self._steps_ahead(event)
+                outcome: Outcome = yield RunStage(steps, mod, wanted)
+            else:
+                outcome = yield RunModulePass(event.pass_, mod)
+            mod = outcome.mod
+            self.ready.extend(outcome.records)
+            total = sum(record.seconds for record in outcome.records)
+            self.pace = (outcome.ended - outcome.began) / total if total else 0.0
+            self.moment = outcome.began
+        yield from self._finish(self.ready.popleft(), mod)
+        return mod
+
+    def _finish(self, record: StepRecord, mod: Any) -> Generator[Command, Any, None]:
+        if self.moment is not None:
+            self.moment += record.seconds * self.pace
+        if not self.ready:
+            self.moment = None
+        if record.diagnostics or get_renderer() is not render_to_stderr:
+            yield Render(record, mod)
+        if record.failure is not None:
+            raise record.failure
+        if record.counters:
+            totals = self.context.statistics
+            totals.setdefault(record.pass_name, Counter()).update(record.counters)
+
+    def _steps_ahead(self, first: Step) -> tuple[tuple[Pass, ...], bool]:
+        """Return the steps that go together, and whether the module is wanted then."""
+        steps = [first.pass_]
+        if any(hooks.observes_ir or hooks.should_run for hooks in self._hooks()):
+            return tuple(steps), True
+        for event in self.program[self.at :]:
+            if isinstance(event, Step):
+                steps.append(event.pass_)
+            elif not isinstance(event, Enter | Leave):
+                break
+        return tuple(steps), True
+
+    def _around(
+        self, hook_name: str, pass_: Pass, mod: Any
+    ) -> Generator[Command, Any, None]:
+        for hooks in self._hooks():
+            if getattr(hooks, hook_name) is not None:
+                yield self._hook(hooks, hook_name, pass_, mod)
+
+    def _hook(
+        self, hooks: Hooks, hook_name: str, pass_: Pass, mod: Any, *args: Any
+    ) -> CallHook:
+        seen = mod if hooks.observes_ir else None
+        return CallHook(hooks, hook_name, seen, (pass_.info, *args), self.moment)
+
+    def _hooks(self) -> list[Hooks]:
+        # Asked anew each time: a hook or a pass may override the instruments.
+        if not self.instrumented:
+            return []
+        return [hooks_of(one) for one in self.context.instruments]
+
+    def tell_of_failure(
+        self, mod: Any, error: Exception
+    ) -> Generator[Command, Any, None]:
+        """Call the failure hooks of all passes that are open, the innermost first."""
+        while self.opened:
+            pass_ = self.opened.pop()
+            for hooks in self._hooks():
+                if hooks.run_after_failed_pass is None:
+                    continue
+                try:
+                    yield self._hook(hooks, "run_after_failed_pass", pass_, mod, error)
+                except Exception as second:  # noqa: BLE001 -- told with the first error
+                    error.add_note(f"then {type(second).__name__}: {second}")
+
+
+__all__ = [
+    "CallHook",
+    "Command",
+    "Outcome",
+    "Plan",
+    "Render",
+    "RunModulePass",
+    "RunStage",
+    "StepRecord",
+    "plan",
+]

@@ -1,0 +1,59 @@
+"""The registry of passes: by name, for `required`, pipeline text and the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from parpass.errors import ArgumentError, UnknownPassError
+from parpass.transform.passes import Pass
+
+FactoryT = TypeVar("FactoryT", bound=Callable[..., Pass])
+
+_factories: dict[str, Callable[..., Pass]] = {}
+
+
+def register_pass(key: str) -> Callable[[FactoryT], FactoryT]:
+    """Register a pass class or factory under a key; a decorator.
+
+    The last part of the key is the name by which pipelines and `required` find it.
+    TVM's keys are `transform.NAME` and `relay._transform.NAME`.
+
+    Raises:
+        ArgumentError: The key is taken.
+    """
+
+    def register(factory: FactoryT) -> FactoryT:
+        if key in _factories:
+            raise ArgumentError(f"a pass is registered as '{key}' already")
+        _factories[key] = factory
+        return factory
+
+    return register
+
+
+def registered_passes() -> Mapping[str, Callable[..., Pass]]:
+    """Return the factories of all registered passes by short name, sorted."""
+    return {_short(key): _factories[key] for key in sorted(_factories, key=_short)}
+
+
+def create_pass(name: str, options: Mapping[str, Any] | None = None) -> Pass:
+    """Return a new pass by its name, or by its whole key.
+
+    Raises:
+        UnknownPassError: There is none; the message has the nearest names.
+        ArgumentError: The pass does not take these options.
+    """
+    factory = _factories.get(name) or registered_passes().get(name)
+    if factory is None:
+        raise UnknownPassError(name, registered_passes())
+    try:
+        return factory(**(options or {}))
+    except TypeError as error:
+        raise ArgumentError(
+            f"pass '{name}' cannot be made with options {dict(options or {})}: {error}"
+        ) from error
+
+
+def _short(key: str) -> str:
+    return key.rpartition(".")[2]

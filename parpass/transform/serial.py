@@ -1,0 +1,91 @@
+"""The serial driver: every command of the plan, in place.
+
+This is the definition of what a pipeline does; the parallel driver must agree with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from parpass.errors import RuntimeUseError
+from parpass.transform import clock
+from parpass.transform.adapter import ModuleAdapter, adapter_of
+from parpass.transform.apply import (
+    inside_function_pass,
+    run_module_pass,
+    run_stage_in_place,
+)
+from parpass.transform.context import PassContext
+from parpass.transform.passes import Pass
+from parpass.transform.plan import (
+    CallHook,
+    Command,
+    Outcome,
+    Render,
+    RunModulePass,
+    RunStage,
+    plan,
+)
+
+
+def run_serial(root: Pass, mod: Any) -> Any:
+    """Run a pass on a module in this thread, under the current context."""
+    context = PassContext.current()
+    adapter = adapter_of(mod, root.info.name)
+    commands = plan(
+        root, mod, context, adapter, instrumented=not inside_function_pass()
+    )
+    try:
+        command = next(commands)
+        while True:
+            try:
+                answer = _carry_out(command, context, adapter)
+            except BaseException as error:  # noqa: BLE001 -- the plan raises it again
+                command = commands.throw(error)
+            else:
+                command = commands.send(answer)
+    except StopIteration as end:
+        return end.value
+
+
+def _carry_out(command: Command, context: PassContext, adapter: ModuleAdapter) -> Any:
+    match command:
+        case CallHook():
+            return call_hook(command, command.mod)
+        case RunStage():
+            return run_stage_in_place(command.steps, command.mod, context, adapter)
+        case RunModulePass():
+            return _run_module_pass(command, context, adapter)
+        case Render():
+            return command.render(command.mod, context)
+
+
+def call_hook(command: CallHook, mod: Any) -> Any:
+    """Call the hook of a command, with the clock that it asks for."""
+    if command.moment is None:
+        return command.call(mod)
+    token = clock.replayed.set(command.moment)
+    try:
+        return command.call(mod)
+    finally:
+        clock.replayed.reset(token)
+
+
+def _run_module_pass(
+    command: RunModulePass, context: PassContext, adapter: ModuleAdapter
+) -> Outcome:
+    running = run_module_pass(command.pass_, command.mod, context, adapter)
+    try:
+        body = next(running)
+        name = command.pass_.info.name
+        body.close()
+        running.throw(
+            RuntimeUseError(
+                f"module pass '{name}' is async, and nothing here can wait for it; use "
+                "'await parpass.run_pipeline(mod, ...)' or "
+                "'parpass.run_pipeline_sync(mod, ...)'"
+            )
+        )
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("a module pass waits once at most")
