@@ -7,15 +7,17 @@ nodes too (`checked_type`); a rebuilt node has none until InferType runs again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, cast
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import structs
 from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, UntypedError
+from parpass.relay.dict_attrs import DictAttrs
 from parpass.relay.ndarray import NDArray
 from parpass.relay.node import Node, Role, reflected
 from parpass.relay.ty import FuncType, TensorType, Type, TypeVar
@@ -46,6 +48,7 @@ class Expr(Node, frozen=True, eq=False):
         return cast_op(self, dtype)
 
     def __call__(self, *args: Expr) -> Call:
+        """Return a call of this expression."""
         return Call(self, args)
 
     def __neg__(self) -> Call:
@@ -86,6 +89,22 @@ class Expr(Node, frozen=True, eq=False):
 
     def __ge__(self, other: Operand) -> Call:
         return _call_op("greater_equal", self, other)
+
+    def __str__(self) -> str:
+        from parpass.relay.text.printer import astext
+
+        return astext(self, show_meta_data=False)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._brief()})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("", self._brief())]
+
+    def _brief(self) -> str:
+        from parpass.relay.text.brief import brief
+
+        return brief(self)
 
     def __bool__(self) -> NoReturn:
         raise IRTypeError(
@@ -228,8 +247,10 @@ class Function(Expr, frozen=True, eq=False):
             force_setattr(self, "params", tuple(self.params))
         if type(self.type_params) is not tuple:
             force_setattr(self, "type_params", tuple(self.type_params or ()))
-        if self.attrs is not None and not isinstance(self.attrs, DictAttrs):
+        if self.attrs is not None and type(self.attrs) is not DictAttrs:
             force_setattr(self, "attrs", DictAttrs(self.attrs))
+        if not self.attrs:
+            force_setattr(self, "attrs", None)
 
     def with_attr(self, key: str, value: Any) -> Function:
         """Return this function with one attribute more."""
@@ -237,8 +258,9 @@ class Function(Expr, frozen=True, eq=False):
 
     def without_attr(self, key: str) -> Function:
         """Return this function without one attribute."""
-        rest = {k: v for k, v in (self.attrs or {}).items() if k != key}
-        return _with(self, attrs=DictAttrs(rest) if rest else None)
+        rest: dict[str, Any] = dict(self.attrs or {})
+        rest.pop(key, None)
+        return _with(self, attrs=DictAttrs(rest))
 
     def has_nonzero_attr(self, key: str) -> bool:
         """Return whether the function has an attribute that is not zero or empty."""
@@ -256,36 +278,7 @@ class Function(Expr, frozen=True, eq=False):
 
 def _with(function: Function, **changes: Any) -> Function:
     """Return a function with other fields, its inferred type dropped."""
-    names = function.__struct_fields__
-    fields = {name: getattr(function, name) for name in names}
-    return Function(**(fields | {"checked_type_": None} | changes))
-
-
-class DictAttrs(Mapping[str, Any]):
-    """The attributes of a function: an immutable mapping, compared by content."""
-
-    __slots__ = ("_items",)
-
-    def __init__(self, items: Mapping[str, Any]) -> None:
-        self._items = dict(items)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._items[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self._items))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return DictAttrs, (self._items,)
-
-    def __repr__(self) -> str:
-        return f"DictAttrs({self._items})"
+    return structs.replace(function, checked_type_=None, **changes)
 
 
 Operand = Expr | int | float | bool
@@ -358,7 +351,7 @@ def const(
     return Constant(NDArray(array), span)
 
 
-def as_expr(value: Operand) -> Expr:
+def as_expr(value: object) -> Expr:
     """Return an expression as it is, a Python number as a constant.
 
     Raises:
@@ -366,8 +359,8 @@ def as_expr(value: Operand) -> Expr:
     """
     if isinstance(value, Expr):
         return value
-    if isinstance(value, bool | int | float | np.generic | np.ndarray):
-        return const(value)
+    if isinstance(value, int | float | np.generic | np.ndarray):
+        return const(cast("npt.ArrayLike", value))
     raise IRTypeError(
         f"expected a Relay expression or a number, got {type(value).__name__}"
     )

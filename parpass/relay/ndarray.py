@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 _HASH_CHUNK = 1 << 20  # elements hashed at a time, so that uniform arrays stay small
 
+_HASH_SAMPLE = 256
+
 
 class NDArray:
     """A read-only array, the data of a `Constant`.
@@ -77,6 +79,15 @@ class NDArray:
         else:
             state.update(np.ascontiguousarray(array).data.cast("B"))
         return state.digest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NDArray) and self.same_content(other)
+
+    def __hash__(self) -> int:
+        # Of evenly spaced values, for a large array is hashed often; `digest` has all.
+        array = self._array
+        step = max(1, array.size // _HASH_SAMPLE)
+        return hash((array.shape, array.dtype, array.flat[::step].tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.is_uniform:

@@ -27,7 +27,7 @@ class Role(enum.Enum):
     BINDINGS = "a tuple of variables bound by this node"
     TYPE = "a type, a tuple of types, or None"
     VALUE = "a plain value, compared by ==, or an array"
-    META = "not part of the structure: a span, an inferred type"
+    META = "not part of the structure: a span, an inferred type, an operator's meaning"
 
 
 class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
@@ -51,8 +51,10 @@ class Layout(msgspec.Struct, frozen=True):
     Attributes:
         kind: The node class.
         roles: The role of each field, in constructor order.
+        values: The fields that hold types or plain values.
         children: Returns the child expressions of a node, bound variables included,
             in the order of evaluation (a let's variable before its value).
+        bindings: Returns the variables that a node binds in its last child.
         rebuild: Makes a node like the first argument with other children, in the
             order of `children`; inferred types are dropped.
         is_graph: Whether sharing such a node is part of the structure, as in TVM:
@@ -61,7 +63,9 @@ class Layout(msgspec.Struct, frozen=True):
 
     kind: type[Node]
     roles: dict[str, Role]
+    values: tuple[str, ...]
     children: Callable[[Any], tuple[Any, ...]]
+    bindings: Callable[[Any], tuple[Any, ...]]
     rebuild: Callable[[Any, Sequence[Any]], Any]
     is_graph: bool
 
@@ -70,6 +74,8 @@ _layouts: dict[type[Node], Layout] = {}
 
 _SINGLE = {Role.CHILD, Role.BINDING}
 _MANY = {Role.CHILDREN, Role.BINDINGS}
+_BOUND = {Role.BINDING, Role.BINDINGS}
+_PLAIN = {Role.TYPE, Role.VALUE}
 
 
 def reflected(
@@ -89,7 +95,13 @@ def reflected(
         if set(roles) != set(kind.__struct_fields__):
             raise InternalError(f"roles of {kind.__name__} name unknown fields")
         _layouts[kind] = Layout(
-            kind, roles, _children_getter(roles), _rebuilder(kind, roles), is_graph
+            kind=kind,
+            roles=roles,
+            values=tuple(name for name, role in roles.items() if role in _PLAIN),
+            children=_tuple_getter(roles, _SINGLE | _MANY),
+            bindings=_tuple_getter(roles, _BOUND),
+            rebuild=_rebuilder(kind, roles),
+            is_graph=is_graph,
         )
         return kind
 
@@ -104,6 +116,11 @@ def layout(kind: type[Node]) -> Layout:
 def children(node: Node) -> tuple[Any, ...]:
     """Return the child expressions of a node, in the order of evaluation."""
     return _layouts[type(node)].children(node)
+
+
+def bindings(node: Node) -> tuple[Any, ...]:
+    """Return the variables that a node binds in its last child."""
+    return _layouts[type(node)].bindings(node)
 
 
 def post_order(root: Node) -> list[Node]:
@@ -134,8 +151,10 @@ def post_order(root: Node) -> list[Node]:
 # loop over the roles takes three times as long.
 
 
-def _children_getter(roles: dict[str, Role]) -> Callable[[Any], tuple[Any, ...]]:
-    names = [name for name, role in roles.items() if role in _SINGLE | _MANY]
+def _tuple_getter(
+    roles: dict[str, Role], wanted: set[Role]
+) -> Callable[[Any], tuple[Any, ...]]:
+    names = [name for name, role in roles.items() if role in wanted]
     parts = [f"*n.{x}" if roles[x] in _MANY else f"n.{x}" for x in names]
     if len(parts) == 1 and roles[names[0]] in _MANY:
         return attrgetter(names[0])

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.relay.expr import Expr, Function, Let, Var
-from parpass.relay.node import Node, children
+from parpass.relay.expr import Expr, Var
+from parpass.relay.node import Node, bindings, children
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,13 +61,6 @@ def innermost_common(a: Scope, b: Scope) -> Scope:
     return a
 
 
-def binds(node: Node) -> tuple[Var, ...]:
-    """Return the variables that a node binds in its body."""
-    if isinstance(node, Let):
-        return (node.var,)
-    return node.params if isinstance(node, Function) else ()
-
-
 def used_out_of_scope(order: Sequence[Node]) -> set[Expr]:
     """Return the variables with a use that no binder encloses.
 
@@ -78,7 +71,7 @@ def used_out_of_scope(order: Sequence[Node]) -> set[Expr]:
     binders: dict[Node, list[Scope]] = {}
     found: set[Expr] = set()
     for node in reversed(order):
-        below, bound = children(node), binds(node)
+        below, bound = children(node), bindings(node)
         if not below:
             continue  # a leaf; among them variables that are bound and never used
         inner = outer = scopes[node]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.relay.analysis.scopes import binds, used_out_of_scope
+from parpass.relay.analysis.scopes import used_out_of_scope
 from parpass.relay.expr import Expr, Var
 from parpass.relay.module import IRModule
-from parpass.relay.node import Node, post_order
+from parpass.relay.node import Node, bindings, post_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ def all_vars(expr: Expr) -> list[Var]:
 def bound_vars(expr: Expr) -> list[Var]:
     """Return the variables that are bound in an expression, in order of appearance."""
     order = post_order(expr)
-    bound = set(_bindings(order))
+    bound = set(_all_bindings(order))
     return [node for node in order if isinstance(node, Var) and node in bound]
 
 
@@ -32,7 +32,7 @@ def free_vars(expr: Expr) -> list[Var]:
     """
     order = post_order(expr)
     variables = [node for node in order if isinstance(node, Var)]
-    bound = set(_bindings(order))
+    bound = set(_all_bindings(order))
     if bound:
         escaping = used_out_of_scope(order)
         return [var for var in variables if var in escaping]
@@ -47,12 +47,12 @@ def well_formed(program: Expr | IRModule) -> bool:
     if isinstance(program, IRModule):
         return all(well_formed(f) for f in program.functions_by_name.values())
     order = post_order(program)
-    bindings = _bindings(order)
-    bound = set(bindings)
-    if len(bound) != len(bindings):
+    bound_at = _all_bindings(order)
+    bound = set(bound_at)
+    if len(bound) != len(bound_at):
         return False
     return not bound or bound.isdisjoint(used_out_of_scope(order))
 
 
-def _bindings(order: Sequence[Node]) -> list[Var]:
-    return [var for node in order for var in binds(node)]
+def _all_bindings(order: Sequence[Node]) -> list[Var]:
+    return [var for node in order for var in bindings(node)]

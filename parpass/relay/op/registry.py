@@ -14,7 +14,7 @@ import msgspec
 from parpass.diagnostic import Span
 from parpass.errors import IRError, UnknownOpError
 from parpass.relay.expr import Expr
-from parpass.relay.node import reflected
+from parpass.relay.node import Role, reflected
 from parpass.relay.ty import Type
 
 
@@ -30,7 +30,15 @@ TypeRelation = Callable[[Sequence[Type], Any], Type]
 Compute = Callable[..., Any]
 
 
-@reflected(is_graph=False)
+@reflected(
+    is_graph=False,
+    num_inputs=Role.META,
+    relation=Role.META,
+    compute=Role.META,
+    attrs_type=Role.META,
+    stateful=Role.META,
+    non_computational=Role.META,
+)
 class Op(Expr, frozen=True, eq=False):
     """An operator: an entry of the table, and the expression that a call refers to.
 

@@ -1,0 +1,47 @@
+"""A node in a few words, for messages and debuggers; never looks below its children."""
+
+from __future__ import annotations
+
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from parpass.relay.op.registry import Op
+
+
+def brief(expr: Expr) -> str:
+    """Return what tells a node from others of its kind, such as `nn.relu, 1 args`."""
+    match expr:
+        case Var() | GlobalVar():
+            return expr.name_hint
+        case Op():
+            return expr.name
+        case Constant():
+            return str(expr.checked_type)
+        case Call(op=op, args=args):
+            return f"{_name(op)}, {len(args)} args"
+        case Tuple(fields=fields):
+            return f"{len(fields)} fields"
+        case TupleGetItem(index=index):
+            return str(index)
+        case Let(var=var):
+            return _name(var)
+        case If(cond=cond):
+            return _name(cond)
+        case Function(params=params):
+            return f"{len(params)} params"
+        case _:
+            return ""
+
+
+def _name(expr: Expr) -> str:
+    named = isinstance(expr, Var | GlobalVar | Op)
+    return brief(expr) if named else type(expr).__name__
