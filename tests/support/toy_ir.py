@@ -1,0 +1,159 @@
+"""A tiny foreign IR: programs of functions that are tuples of numbers.
+
+It is registered as any foreign IR is, and it is what the machine is tested on. A
+`CheckedProgram` has a restoring pass besides, as Relay has InferType.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from parpass.errors import ReadOnlyModuleError
+from parpass.transform import (
+    FunctionwisePass,
+    Pass,
+    PassContext,
+    PassInfo,
+    register_adapter,
+)
+from parpass.transform.adapter import KeepOutside
+
+
+@dataclass(frozen=True)
+class Fn:
+    """A function: some numbers.
+
+    Attributes:
+        values: The numbers.
+        skip: Whether function passes leave it alone.
+        checked: Whether the restoring pass has seen these numbers.
+    """
+
+    values: tuple[int, ...]
+    skip: bool = False
+    checked: bool = False
+
+    def with_values(self, values: Iterable[int]) -> Fn:
+        return replace(self, values=tuple(values), checked=False)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A module; `title` and `sources` are its shell."""
+
+    functions: Mapping[str, Fn] = field(default_factory=dict[str, Fn])
+    title: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __getitem__(self, name: str) -> Fn:
+        return self.functions[name]
+
+    def __setitem__(self, name: str, function: Fn) -> None:
+        assert isinstance(self.functions, dict)
+        self.functions[name] = function
+
+    def __str__(self) -> str:
+        lines = [f"{name}: {fn.values}" for name, fn in self.functions.items()]
+        return "\n".join([f"# {self.title}", *lines])
+
+
+class CheckedProgram(Program):
+    """A module whose functions are checked again after each function pass."""
+
+
+@dataclass(frozen=True)
+class ReadOnlyProgram(Program):
+    """What a function pass is given to read."""
+
+    reader: str = ""
+
+    def __setitem__(self, name: str, function: Fn) -> None:
+        raise ReadOnlyModuleError(
+            f"pass '{self.reader}' tried to write function '{name}' in the module that "
+            "it was given to read",
+            pass_name=self.reader,
+            function=name,
+        )
+
+
+class Check(FunctionwisePass):
+    """The restoring pass of a CheckedProgram; numbers below 0 are errors."""
+
+    pass_info = PassInfo(0, "Check")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        if min(func.values, default=0) < 0:
+            raise ValueError(f"{min(func.values)} is negative")
+        return func if func.checked else replace(func, checked=True)
+
+
+class ToyAdapter:
+    """Handles programs."""
+
+    def functions(self, mod: Program) -> Mapping[str, Fn]:
+        return mod.functions
+
+    def replace_functions(self, mod: Program, changed: Mapping[str, Fn]) -> Program:
+        return replace(mod, functions={**mod.functions, **changed})
+
+    def read_only(
+        self, mod: Program, functions: Mapping[str, Fn], reader: str
+    ) -> Program:
+        return ReadOnlyProgram(functions, mod.title, mod.sources, reader)
+
+    def is_module(self, value: Any) -> bool:
+        return isinstance(value, Program)
+
+    def is_function(self, value: Any) -> bool:
+        return isinstance(value, Fn)
+
+    def is_skipped(self, function: Fn) -> bool:
+        return function.skip
+
+    def restoring_pass(self) -> Pass | None:
+        return None
+
+    def encode_function(self, function: Fn, keep_outside: KeepOutside) -> bytes:
+        return pickle.dumps(function, protocol=5, buffer_callback=keep_outside)
+
+    def decode_function(
+        self, encoded: bytes | memoryview, outside: Iterable[Any], mod: Program
+    ) -> Fn:
+        return pickle.loads(encoded, buffers=outside)
+
+    def encode_shell(self, mod: Program) -> bytes:
+        return pickle.dumps((type(mod), mod.title, mod.sources))
+
+    def decode_shell(self, encoded: bytes) -> Program:
+        kind, title, sources = pickle.loads(encoded)
+        return kind({}, title, sources)
+
+
+class CheckedAdapter(ToyAdapter):
+    """Handles programs that have a restoring pass."""
+
+    def restoring_pass(self) -> Pass | None:
+        return Check()
+
+
+register_adapter(Program, ToyAdapter())
+register_adapter(CheckedProgram, CheckedAdapter())
+
+
+def program(*values: int, **functions: Fn) -> Program:
+    """Return a program: functions f0, f1, ... of one number each, and those given."""
+    numbered = {f"f{at}": Fn((value,)) for at, value in enumerate(values)}
+    return Program({**numbered, **functions})
+
+
+def checked_program(*values: int, **functions: Fn) -> CheckedProgram:
+    """Return the same as `program`, with a restoring pass."""
+    return CheckedProgram(program(*values, **functions).functions)
+
+
+def values_of(mod: Program) -> dict[str, tuple[int, ...]]:
+    """Return the numbers of each function."""
+    return {name: function.values for name, function in mod.functions.items()}

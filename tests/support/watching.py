@@ -1,0 +1,92 @@
+"""Instruments for tests: they log their calls, and may veto or raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from parpass.instrument import PassInstrument
+from parpass.transform import PassInfo
+
+
+class Log(PassInstrument):
+    """Logs each call as `[LABEL]HOOK[ PASS]`.
+
+    Args:
+        label: Comes first, to tell instruments apart.
+        log: Where to append, to share it.
+        at: Called with the hook's name, the module and the pass's name, to look, or to
+            raise; what it returns is the answer of `should_run`.
+    """
+
+    def __init__(
+        self,
+        label: str = "",
+        log: list[str] | None = None,
+        at: Callable[[str, Any, str], Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.label = label
+        self.log: list[str] = [] if log is None else log
+        self._at = at
+
+    def enter_pass_ctx(self) -> None:
+        self._take("enter")
+
+    def exit_pass_ctx(self) -> None:
+        self._take("exit")
+
+    def should_run(self, mod: Any, info: PassInfo) -> bool:
+        answer = self._take("should", mod, info.name)
+        return True if self._at is None else answer
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        self._take("before", mod, info.name)
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        self._take("after", mod, info.name)
+
+    def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:
+        self._take("failed", mod, info.name)
+
+    def _take(self, hook: str, mod: Any = None, pass_name: str = "") -> Any:
+        self.log.append(f"{self.label}{hook} {pass_name}".rstrip())
+        return True if self._at is None else self._at(hook, mod, pass_name)
+
+
+def raising_at(hook: str, pass_name: str = "") -> Callable[[str, Any, str], bool]:
+    """Return a callable for `Log` that raises at one hook, of one pass if named."""
+
+    def at(seen: str, _mod: Any, seen_pass: str) -> bool:
+        if seen == hook and pass_name in ("", seen_pass):
+            raise LookupError(f"{hook} fails")
+        return True
+
+    return at
+
+
+def vetoing(*pass_names: str) -> Callable[[str, Any, str], bool]:
+    """Return a callable for `Log` that vetoes passes."""
+    return lambda _hook, _mod, pass_name: pass_name not in pass_names
+
+
+class Blind(PassInstrument):
+    """Logs names only, and does not look at the IR, so that stages are fused."""
+
+    observes_ir = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: list[str] = []
+        self.modules: list[Any] = []
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        self.modules.append(mod)
+        self.log.append(f"before {info.name}")
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        self.modules.append(mod)
+        self.log.append(f"after {info.name}")
+
+    def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:
+        self.log.append(f"failed {info.name}")
