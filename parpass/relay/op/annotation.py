@@ -1,0 +1,78 @@
+"""Operators that say on which device a value is; here they compute the identity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from parpass.errors import IRTypeError, did_you_mean
+from parpass.relay.expr import Call, Expr
+from parpass.relay.op.registry import Attrs, Op, register_op
+from parpass.relay.op.relations import identity
+
+Array = npt.NDArray[Any]
+
+# TVM's numbers of device types.
+_DEVICE_TYPES = {
+    "cpu": 1,
+    "llvm": 1,
+    "cuda": 2,
+    "gpu": 2,
+    "opencl": 4,
+    "vulkan": 7,
+    "metal": 8,
+    "rocm": 10,
+    "hexagon": 14,
+    "webgpu": 15,
+}
+
+
+def _device_type(device: str | int) -> int:
+    if isinstance(device, int):
+        return device
+    if device not in _DEVICE_TYPES:
+        raise IRTypeError(
+            f"no device named '{device}'{did_you_mean(device, _DEVICE_TYPES)}"
+        )
+    return _DEVICE_TYPES[device]
+
+
+class OnDeviceAttrs(Attrs, frozen=True):
+    """Attributes of `on_device`."""
+
+    device_type: int
+    is_fixed: bool = False
+
+
+def _as_it_is(_attrs: Attrs, data: Array) -> Array:
+    return data
+
+
+_ON_DEVICE = register_op(
+    Op("on_device", 1, identity, _as_it_is, OnDeviceAttrs, non_computational=True)
+)
+
+
+def on_device(data: Expr, device: str | int, is_fixed: bool = False) -> Call:
+    """Say that a value is to be computed on a device, a name or TVM's number."""
+    attrs = OnDeviceAttrs(device_type=_device_type(device), is_fixed=is_fixed)
+    return Call(_ON_DEVICE, (data,), attrs)
+
+
+class DeviceCopyAttrs(Attrs, frozen=True):
+    """Attributes of `device_copy`."""
+
+    src_dev_type: int
+    dst_dev_type: int
+
+
+_DEVICE_COPY = register_op(Op("device_copy", 1, identity, _as_it_is, DeviceCopyAttrs))
+
+
+def device_copy(data: Expr, src_device: str | int, dst_device: str | int) -> Call:
+    """Copy a value from one device to another."""
+    attrs = DeviceCopyAttrs(
+        src_dev_type=_device_type(src_device), dst_dev_type=_device_type(dst_device)
+    )
+    return Call(_DEVICE_COPY, (data,), attrs)

@@ -1,0 +1,130 @@
+"""Operators on the elements of two or three tensors, which broadcast as in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from parpass.relay.expr import Call, Operand, as_expr
+from parpass.relay.op.registry import Op, TypeRelation, register_op
+from parpass.relay.op.relations import (
+    bool_broadcast,
+    broadcast_shape,
+    comparison,
+    number_broadcast,
+    require_dtype,
+    require_same_dtype,
+    tensors,
+)
+from parpass.relay.ty import TensorType, Type
+
+Array = npt.NDArray[Any]
+
+
+class BinaryBuilder(Protocol):
+    """Builds a call of an operator on two tensors."""
+
+    def __call__(self, lhs: Operand, rhs: Operand) -> Call:
+        """Return the call."""
+        ...
+
+
+def _binary(
+    name: str, relation: TypeRelation, meaning: Callable[[Any, Any], Any], doc: str
+) -> BinaryBuilder:
+    """Register an operator on two tensors and return the builder of its calls."""
+
+    def compute(_attrs: None, lhs: Array, rhs: Array) -> Array:
+        return np.asarray(meaning(lhs, rhs))
+
+    op = register_op(Op(name, 2, relation, compute))
+
+    def build(lhs: Operand, rhs: Operand) -> Call:
+        return Call(op, (as_expr(lhs), as_expr(rhs)))
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = doc
+    return build
+
+
+def _truncated_quotient(lhs: Array, rhs: Array) -> Array:
+    quotient = lhs // rhs
+    # numpy rounds down; where the signs differ, that is one too low.
+    return quotient + ((quotient < 0) & (quotient * rhs != lhs)).astype(lhs.dtype)
+
+
+def _divide(lhs: Array, rhs: Array) -> Array:
+    if lhs.dtype.kind in "iu":
+        return _truncated_quotient(lhs, rhs)
+    return lhs / rhs
+
+
+def _trunc_divide(lhs: Array, rhs: Array) -> Array:
+    if lhs.dtype.kind in "iu":
+        return _truncated_quotient(lhs, rhs)
+    return np.trunc(lhs / rhs)
+
+
+add = _binary("add", number_broadcast, np.add, "Return `lhs + rhs`.")
+subtract = _binary("subtract", number_broadcast, np.subtract, "Return `lhs - rhs`.")
+multiply = _binary("multiply", number_broadcast, np.multiply, "Return `lhs * rhs`.")
+divide = _binary(
+    "divide", number_broadcast, _divide, "Return `lhs / rhs`, integers towards zero."
+)
+floor_divide = _binary(
+    "floor_divide", number_broadcast, np.floor_divide, "Return `lhs / rhs`, downwards."
+)
+trunc_divide = _binary(
+    "trunc_divide", number_broadcast, _trunc_divide, "Return `lhs / rhs`, towards zero."
+)
+mod = _binary("mod", number_broadcast, np.fmod, "Return the remainder of `divide`.")
+floor_mod = _binary(
+    "floor_mod", number_broadcast, np.mod, "Return the remainder of `floor_divide`."
+)
+trunc_mod = _binary(
+    "trunc_mod", number_broadcast, np.fmod, "Return the remainder of `trunc_divide`."
+)
+power = _binary("power", number_broadcast, np.power, "Return `lhs` to the power `rhs`.")
+maximum = _binary("maximum", number_broadcast, np.maximum, "Return the larger.")
+minimum = _binary("minimum", number_broadcast, np.minimum, "Return the smaller.")
+
+equal = _binary("equal", comparison, np.equal, "Return `lhs == rhs`.")
+not_equal = _binary("not_equal", comparison, np.not_equal, "Return `lhs != rhs`.")
+less = _binary("less", comparison, np.less, "Return `lhs < rhs`.")
+less_equal = _binary("less_equal", comparison, np.less_equal, "Return `lhs <= rhs`.")
+greater = _binary("greater", comparison, np.greater, "Return `lhs > rhs`.")
+greater_equal = _binary(
+    "greater_equal", comparison, np.greater_equal, "Return `lhs >= rhs`."
+)
+
+logical_and = _binary(
+    "logical_and", bool_broadcast, np.logical_and, "Return `lhs and rhs`."
+)
+logical_or = _binary(
+    "logical_or", bool_broadcast, np.logical_or, "Return `lhs or rhs`."
+)
+logical_xor = _binary(
+    "logical_xor", bool_broadcast, np.logical_xor, "Return whether one alone holds."
+)
+
+
+def _where_relation(types: Sequence[Type], _attrs: None) -> TensorType:
+    condition, x, y = tensors(types)
+    require_dtype(condition, "bool")
+    require_same_dtype((x, y))
+    return TensorType(broadcast_shape(condition.shape, x.shape, y.shape), x.dtype)
+
+
+def _where(_attrs: None, condition: Array, x: Array, y: Array) -> Array:
+    return np.where(condition, x, y)
+
+
+_WHERE = register_op(Op("where", 3, _where_relation, _where))
+
+
+def where(condition: Operand, x: Operand, y: Operand) -> Call:
+    """Return the elements of `x` where the condition holds, those of `y` elsewhere."""
+    return Call(_WHERE, (as_expr(condition), as_expr(x), as_expr(y)))

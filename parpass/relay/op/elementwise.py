@@ -1,0 +1,148 @@
+"""Operators on each element of one tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from parpass.errors import IRTypeError
+from parpass.relay.expr import Call, Operand, as_expr
+from parpass.relay.op.attributes import dtype_name
+from parpass.relay.op.registry import Attrs, Op, TypeRelation, register_op
+from parpass.relay.op.relations import (
+    bool_identity,
+    float_identity,
+    identity,
+    number_identity,
+    tensors,
+)
+from parpass.relay.ty import TensorType, Type
+
+Array = npt.NDArray[Any]
+
+
+class UnaryBuilder(Protocol):
+    """Builds a call of an operator on one tensor."""
+
+    def __call__(self, data: Operand) -> Call:
+        """Return the call."""
+        ...
+
+
+def unary(
+    name: str, relation: TypeRelation, meaning: Callable[[Any], Any], doc: str
+) -> UnaryBuilder:
+    """Register an operator on one tensor that has no attributes.
+
+    Args:
+        name: The operator's name.
+        relation: Its type relation.
+        meaning: Its meaning on an array; the result is cast back to the array's dtype
+            where it is of another one.
+        doc: The docstring of the builder.
+
+    Returns:
+        The builder of calls.
+    """
+
+    def compute(_attrs: None, data: Array) -> Array:
+        return np.asarray(meaning(data)).astype(data.dtype, copy=False)
+
+    op = register_op(Op(name, 1, relation, compute))
+
+    def build(data: Operand) -> Call:
+        return Call(op, (as_expr(data),))
+
+    build.__name__ = build.__qualname__ = name.rpartition(".")[2]
+    build.__doc__ = doc
+    return build
+
+
+def _rsqrt(data: Array) -> Array:
+    return 1 / np.sqrt(data)
+
+
+def _sigmoid(data: Array) -> Array:
+    return 1 / (1 + np.exp(-data))
+
+
+def _erf(data: Array) -> Any:
+    return np.frompyfunc(math.erf, 1, 1)(data)
+
+
+abs = unary("abs", number_identity, np.abs, "Return absolute values.")
+negative = unary("negative", number_identity, np.negative, "Return `-data`.")
+sign = unary("sign", number_identity, np.sign, "Return -1, 0 or 1.")
+exp = unary("exp", float_identity, np.exp, "Return e to the power of `data`.")
+log = unary("log", float_identity, np.log, "Return natural logarithms.")
+log2 = unary("log2", float_identity, np.log2, "Return logarithms to base 2.")
+log10 = unary("log10", float_identity, np.log10, "Return logarithms to base 10.")
+sqrt = unary("sqrt", float_identity, np.sqrt, "Return square roots.")
+rsqrt = unary("rsqrt", float_identity, _rsqrt, "Return `1 / sqrt(data)`.")
+sigmoid = unary("sigmoid", float_identity, _sigmoid, "Return `1 / (1 + exp(-data))`.")
+erf = unary("erf", float_identity, _erf, "Return the error function.")
+sin = unary("sin", float_identity, np.sin, "Return sines.")
+cos = unary("cos", float_identity, np.cos, "Return cosines.")
+tan = unary("tan", float_identity, np.tan, "Return tangents.")
+asin = unary("asin", float_identity, np.arcsin, "Return inverse sines.")
+acos = unary("acos", float_identity, np.arccos, "Return inverse cosines.")
+atan = unary("atan", float_identity, np.arctan, "Return inverse tangents.")
+sinh = unary("sinh", float_identity, np.sinh, "Return hyperbolic sines.")
+cosh = unary("cosh", float_identity, np.cosh, "Return hyperbolic cosines.")
+tanh = unary("tanh", float_identity, np.tanh, "Return hyperbolic tangents.")
+floor = unary("floor", number_identity, np.floor, "Round down.")
+ceil = unary("ceil", number_identity, np.ceil, "Round up.")
+trunc = unary("trunc", number_identity, np.trunc, "Round towards zero.")
+round = unary(
+    "round", number_identity, np.rint, "Round to the nearest integer, halves to even."
+)
+logical_not = unary("logical_not", bool_identity, np.logical_not, "Return `not data`.")
+copy = unary("copy", identity, np.array, "Return a copy.")
+
+
+class CastAttrs(Attrs, frozen=True):
+    """Attributes of `cast`."""
+
+    dtype: str
+
+
+def _cast_relation(types: Sequence[Type], attrs: CastAttrs) -> TensorType:
+    (data,) = tensors(types)
+    return TensorType(data.shape, attrs.dtype)
+
+
+def _cast(attrs: CastAttrs, data: Array) -> Array:
+    return data.astype(attrs.dtype, copy=False)
+
+
+_CAST = register_op(Op("cast", 1, _cast_relation, _cast, CastAttrs))
+
+
+def cast(data: Operand, dtype: str) -> Call:
+    """Convert to another dtype, towards zero from floats to integers."""
+    return Call(_CAST, (as_expr(data),), CastAttrs(dtype=dtype_name(dtype)))
+
+
+class ClipAttrs(Attrs, frozen=True):
+    """Attributes of `clip`."""
+
+    a_min: float
+    a_max: float
+
+
+def _clip(attrs: ClipAttrs, data: Array) -> Array:
+    return np.clip(data, attrs.a_min, attrs.a_max).astype(data.dtype, copy=False)
+
+
+_CLIP = register_op(Op("clip", 1, number_identity, _clip, ClipAttrs))
+
+
+def clip(a: Operand, a_min: float, a_max: float) -> Call:
+    """Limit the elements to the range from `a_min` to `a_max`."""
+    if not a_min <= a_max:
+        raise IRTypeError(f"expected a_min <= a_max, got {a_min} and {a_max}")
+    return Call(_CLIP, (as_expr(a),), ClipAttrs(a_min=float(a_min), a_max=float(a_max)))

@@ -1,0 +1,170 @@
+"""Operators that join tensors, or split one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from parpass.errors import IRTypeError
+from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper, as_expr
+from parpass.relay.op.attributes import Ints, int_tuple
+from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.relations import (
+    Shape,
+    normal_axis,
+    require_rank,
+    require_shape,
+    tensor_fields,
+    tensors,
+    unify,
+)
+from parpass.relay.ty import Any as UnknownDim
+from parpass.relay.ty import Dim, TensorType, TupleType, Type
+
+Array = npt.NDArray[Any]
+TensorTuple = Expr | TupleWrapper | Iterable[Operand]
+
+
+def _as_tuple(data: TensorTuple) -> Expr:
+    if isinstance(data, TupleWrapper):
+        return data.astuple()
+    if isinstance(data, Expr):
+        return data
+    fields = tuple(as_expr(field) for field in data)
+    if not fields:
+        raise IRTypeError("expected one tensor or more to join, got none")
+    return Tuple(fields)
+
+
+class ConcatenateAttrs(Attrs, frozen=True):
+    """Attributes of `concatenate`."""
+
+    axis: int = 0
+
+
+def _concatenate_relation(types: Sequence[Type], attrs: ConcatenateAttrs) -> TensorType:
+    fields = tensor_fields(types)
+    shape = list(fields[0].shape)
+    axis = normal_axis(attrs.axis, len(shape))
+    length: Dim = 0
+    for at, field in enumerate(fields, 1):
+        require_rank(field, len(shape), f"field {at}")
+        dim = field.shape[axis]
+        wanted = tuple(shape[:axis]), tuple(shape[axis + 1 :])
+        require_shape(field, (*wanted[0], dim, *wanted[1]), f"field {at}")
+        shape = [
+            unify(known, more) for known, more in zip(shape, field.shape, strict=True)
+        ]
+        if isinstance(length, int):
+            length = dim if isinstance(dim, UnknownDim) else length + dim
+    shape[axis] = length
+    return TensorType(tuple(shape), fields[0].dtype)
+
+
+def _concatenate(attrs: ConcatenateAttrs, fields: tuple[Array, ...]) -> Array:
+    return np.concatenate(fields, attrs.axis)
+
+
+_CONCATENATE = register_op(
+    Op("concatenate", 1, _concatenate_relation, _concatenate, ConcatenateAttrs)
+)
+
+
+def concatenate(data: TensorTuple, axis: int) -> Call:
+    """Join tensors end to end along an axis."""
+    return Call(_CONCATENATE, (_as_tuple(data),), ConcatenateAttrs(axis=axis))
+
+
+class StackAttrs(Attrs, frozen=True):
+    """Attributes of `stack`."""
+
+    axis: int = 0
+
+
+def _stack_relation(types: Sequence[Type], attrs: StackAttrs) -> TensorType:
+    fields = tensor_fields(types)
+    shape: Shape = fields[0].shape
+    for at, field in enumerate(fields, 1):
+        require_shape(field, shape, f"field {at}")
+        shape = tuple(map(unify, shape, field.shape))
+    axis = normal_axis(attrs.axis, len(shape) + 1)
+    return TensorType((*shape[:axis], len(fields), *shape[axis:]), fields[0].dtype)
+
+
+def _stack(attrs: StackAttrs, fields: tuple[Array, ...]) -> Array:
+    return np.stack(fields, attrs.axis)
+
+
+_STACK = register_op(Op("stack", 1, _stack_relation, _stack, StackAttrs))
+
+
+def stack(data: TensorTuple, axis: int) -> Call:
+    """Join tensors of one shape along a new axis."""
+    return Call(_STACK, (_as_tuple(data),), StackAttrs(axis=axis))
+
+
+class SplitAttrs(Attrs, frozen=True):
+    """Attributes of `split`.
+
+    Attributes:
+        indices_or_sections: Into how many equal parts, or where all parts but the
+            first begin.
+    """
+
+    indices_or_sections: int | tuple[int, ...]
+    axis: int = 0
+
+
+def _part_lengths(length: Dim, attrs: SplitAttrs) -> list[Dim]:
+    where = attrs.indices_or_sections
+    if isinstance(length, UnknownDim):
+        count = where if isinstance(where, int) else len(where) + 1
+        return [length] * count
+    if isinstance(where, int):
+        if length % where:
+            raise TypeRelationError(
+                f"expected a length that {where} divides to split, got {length}"
+            )
+        return [length // where] * where
+    bounds = [0, *where, length]
+    lengths = [stop - start for start, stop in pairwise(bounds)]
+    if min(lengths) < 0:
+        raise TypeRelationError(
+            f"expected ascending indices up to {length} to split at, got {where}"
+        )
+    return list(lengths)
+
+
+def _split_relation(types: Sequence[Type], attrs: SplitAttrs) -> TupleType:
+    (data,) = tensors(types)
+    axis = normal_axis(attrs.axis, len(data.shape))
+    before, after = data.shape[:axis], data.shape[axis + 1 :]
+    lengths = _part_lengths(data.shape[axis], attrs)
+    return TupleType(
+        tuple(TensorType((*before, dim, *after), data.dtype) for dim in lengths)
+    )
+
+
+def _split(attrs: SplitAttrs, data: Array) -> tuple[Array, ...]:
+    return tuple(np.split(data, attrs.indices_or_sections, attrs.axis))
+
+
+_SPLIT = register_op(Op("split", 1, _split_relation, _split, SplitAttrs))
+
+
+def split(data: Expr, indices_or_sections: Ints, axis: int = 0) -> TupleWrapper:
+    """Split a tensor along an axis into equal parts, or at indices."""
+    where = indices_or_sections
+    if isinstance(where, int):
+        if where < 1:
+            raise IRTypeError(f"expected one part or more to split into, got {where}")
+        count = where
+    else:
+        where = int_tuple(where, "indices_or_sections")
+        count = len(where) + 1
+    attrs = SplitAttrs(indices_or_sections=where, axis=axis)
+    return TupleWrapper(Call(_SPLIT, (data,), attrs), count)

@@ -1,0 +1,185 @@
+"""Matrix products, and what stands around them in a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from parpass.relay.expr import Call, Expr
+from parpass.relay.op.attributes import dtype_name
+from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.relations import (
+    agree,
+    broadcast_shape,
+    normal_axis,
+    product,
+    require_number,
+    require_rank,
+    require_same_dtype,
+    require_shape,
+    tensors,
+)
+from parpass.relay.ty import TensorType, Type
+
+Array = npt.NDArray[Any]
+
+
+def _matrix_product(lhs: Array, rhs: Array, out_dtype: str) -> Array:
+    """Return a product through BLAS, also where an operand has zero strides."""
+    if out_dtype:
+        lhs, rhs = lhs.astype(out_dtype, copy=False), rhs.astype(out_dtype, copy=False)
+    return _for_blas(lhs) @ _for_blas(rhs)
+
+
+def _for_blas(array: Array) -> Array:
+    return array if all(array.strides) else np.ascontiguousarray(array)
+
+
+class DenseAttrs(Attrs, frozen=True):
+    """Attributes of `nn.dense`.
+
+    Attributes:
+        units: The rows of the weight; None for what it says.
+        out_dtype: Empty for the data's dtype.
+    """
+
+    units: int | None = None
+    out_dtype: str = ""
+
+
+def _dense_relation(types: Sequence[Type], attrs: DenseAttrs) -> TensorType:
+    data, weight = tensors(types)
+    if not data.shape:
+        raise TypeRelationError(
+            f"expected one dimension or more for the data, got {data}"
+        )
+    require_rank(weight, 2, "the weight")
+    require_same_dtype((data, weight))
+    require_number(data)
+    units = weight.shape[0] if attrs.units is None else attrs.units
+    require_shape(weight, (units, data.shape[-1]), "the weight")
+    return TensorType((*data.shape[:-1], units), attrs.out_dtype or data.dtype)
+
+
+def _dense(attrs: DenseAttrs, data: Array, weight: Array) -> Array:
+    return _matrix_product(data, weight.T, attrs.out_dtype)
+
+
+_DENSE = register_op(Op("nn.dense", 2, _dense_relation, _dense, DenseAttrs))
+
+
+def dense(
+    data: Expr, weight: Expr, units: int | None = None, out_dtype: str = ""
+) -> Call:
+    """Return `data @ transpose(weight)`; the weight has a row for each unit."""
+    attrs = DenseAttrs(
+        units=units, out_dtype=dtype_name(out_dtype) if out_dtype else ""
+    )
+    return Call(_DENSE, (data, weight), attrs)
+
+
+class BatchMatmulAttrs(Attrs, frozen=True):
+    """Attributes of `nn.batch_matmul`; an empty dtype means the operands'."""
+
+    out_dtype: str = ""
+    transpose_a: bool = False
+    transpose_b: bool = True
+
+
+def _batch_matmul_relation(
+    types: Sequence[Type], attrs: BatchMatmulAttrs
+) -> TensorType:
+    a, b = tensors(types)
+    require_rank(a, 3, "tensor_a")
+    require_rank(b, 3, "tensor_b")
+    require_same_dtype((a, b))
+    require_number(a)
+    rows, inner = a.shape[:0:-1] if attrs.transpose_a else a.shape[1:]
+    inner_b, columns = b.shape[:0:-1] if attrs.transpose_b else b.shape[1:]
+    if not agree(inner, inner_b):
+        raise TypeRelationError(
+            f"expected inner dimensions that are equal, got {inner} and {inner_b}"
+        )
+    batch = broadcast_shape(a.shape[:1], b.shape[:1])
+    return TensorType((*batch, rows, columns), attrs.out_dtype or a.dtype)
+
+
+def _batch_matmul(attrs: BatchMatmulAttrs, a: Array, b: Array) -> Array:
+    a = a.transpose(0, 2, 1) if attrs.transpose_a else a
+    b = b.transpose(0, 2, 1) if attrs.transpose_b else b
+    return _matrix_product(a, b, attrs.out_dtype)
+
+
+_BATCH_MATMUL = register_op(
+    Op("nn.batch_matmul", 2, _batch_matmul_relation, _batch_matmul, BatchMatmulAttrs)
+)
+
+
+def batch_matmul(
+    tensor_a: Expr,
+    tensor_b: Expr,
+    out_dtype: str = "",
+    transpose_a: bool = False,
+    transpose_b: bool = True,
+) -> Call:
+    """Return the matrix product for each matrix of two batches."""
+    attrs = BatchMatmulAttrs(
+        out_dtype=dtype_name(out_dtype) if out_dtype else "",
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
+    )
+    return Call(_BATCH_MATMUL, (tensor_a, tensor_b), attrs)
+
+
+class BiasAddAttrs(Attrs, frozen=True):
+    """Attributes of `nn.bias_add`."""
+
+    axis: int = 1
+
+
+def _bias_add_relation(types: Sequence[Type], attrs: BiasAddAttrs) -> TensorType:
+    data, bias = tensors(types)
+    require_same_dtype((data, bias))
+    require_number(data)
+    axis = normal_axis(attrs.axis, len(data.shape))
+    require_shape(bias, (data.shape[axis],), "the bias")
+    return data
+
+
+def _bias_add(attrs: BiasAddAttrs, data: Array, bias: Array) -> Array:
+    axis = normal_axis(attrs.axis, data.ndim)
+    return data + bias.reshape(-1, *(1,) * (data.ndim - 1 - axis))
+
+
+_BIAS_ADD = register_op(
+    Op("nn.bias_add", 2, _bias_add_relation, _bias_add, BiasAddAttrs)
+)
+
+
+def bias_add(data: Expr, bias: Expr, axis: int = 1) -> Call:
+    """Add a vector along an axis."""
+    return Call(_BIAS_ADD, (data, bias), BiasAddAttrs(axis=axis))
+
+
+def _batch_flatten_relation(types: Sequence[Type], _attrs: None) -> TensorType:
+    (data,) = tensors(types)
+    if not data.shape:
+        raise TypeRelationError(f"expected one dimension or more, got {data}")
+    return TensorType((data.shape[0], product(data.shape[1:])), data.dtype)
+
+
+def _batch_flatten(_attrs: None, data: Array) -> Array:
+    return data.reshape(data.shape[0], int(np.prod(data.shape[1:])))
+
+
+_BATCH_FLATTEN = register_op(
+    Op("nn.batch_flatten", 1, _batch_flatten_relation, _batch_flatten)
+)
+
+
+def batch_flatten(data: Expr) -> Call:
+    """Join all dimensions but the first."""
+    return Call(_BATCH_FLATTEN, (data,))

@@ -1,0 +1,261 @@
+"""Normalisation: of batches, layers, instances, neighbours and lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from parpass.errors import IRTypeError
+from parpass.relay.expr import Call, Expr, TupleWrapper
+from parpass.relay.op.attributes import Ints, optional_int_tuple
+from parpass.relay.op.registry import Attrs, Op, register_op
+from parpass.relay.op.relations import (
+    float_identity,
+    normal_axes,
+    normal_axis,
+    require_same_dtype,
+    require_shape,
+    tensors,
+)
+from parpass.relay.ty import TensorType, TupleType, Type
+
+Array = npt.NDArray[Any]
+
+
+class NormAttrs(Attrs, frozen=True):
+    """Attributes of `nn.batch_norm`, `nn.layer_norm` and `nn.instance_norm`.
+
+    Attributes:
+        axis: The axis of the channels, along which gamma and beta apply.
+        epsilon: Added to the variance.
+        center: Whether to add beta.
+        scale: Whether to multiply by gamma.
+    """
+
+    axis: int = 1
+    epsilon: float = 1e-5
+    center: bool = True
+    scale: bool = True
+
+
+def _affine_relation(types: Sequence[Type], attrs: NormAttrs) -> TensorType:
+    """Relate data and vectors along its axis to a result of the data's type."""
+    args = tensors(types)
+    data = args[0]
+    require_same_dtype(args)
+    axis = normal_axis(attrs.axis, len(data.shape))
+    for at, vector in enumerate(args[1:], 2):
+        require_shape(vector, (data.shape[axis],), f"argument {at}")
+    return float_identity((data,), attrs)
+
+
+def _normalised(
+    attrs: NormAttrs, data: Array, around: Array, variance: Array, affine: list[Array]
+) -> Array:
+    """Return `(data - around) / sqrt(variance + epsilon) * gamma + beta`."""
+    tail = (1,) * (data.ndim - 1 - normal_axis(attrs.axis, data.ndim))
+    gamma, beta = (vector.reshape(-1, *tail) for vector in affine)
+    factor = 1 / np.sqrt(variance + data.dtype.type(attrs.epsilon))
+    result = (data - around) * factor
+    result = result * gamma if attrs.scale else result
+    return result + beta if attrs.center else result
+
+
+def _normalised_over(
+    axes: tuple[int, ...], attrs: NormAttrs, data: Array, affine: list[Array]
+) -> Array:
+    around = data.mean(axis=axes, keepdims=True)
+    variance = np.square(data - around).mean(axis=axes, keepdims=True)
+    return _normalised(attrs, data, around, variance, affine)
+
+
+class BatchNormAttrs(NormAttrs, frozen=True):
+    """Attributes of `nn.batch_norm`."""
+
+
+def _batch_norm_relation(types: Sequence[Type], attrs: NormAttrs) -> TupleType:
+    data = _affine_relation(types, attrs)
+    return TupleType((data, types[3], types[4]))
+
+
+def _batch_norm(
+    attrs: NormAttrs,
+    data: Array,
+    gamma: Array,
+    beta: Array,
+    moving_mean: Array,
+    moving_var: Array,
+) -> tuple[Array, Array, Array]:
+    tail = (1,) * (data.ndim - 1 - normal_axis(attrs.axis, data.ndim))
+    around, variance = moving_mean.reshape(-1, *tail), moving_var.reshape(-1, *tail)
+    result = _normalised(attrs, data, around, variance, [gamma, beta])
+    return result, moving_mean, moving_var
+
+
+_BATCH_NORM = register_op(
+    Op("nn.batch_norm", 5, _batch_norm_relation, _batch_norm, BatchNormAttrs)
+)
+
+
+def batch_norm(
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    moving_mean: Expr,
+    moving_var: Expr,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> TupleWrapper:
+    """Normalise each channel by the mean and the variance found in training.
+
+    Returns:
+        The result, the moving mean and the moving variance.
+    """
+    attrs = BatchNormAttrs(axis=axis, epsilon=epsilon, center=center, scale=scale)
+    args = data, gamma, beta, moving_mean, moving_var
+    return TupleWrapper(Call(_BATCH_NORM, args, attrs), 3)
+
+
+class LayerNormAttrs(NormAttrs, frozen=True):
+    """Attributes of `nn.layer_norm`."""
+
+    axis: int = -1
+
+
+def _layer_norm(attrs: NormAttrs, data: Array, gamma: Array, beta: Array) -> Array:
+    axis = normal_axis(attrs.axis, data.ndim)
+    return _normalised_over((axis,), attrs, data, [gamma, beta])
+
+
+_LAYER_NORM = register_op(
+    Op("nn.layer_norm", 3, _affine_relation, _layer_norm, LayerNormAttrs)
+)
+
+
+def layer_norm(
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> Call:
+    """Normalise along one axis by the mean and the variance found there."""
+    attrs = LayerNormAttrs(axis=axis, epsilon=epsilon, center=center, scale=scale)
+    return Call(_LAYER_NORM, (data, gamma, beta), attrs)
+
+
+class InstanceNormAttrs(NormAttrs, frozen=True):
+    """Attributes of `nn.instance_norm`."""
+
+
+def _instance_norm(attrs: NormAttrs, data: Array, gamma: Array, beta: Array) -> Array:
+    channel = normal_axis(attrs.axis, data.ndim)
+    axes = tuple(axis for axis in range(1, data.ndim) if axis != channel)
+    return _normalised_over(axes, attrs, data, [gamma, beta])
+
+
+_INSTANCE_NORM = register_op(
+    Op("nn.instance_norm", 3, _affine_relation, _instance_norm, InstanceNormAttrs)
+)
+
+
+def instance_norm(
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> Call:
+    """Normalise each channel of each instance by its own mean and variance."""
+    attrs = InstanceNormAttrs(axis=axis, epsilon=epsilon, center=center, scale=scale)
+    return Call(_INSTANCE_NORM, (data, gamma, beta), attrs)
+
+
+class LRNAttrs(Attrs, frozen=True):
+    """Attributes of `nn.lrn`.
+
+    Attributes:
+        size: How many neighbours count, itself in the middle; an odd number.
+    """
+
+    size: int = 5
+    axis: int = 1
+    bias: float = 2
+    alpha: float = 0.00001
+    beta: float = 0.75
+
+
+def _lrn_relation(types: Sequence[Type], attrs: LRNAttrs) -> TensorType:
+    data = float_identity(types, attrs)
+    normal_axis(attrs.axis, len(data.shape))
+    return data
+
+
+def _lrn(attrs: LRNAttrs, data: Array) -> Array:
+    sides = [(0, 0)] * data.ndim
+    sides[attrs.axis] = (attrs.size // 2, attrs.size // 2)
+    squares = np.pad(np.square(data), sides)
+    near = np.lib.stride_tricks.sliding_window_view(squares, attrs.size, attrs.axis)
+    of_dtype = data.dtype.type
+    base = of_dtype(attrs.bias) + of_dtype(attrs.alpha / attrs.size) * near.sum(axis=-1)
+    return data / base ** of_dtype(attrs.beta)
+
+
+_LRN = register_op(Op("nn.lrn", 1, _lrn_relation, _lrn, LRNAttrs))
+
+
+def lrn(
+    data: Expr,
+    size: int = 5,
+    axis: int = 1,
+    bias: float = 2,
+    alpha: float = 0.00001,
+    beta: float = 0.75,
+) -> Call:
+    """Divide by `(bias + alpha / size * sum of the neighbours' squares) ** beta`."""
+    if size < 1 or size % 2 == 0:
+        raise IRTypeError(f"expected an odd size from 1 on, got {size}")
+    attrs = LRNAttrs(
+        size=size, axis=axis, bias=float(bias), alpha=float(alpha), beta=float(beta)
+    )
+    return Call(_LRN, (data,), attrs)
+
+
+class L2NormalizeAttrs(Attrs, frozen=True):
+    """Attributes of `nn.l2_normalize`; without an axis all axes count."""
+
+    eps: float
+    axis: tuple[int, ...] | None = None
+
+
+def _l2_normalize_relation(
+    types: Sequence[Type], attrs: L2NormalizeAttrs
+) -> TensorType:
+    data = float_identity(types, attrs)
+    normal_axes(attrs.axis or (), len(data.shape))
+    return data
+
+
+def _l2_normalize(attrs: L2NormalizeAttrs, data: Array) -> Array:
+    squares = np.square(data).sum(axis=attrs.axis, keepdims=True)
+    return data / np.sqrt(np.maximum(squares, data.dtype.type(attrs.eps)))
+
+
+_L2_NORMALIZE = register_op(
+    Op("nn.l2_normalize", 1, _l2_normalize_relation, _l2_normalize, L2NormalizeAttrs)
+)
+
+
+def l2_normalize(data: Expr, eps: float, axis: Ints | None = None) -> Call:
+    """Divide by the Euclidean length along some axes, at least `sqrt(eps)`."""
+    attrs = L2NormalizeAttrs(eps=float(eps), axis=optional_int_tuple(axis, "axis"))
+    return Call(_L2_NORMALIZE, (data,), attrs)

@@ -1,0 +1,236 @@
+"""Operators that reduce a tensor along some of its axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from parpass.relay.expr import Call, Expr
+from parpass.relay.op.attributes import Ints, optional_int_tuple
+from parpass.relay.op.elementwise import sqrt
+from parpass.relay.op.registry import Attrs, Op, TypeRelation, register_op
+from parpass.relay.op.relations import (
+    normal_axes,
+    require_dtype,
+    require_float,
+    require_number,
+    require_same_dtype,
+    tensors,
+)
+from parpass.relay.ty import Dim, TensorType, Type
+
+Array = npt.NDArray[Any]
+
+
+class ReduceAttrs(Attrs, frozen=True):
+    """Attributes of reductions.
+
+    Attributes:
+        axis: The axes to reduce; None for all.
+        keepdims: Whether the reduced axes stay, with length 1.
+        exclude: Whether to reduce the other axes instead.
+    """
+
+    axis: tuple[int, ...] | None = None
+    keepdims: bool = False
+    exclude: bool = False
+
+
+class ArgReduceAttrs(ReduceAttrs, frozen=True):
+    """Attributes of `argmax` and `argmin`.
+
+    Attributes:
+        select_last_index: Whether the last one of equal elements wins.
+    """
+
+    select_last_index: bool = False
+
+
+class VarianceAttrs(ReduceAttrs, frozen=True):
+    """Attributes of `variance`.
+
+    Attributes:
+        unbiased: Whether to divide by one less than the number of elements.
+    """
+
+    unbiased: bool = False
+
+
+class ReduceBuilder(Protocol):
+    """Builds a call of a reduction."""
+
+    def __call__(
+        self,
+        data: Expr,
+        axis: Ints | None = None,
+        keepdims: bool = False,
+        exclude: bool = False,
+    ) -> Call:
+        """Return the call; `exclude` reduces the axes that are not named."""
+        ...
+
+
+def _reduced_axes(attrs: ReduceAttrs, rank: int) -> tuple[int, ...]:
+    if attrs.axis is None:
+        return () if attrs.exclude else tuple(range(rank))
+    axes = normal_axes(attrs.axis, rank)
+    if attrs.exclude:
+        return tuple(axis for axis in range(rank) if axis not in axes)
+    return axes
+
+
+def _reduced(data: TensorType, attrs: ReduceAttrs, dtype: str) -> TensorType:
+    axes = _reduced_axes(attrs, len(data.shape))
+    dims: list[Dim] = []
+    for axis, dim in enumerate(data.shape):
+        if axis not in axes:
+            dims.append(dim)
+        elif attrs.keepdims:
+            dims.append(1)
+    return TensorType(tuple(dims), dtype)
+
+
+def _number_relation(types: Sequence[Type], attrs: ReduceAttrs) -> TensorType:
+    (data,) = tensors(types)
+    require_number(data)
+    return _reduced(data, attrs, data.dtype)
+
+
+def _bool_relation(types: Sequence[Type], attrs: ReduceAttrs) -> TensorType:
+    (data,) = tensors(types)
+    require_dtype(data, "bool")
+    return _reduced(data, attrs, "bool")
+
+
+def _reduction(
+    name: str, relation: TypeRelation, meaning: Callable[..., Any], doc: str
+) -> ReduceBuilder:
+    """Register a reduction and return the builder of its calls."""
+
+    def compute(attrs: ReduceAttrs, data: Array) -> Array:
+        axes = _reduced_axes(attrs, data.ndim)
+        result = meaning(data, axis=axes, keepdims=attrs.keepdims)
+        return np.asarray(result).astype(data.dtype, copy=False)
+
+    op = register_op(Op(name, 1, relation, compute, ReduceAttrs))
+
+    def build(
+        data: Expr,
+        axis: Ints | None = None,
+        keepdims: bool = False,
+        exclude: bool = False,
+    ) -> Call:
+        axes = optional_int_tuple(axis, "axis")
+        return Call(
+            op, (data,), ReduceAttrs(axis=axes, keepdims=keepdims, exclude=exclude)
+        )
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = doc
+    return build
+
+
+sum = _reduction("sum", _number_relation, np.sum, "Return the sum.")
+mean = _reduction("mean", _number_relation, np.mean, "Return the mean.")
+max = _reduction("max", _number_relation, np.max, "Return the largest element.")
+min = _reduction("min", _number_relation, np.min, "Return the smallest element.")
+prod = _reduction("prod", _number_relation, np.prod, "Return the product.")
+all = _reduction("all", _bool_relation, np.all, "Return whether all elements hold.")
+any = _reduction("any", _bool_relation, np.any, "Return whether an element holds.")
+
+
+def _arg_relation(types: Sequence[Type], attrs: ArgReduceAttrs) -> TensorType:
+    (data,) = tensors(types)
+    require_number(data)
+    return _reduced(data, attrs, "int32")
+
+
+def _arg_reduction(
+    name: str, meaning: Callable[..., Any], doc: str
+) -> Callable[..., Call]:
+    """Register `argmax` or `argmin` and return the builder of its calls."""
+
+    def compute(attrs: ArgReduceAttrs, data: Array) -> Array:
+        axes = _reduced_axes(attrs, data.ndim)
+        kept = [axis for axis in range(data.ndim) if axis not in axes]
+        rows = data.transpose(*kept, *axes)
+        rows = rows.reshape(*rows.shape[: len(kept)], -1)
+        if attrs.select_last_index:
+            found = rows.shape[-1] - 1 - meaning(rows[..., ::-1], axis=-1)
+        else:
+            found = meaning(rows, axis=-1)
+        found = np.asarray(found, "int32")
+        return np.expand_dims(found, axes) if attrs.keepdims else found
+
+    op = register_op(Op(name, 1, _arg_relation, compute, ArgReduceAttrs))
+
+    def build(
+        data: Expr,
+        axis: Ints | None = None,
+        keepdims: bool = False,
+        exclude: bool = False,
+        select_last_index: bool = False,
+    ) -> Call:
+        attrs = ArgReduceAttrs(
+            axis=optional_int_tuple(axis, "axis"),
+            keepdims=keepdims,
+            exclude=exclude,
+            select_last_index=select_last_index,
+        )
+        return Call(op, (data,), attrs)
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = doc
+    return build
+
+
+argmax = _arg_reduction("argmax", np.argmax, "Return where the largest element is.")
+argmin = _arg_reduction("argmin", np.argmin, "Return where the smallest element is.")
+
+
+def _variance_relation(types: Sequence[Type], attrs: VarianceAttrs) -> TensorType:
+    data, around = tensors(types)
+    require_float(data)
+    require_same_dtype((data, around))
+    return _reduced(data, attrs, data.dtype)
+
+
+def _variance(attrs: VarianceAttrs, data: Array, around: Array) -> Array:
+    axes = _reduced_axes(attrs, data.ndim)
+    squares = np.square(data - around).sum(axis=axes, keepdims=attrs.keepdims)
+    count = data.size // np.maximum(squares.size, 1) - int(attrs.unbiased)
+    return np.asarray(squares / data.dtype.type(count))
+
+
+_VARIANCE = register_op(Op("variance", 2, _variance_relation, _variance, VarianceAttrs))
+
+
+def variance(
+    data: Expr,
+    axis: Ints | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+    with_mean: Expr | None = None,
+) -> Call:
+    """Return the variance, around `with_mean` where the mean is known already."""
+    axes = optional_int_tuple(axis, "axis")
+    around = mean(data, axes, True, exclude) if with_mean is None else with_mean
+    attrs = VarianceAttrs(
+        axis=axes, keepdims=keepdims, exclude=exclude, unbiased=unbiased
+    )
+    return Call(_VARIANCE, (data, around), attrs)
+
+
+def std(
+    data: Expr,
+    axis: Ints | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+) -> Call:
+    """Return the standard deviation."""
+    return sqrt(variance(data, axis, keepdims, exclude, unbiased))

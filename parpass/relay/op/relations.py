@@ -1,0 +1,187 @@
+"""Rules that the type relations of many operators share.
+
+A relation maps the types of a call's arguments, and its attributes, to the type of the
+result. An unknown dimension (`Any`) agrees with every other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from parpass.relay.op.registry import TypeRelationError
+from parpass.relay.ty import Any as UnknownDim
+from parpass.relay.ty import Dim, TensorType, TupleType, Type
+
+Shape = tuple[Dim, ...]
+
+
+def tensors(types: Sequence[Type]) -> tuple[TensorType, ...]:
+    """Return the types of arguments that must all be tensors."""
+    found = tuple(found for found in types if isinstance(found, TensorType))
+    if len(found) != len(types):
+        at = next(n for n, t in enumerate(types) if not isinstance(t, TensorType))
+        raise TypeRelationError(
+            f"expected a tensor for argument {at + 1}, got {types[at]}"
+        )
+    return found
+
+
+def tensor_fields(types: Sequence[Type]) -> tuple[TensorType, ...]:
+    """Return the fields of the one argument, a tuple of one or more tensors."""
+    (only,) = types
+    if not isinstance(only, TupleType) or not only.fields:
+        raise TypeRelationError(f"expected a tuple of tensors, got {only}")
+    found = tensors(only.fields)
+    require_same_dtype(found)
+    return found
+
+
+def require_same_dtype(args: Sequence[TensorType]) -> None:
+    """Reject arguments of different dtypes."""
+    for at, arg in enumerate(args):
+        if arg.dtype != args[0].dtype:
+            raise TypeRelationError(
+                f"expected the dtype of argument 1, {args[0].dtype}, for argument "
+                f"{at + 1}, got {arg.dtype}"
+            )
+
+
+def require_dtype(arg: TensorType, dtype: str) -> None:
+    """Reject a tensor of another dtype."""
+    if arg.dtype != dtype:
+        raise TypeRelationError(f"expected a tensor of {dtype}, got {arg}")
+
+
+def require_float(arg: TensorType) -> None:
+    """Reject a tensor of integers or bools."""
+    if not arg.dtype.startswith(("float", "bfloat")):
+        raise TypeRelationError(f"expected a tensor of floats, got {arg}")
+
+
+def require_number(arg: TensorType) -> None:
+    """Reject a tensor of bools."""
+    if arg.dtype == "bool":
+        raise TypeRelationError(f"expected a tensor of numbers, got {arg}")
+
+
+def require_rank(arg: TensorType, rank: int, what: str) -> None:
+    """Reject a tensor with another number of dimensions."""
+    if len(arg.shape) != rank:
+        raise TypeRelationError(f"expected {rank} dimensions for {what}, got {arg}")
+
+
+def require_shape(arg: TensorType, shape: Shape, what: str) -> None:
+    """Reject a tensor whose shape does not agree with `shape`."""
+    if len(arg.shape) != len(shape) or not all(map(agree, arg.shape, shape)):
+        wanted = TensorType(shape, arg.dtype)
+        raise TypeRelationError(f"expected {wanted} for {what}, got {arg}")
+
+
+def agree(one: Dim, other: Dim) -> bool:
+    """Return whether two dimensions may be equal when the program runs."""
+    return isinstance(one, UnknownDim) or isinstance(other, UnknownDim) or one == other
+
+
+def unify(one: Dim, other: Dim) -> Dim:
+    """Return what is known of two dimensions that agree."""
+    return other if isinstance(one, UnknownDim) else one
+
+
+def normal_axis(axis: int, rank: int) -> int:
+    """Return an axis counted from the front; a negative one counts from the end."""
+    if not -rank <= axis < rank:
+        raise TypeRelationError(f"expected an axis of {rank} dimensions, got {axis}")
+    return axis % rank
+
+
+def normal_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
+    """Return different axes, each counted from the front."""
+    axes = tuple(axes)
+    normal = tuple(normal_axis(axis, rank) for axis in axes)
+    if len(set(normal)) != len(normal):
+        raise TypeRelationError(f"expected different axes, got {axes}")
+    return normal
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    """Return the product of dimensions, unknown if one of them is."""
+    total = 1
+    for dim in dims:
+        if isinstance(dim, UnknownDim):
+            return dim
+        total *= dim
+    return total
+
+
+def shape_text(shape: Shape) -> str:
+    """Return a shape as messages show it, such as `(1, 3, ?)`."""
+    comma = "," if len(shape) == 1 else ""
+    return f"({', '.join(str(dim) for dim in shape)}{comma})"
+
+
+def broadcast_shape(*shapes: Shape) -> Shape:
+    """Return the shape to which some shapes broadcast, as in numpy."""
+    rank = max(len(shape) for shape in shapes)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    result: list[Dim] = []
+    for dims in zip(*padded, strict=True):
+        known = {dim for dim in dims if isinstance(dim, int) and dim != 1}
+        if len(known) > 1:
+            listed = " and ".join(shape_text(shape) for shape in shapes)
+            raise TypeRelationError(f"expected shapes that broadcast, got {listed}")
+        unknown = any(isinstance(dim, UnknownDim) for dim in dims)
+        result.append(known.pop() if known else UnknownDim() if unknown else 1)
+    return tuple(result)
+
+
+def identity(types: Sequence[Type], _attrs: Any) -> TensorType:
+    """Relate one tensor to a result of the same type."""
+    (data,) = tensors(types)
+    return data
+
+
+def float_identity(types: Sequence[Type], _attrs: Any) -> TensorType:
+    """Relate one tensor of floats to a result of the same type."""
+    (data,) = tensors(types)
+    require_float(data)
+    return data
+
+
+def number_identity(types: Sequence[Type], _attrs: Any) -> TensorType:
+    """Relate one tensor of numbers to a result of the same type."""
+    (data,) = tensors(types)
+    require_number(data)
+    return data
+
+
+def bool_identity(types: Sequence[Type], _attrs: Any) -> TensorType:
+    """Relate one tensor of bools to a result of the same type."""
+    (data,) = tensors(types)
+    require_dtype(data, "bool")
+    return data
+
+
+def _broadcast(types: Sequence[Type]) -> TensorType:
+    args = tensors(types)
+    require_same_dtype(args)
+    return TensorType(broadcast_shape(*(arg.shape for arg in args)), args[0].dtype)
+
+
+def number_broadcast(types: Sequence[Type], _attrs: Any) -> TensorType:
+    """Relate tensors of numbers of one dtype to what they broadcast to."""
+    result = _broadcast(types)
+    require_number(result)
+    return result
+
+
+def bool_broadcast(types: Sequence[Type], _attrs: Any) -> TensorType:
+    """Relate tensors of bools to what they broadcast to."""
+    result = _broadcast(types)
+    require_dtype(result, "bool")
+    return result
+
+
+def comparison(types: Sequence[Type], _attrs: Any) -> TensorType:
+    """Relate two tensors of one dtype to bools in the shape they broadcast to."""
+    return TensorType(_broadcast(types).shape, "bool")

@@ -1,0 +1,252 @@
+"""Operators that pick elements of a tensor, or repeat them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from parpass.errors import IRTypeError
+from parpass.relay.expr import Call, Expr, Operand, as_expr
+from parpass.relay.op.attributes import (
+    Ints,
+    int_tuple,
+    optional_int_tuple,
+    require_choice,
+)
+from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.relations import (
+    Shape,
+    normal_axes,
+    normal_axis,
+    product,
+    tensors,
+)
+from parpass.relay.ty import Any as UnknownDim
+from parpass.relay.ty import Dim, TensorType, Type
+
+Array = npt.NDArray[Any]
+
+
+class TakeAttrs(Attrs, frozen=True):
+    """Attributes of `take`.
+
+    Attributes:
+        axis: Where to pick; None picks from the flattened tensor.
+        mode: What an index out of range means: `clip` the nearest one, `wrap` modulo
+            the length; `fast` promises that there is none.
+    """
+
+    axis: int | None = None
+    batch_dims: int = 0
+    mode: str = "clip"
+
+
+def _take_relation(types: Sequence[Type], attrs: TakeAttrs) -> TensorType:
+    data, indices = tensors(types)
+    if not indices.dtype.startswith(("int", "uint")):
+        raise TypeRelationError(f"expected integers for the indices, got {indices}")
+    if attrs.axis is None:
+        return TensorType(indices.shape, data.dtype)
+    axis = normal_axis(attrs.axis, len(data.shape))
+    shape = (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
+    return TensorType(shape, data.dtype)
+
+
+def _take(attrs: TakeAttrs, data: Array, indices: Array) -> Array:
+    mode = "wrap" if attrs.mode == "wrap" else "clip"
+    return np.asarray(np.take(data, indices, axis=attrs.axis, mode=mode))
+
+
+_TAKE = register_op(Op("take", 2, _take_relation, _take, TakeAttrs))
+
+
+def take(
+    data: Expr,
+    indices: Operand,
+    axis: int | None = None,
+    batch_dims: int = 0,
+    mode: str = "clip",
+) -> Call:
+    """Pick elements, or slices along an axis, by their indices.
+
+    Raises:
+        IRTypeError: `batch_dims` is not 0, or `mode` is none of TVM's.
+    """
+    if batch_dims != 0:
+        raise IRTypeError(f"expected batch_dims 0, got {batch_dims}")
+    mode = require_choice(mode, ("clip", "wrap", "fast"), "mode")
+    attrs = TakeAttrs(axis=axis, batch_dims=batch_dims, mode=mode)
+    return Call(_TAKE, (data, as_expr(indices)), attrs)
+
+
+class StridedSliceAttrs(Attrs, frozen=True):
+    """Attributes of `strided_slice`.
+
+    Attributes:
+        end: Where each slice ends; in the slice mode `size` how long it is, -1 for
+            all that is left.
+        axes: The axes to slice; None for the first ones.
+    """
+
+    begin: tuple[int, ...]
+    end: tuple[int, ...]
+    strides: tuple[int, ...]
+    slice_mode: str = "end"
+    axes: tuple[int, ...] | None = None
+
+
+def _slices(attrs: StridedSliceAttrs, shape: Shape) -> list[slice]:
+    axes = range(len(attrs.begin)) if attrs.axes is None else attrs.axes
+    slices = [slice(None)] * len(shape)
+    for at, axis in enumerate(normal_axes(axes, len(shape))):
+        begin, end = attrs.begin[at], attrs.end[at]
+        if attrs.slice_mode == "end":
+            stride = attrs.strides[at] if at < len(attrs.strides) else 1
+            slices[axis] = slice(begin, end, stride)
+        else:
+            dim = shape[axis]
+            if begin < 0 and isinstance(dim, int):
+                begin += dim
+            slices[axis] = slice(begin, None if end < 0 else begin + end)
+    return slices
+
+
+def _sliced(dim: Dim, part: slice) -> Dim:
+    if isinstance(dim, UnknownDim) or part == slice(None):
+        return dim
+    return len(range(*part.indices(dim)))
+
+
+def _strided_slice_relation(
+    types: Sequence[Type], attrs: StridedSliceAttrs
+) -> TensorType:
+    (data,) = tensors(types)
+    slices = _slices(attrs, data.shape)
+    return TensorType(tuple(map(_sliced, data.shape, slices)), data.dtype)
+
+
+def _strided_slice(attrs: StridedSliceAttrs, data: Array) -> Array:
+    return data[tuple(_slices(attrs, data.shape))]
+
+
+_STRIDED_SLICE = register_op(
+    Op("strided_slice", 1, _strided_slice_relation, _strided_slice, StridedSliceAttrs)
+)
+
+
+def strided_slice(
+    data: Expr,
+    begin: Ints,
+    end: Ints,
+    strides: Ints | None = None,
+    axes: Ints | None = None,
+    slice_mode: str = "end",
+) -> Call:
+    """Pick a range with a stride along each of some axes.
+
+    Raises:
+        IRTypeError: `begin`, `end`, `strides` and `axes` do not go together.
+    """
+    attrs = StridedSliceAttrs(
+        begin=int_tuple(begin, "begin"),
+        end=int_tuple(end, "end"),
+        strides=(1,) if strides is None else int_tuple(strides, "strides"),
+        slice_mode=require_choice(slice_mode, ("end", "size"), "slice_mode"),
+        axes=optional_int_tuple(axes, "axes"),
+    )
+    count = len(attrs.begin)
+    if len(attrs.end) != count or len(attrs.axes or attrs.begin) != count:
+        raise IRTypeError(
+            f"expected as many ends and axes as begins, got begin {attrs.begin}, "
+            f"end {attrs.end} and axes {attrs.axes}"
+        )
+    if 0 in attrs.strides:
+        raise IRTypeError(f"expected strides other than 0, got {attrs.strides}")
+    return Call(_STRIDED_SLICE, (data,), attrs)
+
+
+class ReverseAttrs(Attrs, frozen=True):
+    """Attributes of `reverse`."""
+
+    axis: int
+
+
+def _reverse_relation(types: Sequence[Type], attrs: ReverseAttrs) -> TensorType:
+    (data,) = tensors(types)
+    normal_axis(attrs.axis, len(data.shape))
+    return data
+
+
+def _reverse(attrs: ReverseAttrs, data: Array) -> Array:
+    return np.flip(data, attrs.axis)
+
+
+_REVERSE = register_op(Op("reverse", 1, _reverse_relation, _reverse, ReverseAttrs))
+
+
+def reverse(data: Expr, axis: int) -> Call:
+    """Return the elements along an axis from last to first."""
+    return Call(_REVERSE, (data,), ReverseAttrs(axis=axis))
+
+
+class RepeatAttrs(Attrs, frozen=True):
+    """Attributes of `repeat`; without an axis the tensor is flattened."""
+
+    repeats: int
+    axis: int | None = None
+
+
+def _repeat_relation(types: Sequence[Type], attrs: RepeatAttrs) -> TensorType:
+    (data,) = tensors(types)
+    if attrs.axis is None:
+        return TensorType((product((*data.shape, attrs.repeats)),), data.dtype)
+    axis = normal_axis(attrs.axis, len(data.shape))
+    dim = product((data.shape[axis], attrs.repeats))
+    return TensorType((*data.shape[:axis], dim, *data.shape[axis + 1 :]), data.dtype)
+
+
+def _repeat(attrs: RepeatAttrs, data: Array) -> Array:
+    return np.repeat(data, attrs.repeats, attrs.axis)
+
+
+_REPEAT = register_op(Op("repeat", 1, _repeat_relation, _repeat, RepeatAttrs))
+
+
+def repeat(data: Expr, repeats: int, axis: int | None = None) -> Call:
+    """Repeat each element, or each slice along an axis, in place."""
+    if repeats < 1:
+        raise IRTypeError(f"expected one repeat or more, got {repeats}")
+    return Call(_REPEAT, (data,), RepeatAttrs(repeats=repeats, axis=axis))
+
+
+class TileAttrs(Attrs, frozen=True):
+    """Attributes of `tile`."""
+
+    reps: tuple[int, ...]
+
+
+def _tile_relation(types: Sequence[Type], attrs: TileAttrs) -> TensorType:
+    (data,) = tensors(types)
+    rank = max(len(data.shape), len(attrs.reps))
+    dims = (1,) * (rank - len(data.shape)) + data.shape
+    reps = (1,) * (rank - len(attrs.reps)) + attrs.reps
+    pairs = zip(dims, reps, strict=True)
+    return TensorType(tuple(product(pair) for pair in pairs), data.dtype)
+
+
+def _tile(attrs: TileAttrs, data: Array) -> Array:
+    return np.tile(data, attrs.reps)
+
+
+_TILE = register_op(Op("tile", 1, _tile_relation, _tile, TileAttrs))
+
+
+def tile(data: Expr, reps: Ints) -> Call:
+    """Repeat the whole tensor along each of its last axes."""
+    counts = int_tuple(reps, "reps")
+    if any(count < 1 for count in counts):
+        raise IRTypeError(f"expected repetitions of 1 or more, got {counts}")
+    return Call(_TILE, (data,), TileAttrs(reps=counts))

@@ -1,0 +1,271 @@
+"""Operators that rearrange dimensions, or tell about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from parpass.errors import IRTypeError
+from parpass.relay.expr import Call, Expr
+from parpass.relay.op.attributes import Ints, dtype_name, int_tuple, optional_int_tuple
+from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.relations import (
+    Shape,
+    agree,
+    normal_axes,
+    normal_axis,
+    product,
+    shape_text,
+    tensors,
+)
+from parpass.relay.ty import Any as UnknownDim
+from parpass.relay.ty import TensorType, Type
+
+Array = npt.NDArray[Any]
+
+
+class ReshapeAttrs(Attrs, frozen=True):
+    """Attributes of `reshape`.
+
+    Attributes:
+        newshape: The dimensions; 0 keeps the one at that place, -1 (once) stands for
+            what is left.
+    """
+
+    newshape: tuple[int, ...]
+
+
+def _reshaped(shape: Shape, newshape: tuple[int, ...]) -> Shape:
+    """Return the result's shape, the dimension at -1 worked out if it can be."""
+    if any(dim == 0 and at >= len(shape) for at, dim in enumerate(newshape)):
+        raise TypeRelationError(
+            f"expected at most {len(shape)} dimensions where one is kept by 0, "
+            f"got newshape {newshape}"
+        )
+    dims = [shape[at] if dim == 0 else dim for at, dim in enumerate(newshape)]
+    size = product(shape)
+    rest = product(dim for dim in dims if dim != -1)
+    if isinstance(size, UnknownDim) or isinstance(rest, UnknownDim):
+        return tuple(UnknownDim() if dim == -1 else dim for dim in dims)
+    fits = rest > 0 and size % rest == 0 if -1 in dims else size == rest
+    if not fits:
+        raise TypeRelationError(
+            f"expected a newshape of {size} elements for {shape_text(shape)}, "
+            f"got {newshape}"
+        )
+    return tuple(size // rest if dim == -1 else dim for dim in dims)
+
+
+def _reshape_relation(types: Sequence[Type], attrs: ReshapeAttrs) -> TensorType:
+    (data,) = tensors(types)
+    return TensorType(_reshaped(data.shape, attrs.newshape), data.dtype)
+
+
+def _reshape(attrs: ReshapeAttrs, data: Array) -> Array:
+    dims = enumerate(attrs.newshape)
+    return data.reshape([data.shape[at] if dim == 0 else dim for at, dim in dims])
+
+
+_RESHAPE = register_op(Op("reshape", 1, _reshape_relation, _reshape, ReshapeAttrs))
+
+
+def reshape(data: Expr, newshape: Ints) -> Call:
+    """Arrange the elements in another shape; 0 keeps a dimension, -1 takes the rest.
+
+    Raises:
+        IRTypeError: There are two -1, or a dimension is below -1.
+    """
+    dims = int_tuple(newshape, "newshape")
+    if dims.count(-1) > 1 or any(dim < -1 for dim in dims):
+        raise IRTypeError(f"expected ints from 0 on and one -1 at most, got {dims}")
+    return Call(_RESHAPE, (data,), ReshapeAttrs(newshape=dims))
+
+
+class TransposeAttrs(Attrs, frozen=True):
+    """Attributes of `transpose`; without axes their order is reversed."""
+
+    axes: tuple[int, ...] | None = None
+
+
+def _transpose_relation(types: Sequence[Type], attrs: TransposeAttrs) -> TensorType:
+    (data,) = tensors(types)
+    if attrs.axes is None:
+        return TensorType(data.shape[::-1], data.dtype)
+    axes = normal_axes(attrs.axes, len(data.shape))
+    if len(axes) != len(data.shape):
+        raise TypeRelationError(f"expected {len(data.shape)} axes, got {attrs.axes}")
+    return TensorType(tuple(data.shape[axis] for axis in axes), data.dtype)
+
+
+def _transpose(attrs: TransposeAttrs, data: Array) -> Array:
+    return data.transpose(attrs.axes)
+
+
+_TRANSPOSE = register_op(
+    Op("transpose", 1, _transpose_relation, _transpose, TransposeAttrs)
+)
+
+
+def transpose(data: Expr, axes: Ints | None = None) -> Call:
+    """Return the dimensions in another order, by default the reverse."""
+    attrs = TransposeAttrs(axes=optional_int_tuple(axes, "axes"))
+    return Call(_TRANSPOSE, (data,), attrs)
+
+
+class ExpandDimsAttrs(Attrs, frozen=True):
+    """Attributes of `expand_dims`."""
+
+    axis: int
+    num_newaxis: int = 1
+
+
+def _expand_dims_relation(types: Sequence[Type], attrs: ExpandDimsAttrs) -> TensorType:
+    (data,) = tensors(types)
+    at = normal_axis(attrs.axis, len(data.shape) + 1)
+    new = (1,) * attrs.num_newaxis
+    return TensorType((*data.shape[:at], *new, *data.shape[at:]), data.dtype)
+
+
+def _expand_dims(attrs: ExpandDimsAttrs, data: Array) -> Array:
+    at = normal_axis(attrs.axis, data.ndim + 1)
+    return np.expand_dims(data, tuple(range(at, at + attrs.num_newaxis)))
+
+
+_EXPAND_DIMS = register_op(
+    Op("expand_dims", 1, _expand_dims_relation, _expand_dims, ExpandDimsAttrs)
+)
+
+
+def expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> Call:
+    """Insert dimensions of length 1 before an axis."""
+    if num_newaxis < 0:
+        raise IRTypeError(f"expected num_newaxis from 0 on, got {num_newaxis}")
+    attrs = ExpandDimsAttrs(axis=axis, num_newaxis=num_newaxis)
+    return Call(_EXPAND_DIMS, (data,), attrs)
+
+
+class SqueezeAttrs(Attrs, frozen=True):
+    """Attributes of `squeeze`; without an axis all dimensions of 1 go."""
+
+    axis: tuple[int, ...] | None = None
+
+
+def _squeeze_relation(types: Sequence[Type], attrs: SqueezeAttrs) -> TensorType:
+    (data,) = tensors(types)
+    if attrs.axis is None:
+        if any(isinstance(dim, UnknownDim) for dim in data.shape):
+            raise TypeRelationError(f"expected the axis to squeeze from {data}")
+        dims = tuple(dim for dim in data.shape if dim != 1)
+        return TensorType(dims, data.dtype)
+    axes = normal_axes(attrs.axis, len(data.shape))
+    if not all(agree(data.shape[axis], 1) for axis in axes):
+        raise TypeRelationError(
+            f"expected length 1 at the axes {attrs.axis} to squeeze, got {data}"
+        )
+    dims = tuple(dim for axis, dim in enumerate(data.shape) if axis not in axes)
+    return TensorType(dims, data.dtype)
+
+
+def _squeeze(attrs: SqueezeAttrs, data: Array) -> Array:
+    return np.squeeze(data, attrs.axis)
+
+
+_SQUEEZE = register_op(Op("squeeze", 1, _squeeze_relation, _squeeze, SqueezeAttrs))
+
+
+def squeeze(data: Expr, axis: Ints | None = None) -> Call:
+    """Take out dimensions of length 1: those named, or all."""
+    attrs = SqueezeAttrs(axis=optional_int_tuple(axis, "axis"))
+    return Call(_SQUEEZE, (data,), attrs)
+
+
+class BroadcastToAttrs(Attrs, frozen=True):
+    """Attributes of `broadcast_to`."""
+
+    shape: tuple[int, ...]
+
+
+def _broadcast_to_relation(
+    types: Sequence[Type], attrs: BroadcastToAttrs
+) -> TensorType:
+    (data,) = tensors(types)
+    aligned = attrs.shape[len(attrs.shape) - len(data.shape) :]
+    fits = len(data.shape) <= len(attrs.shape) and all(
+        agree(dim, wanted) or dim == 1
+        for dim, wanted in zip(data.shape, aligned, strict=True)
+    )
+    if not fits:
+        wanted = shape_text(attrs.shape)
+        raise TypeRelationError(
+            f"expected a shape that broadcasts to {wanted}, got {data}"
+        )
+    return TensorType(attrs.shape, data.dtype)
+
+
+def _broadcast_to(attrs: BroadcastToAttrs, data: Array) -> Array:
+    return np.broadcast_to(data, attrs.shape)
+
+
+_BROADCAST_TO = register_op(
+    Op("broadcast_to", 1, _broadcast_to_relation, _broadcast_to, BroadcastToAttrs)
+)
+
+
+def broadcast_to(data: Expr, shape: Ints) -> Call:
+    """Repeat dimensions of length 1 to fill a shape."""
+    attrs = BroadcastToAttrs(shape=int_tuple(shape, "shape"))
+    return Call(_BROADCAST_TO, (data,), attrs)
+
+
+class ShapeOfAttrs(Attrs, frozen=True):
+    """Attributes of `shape_of`, `vm.shape_of` and `ndarray_size`."""
+
+    dtype: str
+
+
+def _shape_of_relation(types: Sequence[Type], attrs: ShapeOfAttrs) -> TensorType:
+    (data,) = tensors(types)
+    return TensorType((len(data.shape),), attrs.dtype)
+
+
+def _shape_of(attrs: ShapeOfAttrs, data: Array) -> Array:
+    return np.array(data.shape, attrs.dtype)
+
+
+_SHAPE_OF = register_op(Op("shape_of", 1, _shape_of_relation, _shape_of, ShapeOfAttrs))
+_VM_SHAPE_OF = register_op(
+    Op("vm.shape_of", 1, _shape_of_relation, _shape_of, ShapeOfAttrs)
+)
+
+
+def shape_of(data: Expr, dtype: str = "int32") -> Call:
+    """Return the shape as a tensor."""
+    return Call(_SHAPE_OF, (data,), ShapeOfAttrs(dtype=dtype_name(dtype)))
+
+
+def vm_shape_of(data: Expr, dtype: str = "int64") -> Call:
+    """Return the shape as a tensor; `relay.op.vm.shape_of` in TVM."""
+    return Call(_VM_SHAPE_OF, (data,), ShapeOfAttrs(dtype=dtype_name(dtype)))
+
+
+def _ndarray_size_relation(types: Sequence[Type], attrs: ShapeOfAttrs) -> TensorType:
+    tensors(types)
+    return TensorType((), attrs.dtype)
+
+
+def _ndarray_size(attrs: ShapeOfAttrs, data: Array) -> Array:
+    return np.array(math.prod(data.shape), attrs.dtype)
+
+
+_NDARRAY_SIZE = register_op(
+    Op("ndarray_size", 1, _ndarray_size_relation, _ndarray_size, ShapeOfAttrs)
+)
+
+
+def ndarray_size(data: Expr, dtype: str = "int32") -> Call:
+    """Return the number of elements."""
+    return Call(_NDARRAY_SIZE, (data,), ShapeOfAttrs(dtype=dtype_name(dtype)))
