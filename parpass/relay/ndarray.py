@@ -89,6 +89,9 @@ class NDArray:
         step = max(1, array.size // _HASH_SAMPLE)
         return hash((array.shape, array.dtype, array.flat[::step].tobytes()))
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self._array, dtype=dtype, copy=copy)
+
     def __reduce__(self) -> tuple[Any, ...]:
         if self.is_uniform:
             value = self._array.flat[0]
