@@ -1,0 +1,189 @@
+"""A node of an ONNX graph as its converter sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import AttributeProto, numpy_helper
+
+from parpass.errors import FrontendError, MalformedModelError
+from parpass.relay.expr import Constant, Expr, const
+from parpass.relay.frontend.onnx.types import TypeOf
+
+_NUMBERS = "biufV"  # numpy's kinds; V: bfloat16 and such
+
+
+class Node:
+    """Inputs and attributes of one node, checked as they are read.
+
+    A converter reads all attributes and inputs that it honours; those left unread are
+    refused by `check_all_read`, so that none is ever ignored.
+
+    Args:
+        proto: The node.
+        place: Where it is, for messages.
+        source: The name of the model.
+        opset: The version of the operators.
+        inputs: The expressions of the inputs; None for one that is left out.
+        types: Knows the types of the inputs.
+    """
+
+    def __init__(
+        self,
+        proto: onnx.NodeProto,
+        *,
+        place: str,
+        source: str,
+        opset: int,
+        inputs: Sequence[Expr | None],
+        types: TypeOf,
+    ) -> None:
+        self.op_type = proto.op_type
+        self.opset = opset
+        self._place = place
+        self._source = source
+        self._inputs = inputs
+        self._inputs_read: set[int] = set()
+        self._types = types
+        self._unread = {attribute.name: attribute for attribute in proto.attribute}
+
+    def refusal(self, message: str) -> FrontendError:
+        """Return the error for something valid that is not supported."""
+        return FrontendError(f"{self._place}: {message}", source=self._source)
+
+    def fault(self, message: str) -> MalformedModelError:
+        """Return the error for something that ONNX does not allow."""
+        return MalformedModelError(f"{self._place}: {message}", source=self._source)
+
+    def input(self, index: int) -> Expr:
+        """Return an input that must be there."""
+        found = self.optional(index)
+        if found is None:
+            raise self.fault(f"expected an input number {index + 1}, got none")
+        return found
+
+    def optional(self, index: int) -> Expr | None:
+        """Return an input that may be left out."""
+        self._inputs_read.add(index)
+        return self._inputs[index] if index < len(self._inputs) else None
+
+    def inputs(self) -> list[Expr]:
+        """Return all inputs of a node that takes any number, but at least one."""
+        return [self.input(index) for index in range(max(1, len(self._inputs)))]
+
+    def shape(self, expr: Expr) -> tuple[int, ...]:
+        """Return the shape of an input, or of what was built from inputs."""
+        return self._types.tensor(expr).concrete_shape
+
+    def dtype(self, expr: Expr) -> str:
+        """Return the dtype of an input, or of what was built from inputs."""
+        return self._types.tensor(expr).dtype
+
+    def scalar(self, value: float, like: Expr) -> Constant:
+        """Return a constant scalar of the dtype of another expression."""
+        return const(np.asarray(value), self.dtype(like))
+
+    def known(self, index: int, what: str) -> npt.NDArray[Any]:
+        """Return the value of an input that decides about shapes."""
+        found = self.input(index)
+        if not isinstance(found, Constant):
+            raise self.refusal(
+                f"its {what} depends on the data that the model runs on; only one "
+                "given by an initializer or a Constant node is supported"
+            )
+        return found.data.numpy()
+
+    def known_ints(self, index: int, what: str) -> tuple[int, ...]:
+        """Return an input that decides about shapes, as whole numbers."""
+        array = self.known(index, what)
+        if array.dtype.kind not in "iu":
+            raise self.fault(
+                f"expected whole numbers for its {what}, got {array.dtype}"
+            )
+        return tuple(int(value) for value in array.reshape(-1))
+
+    def has(self, name: str) -> bool:
+        """Return whether an attribute is given and unread."""
+        return name in self._unread
+
+    def integer(self, name: str, default: int) -> int:
+        """Read a whole number."""
+        return cast("int", self._read(name, AttributeProto.INT, default))
+
+    def number(self, name: str, default: float) -> float:
+        """Read a number."""
+        return cast("float", self._read(name, AttributeProto.FLOAT, default))
+
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """Read a list of whole numbers; None where there is none."""
+        found = self._read(name, AttributeProto.INTS, None)
+        return None if found is None else tuple(cast("Sequence[int]", found))
+
+    def numbers(self, name: str) -> tuple[float, ...] | None:
+        """Read a list of numbers; None where there is none."""
+        found = self._read(name, AttributeProto.FLOATS, None)
+        return None if found is None else tuple(cast("Sequence[float]", found))
+
+    def text(self, name: str, default: str) -> str:
+        """Read a string."""
+        found = cast("bytes", self._read(name, AttributeProto.STRING, default.encode()))
+        return found.decode()
+
+    def tensor(self, name: str) -> npt.NDArray[Any] | None:
+        """Read an array; None where there is none."""
+        found = self._read(name, AttributeProto.TENSOR, None)
+        if found is None:
+            return None
+        return array_of(cast("onnx.TensorProto", found), self._place, self._source)
+
+    def check_all_read(self) -> None:
+        """Refuse the node if its converter left an attribute or an input unread."""
+        for index, given in enumerate(self._inputs):
+            if given is not None and index not in self._inputs_read:
+                raise self.refusal(f"an input number {index + 1} is not supported")
+        if self._unread:
+            names = ", ".join(f"'{name}'" for name in self._unread)
+            raise self.refusal(f"attribute {names} is not supported")
+
+    def _read(self, name: str, kind: AttributeProto.AttributeType, default: Any) -> Any:
+        attribute = self._unread.pop(name, None)
+        if attribute is None:
+            return default
+        if attribute.type != kind:
+            expected = AttributeProto.AttributeType.Name(kind)
+            got = AttributeProto.AttributeType.Name(attribute.type)
+            raise self.fault(f"expected {expected} for attribute '{name}', got {got}")
+        return onnx.helper.get_attribute_value(attribute)
+
+
+def dtype_of(code: int) -> str | None:
+    """Return the name of an element type of ONNX; None if it is not a number's."""
+    try:
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(cast("Any", code))
+    except (KeyError, ValueError):
+        return None
+    return dtype.name if dtype.kind in _NUMBERS else None
+
+
+def array_of(tensor: onnx.TensorProto, place: str, source: str) -> npt.NDArray[Any]:
+    """Return the values of a tensor of the model.
+
+    Raises:
+        MalformedModelError: Its shape and its data do not agree.
+    """
+    try:
+        array = np.asarray(numpy_helper.to_array(tensor))
+    except (ValueError, TypeError, KeyError) as error:
+        raise MalformedModelError(
+            f"{place}: tensor '{tensor.name}' cannot be read ({error})", source=source
+        ) from error
+    if array.dtype.kind not in _NUMBERS:
+        raise FrontendError(
+            f"{place}: expected numbers in tensor '{tensor.name}', got {array.dtype}",
+            source=source,
+        )
+    return array

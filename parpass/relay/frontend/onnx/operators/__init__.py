@@ -1,0 +1,14 @@
+"""The table of ONNX's operators: what each becomes in Relay."""
+
+from __future__ import annotations
+
+from parpass.relay.frontend.onnx.operators.elementwise import ELEMENTWISE
+from parpass.relay.frontend.onnx.operators.neural import NEURAL
+from parpass.relay.frontend.onnx.operators.signature import Converter
+from parpass.relay.frontend.onnx.operators.tensor import TENSOR
+from parpass.relay.frontend.onnx.operators.window import WINDOW
+
+CONVERTERS: dict[str, Converter] = {**ELEMENTWISE, **NEURAL, **TENSOR, **WINDOW}
+"""By operator name; all versions of an operator that parpass knows have one entry."""
+
+__all__ = ["CONVERTERS"]

@@ -1,0 +1,135 @@
+"""Constants, and what moves elements about without computing."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import onnx
+
+from parpass.relay import op
+from parpass.relay.expr import Expr, Tuple, const
+from parpass.relay.frontend.onnx.node import Node, dtype_of
+from parpass.relay.frontend.onnx.operators.axes import axes_of, normal_axis
+from parpass.relay.frontend.onnx.operators.signature import Converter
+
+
+def _constant(node: Node) -> Expr:
+    array = node.tensor("value")
+    if array is not None:
+        return const(array)
+    if node.has("value_float"):
+        return const(np.float32(node.number("value_float", 0.0)))
+    if node.has("value_int"):
+        return const(np.int64(node.integer("value_int", 0)))
+    floats, integers = node.numbers("value_floats"), node.integers("value_ints")
+    if floats is not None:
+        return const(np.asarray(floats, np.float32))
+    if integers is not None:
+        return const(np.asarray(integers, np.int64))
+    raise node.refusal("expected a tensor or numbers for its value")
+
+
+def _constant_of_shape(node: Node) -> Expr:
+    shape = node.known_ints(0, "shape")
+    value = node.tensor("value")
+    scalar = np.zeros((), np.float32) if value is None else value
+    if scalar.size != 1:
+        raise node.fault(f"expected one number for its value, got {scalar.size}")
+    if shape and min(shape) < 0:
+        raise node.fault(f"expected a shape, got {shape}")
+    return op.full(const(scalar.reshape(())), shape=shape, dtype=scalar.dtype.name)
+
+
+def _identity(node: Node) -> Expr:
+    return node.input(0)
+
+
+def _cast(node: Node) -> Expr:
+    code = node.integer("to", onnx.TensorProto.UNDEFINED)
+    dtype = dtype_of(code)
+    if dtype is None:
+        raise node.refusal(f"a cast to element type {code} is not supported")
+    return op.cast(node.input(0), dtype)
+
+
+def _reshape(node: Node) -> Expr:
+    data = node.input(0)
+    old, wanted = node.shape(data), list(node.known_ints(1, "shape"))
+    allow_zero = node.integer("allowzero", 0) != 0
+    for at, size in enumerate(wanted):
+        if size == 0 and not allow_zero:
+            if at >= len(old):
+                raise node.fault(f"shape {wanted} copies a dimension that {old} lacks")
+            wanted[at] = old[at]
+    if wanted.count(-1) == 1:
+        rest = prod(size for size in wanted if size != -1)
+        wanted[wanted.index(-1)] = prod(old) // rest if rest else 0
+    if min(wanted, default=0) < 0 or prod(wanted) != prod(old):
+        raise node.fault(f"data of shape {old} cannot take the shape {wanted}")
+    if any(size == 0 and old[at : at + 1] != (0,) for at, size in enumerate(wanted)):
+        raise node.refusal("a dimension of 0 in another place is not supported")
+    return op.reshape(data, tuple(wanted))
+
+
+def _flatten(node: Node) -> Expr:
+    data = node.input(0)
+    shape = node.shape(data)
+    axis = normal_axis(node, node.integer("axis", 1), shape, end=1)
+    return op.reshape(data, (prod(shape[:axis]), prod(shape[axis:])))
+
+
+def _transpose(node: Node) -> Expr:
+    data = node.input(0)
+    rank = len(node.shape(data))
+    perm = node.integers("perm") or tuple(reversed(range(rank)))
+    if sorted(perm) != list(range(rank)):
+        raise node.fault(f"perm {perm} is no order of {rank} dimensions")
+    return op.transpose(data, axes=perm)
+
+
+def _unsqueeze(node: Node) -> Expr:
+    data, axes = node.input(0), axes_of(node)
+    if axes is None:
+        raise node.fault("expected axes, got none")
+    result = [0] * (len(node.shape(data)) + len(axes))
+    places = {normal_axis(node, axis, result) for axis in axes}
+    if len(places) != len(axes):
+        raise node.fault(f"expected axes that differ, got {axes}")
+    for place in sorted(places):
+        data = op.expand_dims(data, axis=place)
+    return data
+
+
+def _squeeze(node: Node) -> Expr:
+    data, axes = node.input(0), axes_of(node)
+    shape = node.shape(data)
+    if axes is None:
+        places = [at for at, size in enumerate(shape) if size == 1]
+    else:
+        places = sorted({normal_axis(node, axis, shape) for axis in axes})
+    if any(shape[at] != 1 for at in places):
+        raise node.fault(f"axes {axes} of shape {shape} are not all of size 1")
+    return op.squeeze(data, axis=tuple(places)) if places else data
+
+
+def _concat(node: Node) -> Expr:
+    parts = node.inputs()
+    if not node.has("axis"):
+        raise node.fault("expected the attribute 'axis', got none")
+    axis = normal_axis(node, node.integer("axis", 0), node.shape(parts[0]))
+    return op.concatenate(Tuple(tuple(parts)), axis=axis)
+
+
+TENSOR: dict[str, Converter] = {
+    "Cast": _cast,
+    "Concat": _concat,
+    "Constant": _constant,
+    "ConstantOfShape": _constant_of_shape,
+    "Flatten": _flatten,
+    "Identity": _identity,
+    "Reshape": _reshape,
+    "Squeeze": _squeeze,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+}

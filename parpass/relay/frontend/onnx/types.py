@@ -1,0 +1,51 @@
+"""Types while importing: what shape does this expression have?"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from parpass.errors import IRTypeError
+from parpass.relay.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var
+from parpass.relay.functor import ExprFunctor
+from parpass.relay.op.registry import Op
+from parpass.relay.ty import TensorType, TupleType, Type
+
+
+class TypeOf(ExprFunctor[Type]):
+    """The type of what a converter may build: calls of operators on typed leaves.
+
+    It asks the operators' own relations, one call at a time and each only once, since
+    a converter needs the shapes of its inputs before the function is complete.
+    """
+
+    def tensor(self, expr: Expr) -> TensorType:
+        """Return the type of an expression whose value is one tensor."""
+        found = self.visit(expr)
+        if not isinstance(found, TensorType):
+            raise IRTypeError(f"expected a tensor, got {found}")
+        return found
+
+    def visit_var(self, var: Var) -> Type:
+        """Give the annotation, which parameters always have."""
+        return cast("Type", var.type_annotation)
+
+    def visit_constant(self, const: Constant) -> Type:
+        """Give the type of the array."""
+        return const.checked_type
+
+    def visit_op(self, op: Op) -> Type:
+        """Give a stand-in: calls ask the operator's relation themselves."""
+        return TupleType(())
+
+    def visit_call(self, call: Call) -> Type:
+        """Give what the operator's relation says."""
+        op = cast("Op", call.op)
+        return op.relation([self.visit(arg) for arg in call.args], call.attrs)
+
+    def visit_tuple(self, tup: Tuple) -> Type:
+        """Give the tuple of the fields' types."""
+        return TupleType(tuple(self.visit(field) for field in tup.fields))
+
+    def visit_tuple_getitem(self, op: TupleGetItem) -> Type:
+        """Give the type of the field."""
+        return cast("TupleType", self.visit(op.tuple_value)).fields[op.index]

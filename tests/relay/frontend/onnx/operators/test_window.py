@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from parpass.errors import FrontendError, MalformedModelError
+from parpass.relay.frontend.onnx import from_onnx
+from tests.support.onnx_models import assert_agrees, evaluate, one_node, random
+
+
+@st.composite
+def convolutions(draw: st.DrawFn) -> dict[str, Any]:
+    kernel = [draw(st.integers(1, 3)) for _ in range(2)]
+    return {
+        "kernel_shape": kernel,
+        "strides": [draw(st.integers(1, 3)) for _ in range(2)],
+        "dilations": [draw(st.integers(1, 2)) for _ in range(2)],
+        "pads": [draw(st.integers(0, size)) for size in kernel * 2],
+    }
+
+
+@pytest.mark.slow
+@given(convolutions(), st.booleans(), st.sampled_from([1, 2]))
+def test_conv_agrees_for_any_window(
+    attributes: dict[str, Any], has_bias: bool, group: int
+) -> None:
+    weight = random(4, 4 // group, *attributes["kernel_shape"], seed=1)
+    bias = random(4, seed=2) if has_bias else None
+    data = random(1, 4, 7, 6)
+    assert_agrees("Conv", data, weight, bias, known=(1,), group=group, **attributes)
+
+
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER", "VALID"])
+@pytest.mark.parametrize("strides", [[1, 1], [2, 2]])
+@pytest.mark.parametrize("kernel", [[2, 2], [3, 3]])
+def test_conv_honours_auto_pad(
+    auto_pad: str, strides: list[int], kernel: list[int]
+) -> None:
+    weight = random(2, 3, *kernel, seed=1)
+    data = random(1, 3, 5, 6)
+    assert_agrees("Conv", data, weight, auto_pad=auto_pad, strides=strides)
+
+
+def test_conv_with_a_channel_to_a_group_agrees() -> None:
+    assert_agrees("Conv", random(2, 6, 5, 5), random(6, 1, 3, 3, seed=1), group=6)
+
+
+def test_conv_takes_its_kernel_from_the_weight() -> None:
+    model = one_node(
+        "Conv", random(1, 3, 5, 5), random(2, 3, 3, 3), kernel_shape=[2, 2]
+    )
+    with pytest.raises(MalformedModelError, match=r"kernel_shape is \(2, 2\), but"):
+        from_onnx(model)
+
+
+@pytest.mark.parametrize("op_type", ["Conv", "MaxPool"])
+def test_only_two_dimensional_windows_are_supported(op_type: str) -> None:
+    weight = [random(2, 3, 3)] if op_type == "Conv" else []
+    model = one_node(op_type, random(1, 3, 5), *weight, kernel_shape=[3])
+    with pytest.raises(FrontendError, match=r"\(" + op_type + r" 'y'\): only images"):
+        from_onnx(model)
+
+
+@st.composite
+def poolings(draw: st.DrawFn) -> dict[str, Any]:
+    kernel = [draw(st.integers(1, 3)) for _ in range(2)]
+    return {
+        "kernel_shape": kernel,
+        "strides": [draw(st.integers(1, 3)) for _ in range(2)],
+        "pads": [draw(st.integers(0, size - 1)) for size in kernel * 2],
+    }
+
+
+@pytest.mark.slow
+@given(poolings(), st.tuples(st.integers(1, 2), st.integers(1, 2)))
+def test_max_pool_agrees_for_any_window(
+    attributes: dict[str, Any], dilations: tuple[int, int]
+) -> None:
+    # The reference evaluator gets uneven pads wrong where nothing but them is special.
+    assume(max(*attributes["strides"], *dilations) > 1)
+    assert_agrees("MaxPool", random(1, 2, 7, 6), dilations=dilations, **attributes)
+
+
+@pytest.mark.slow
+@given(poolings(), st.booleans())
+def test_average_pool_agrees_for_any_window(
+    attributes: dict[str, Any], include: bool
+) -> None:
+    data = random(1, 2, 7, 6)
+    assert_agrees("AveragePool", data, count_include_pad=int(include), **attributes)
+
+
+@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "VALID"])
+def test_pools_honour_auto_pad(op_type: str, auto_pad: str) -> None:
+    data = random(1, 2, 5, 6)
+    assert_agrees(op_type, data, kernel_shape=[3, 2], strides=[2, 1], auto_pad=auto_pad)
+
+
+@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool"])
+def test_same_lower_is_same_upper_in_a_mirror(op_type: str) -> None:
+    data = random(1, 2, 6, 6)
+    mirrored = data[:, :, ::-1, ::-1].copy()
+    window: dict[str, Any] = {"kernel_shape": [3, 2], "strides": [2, 1]}
+    lower = from_onnx(one_node(op_type, data, auto_pad="SAME_LOWER", **window))
+    upper = from_onnx(one_node(op_type, data, auto_pad="SAME_UPPER", **window))
+    assert evaluate(lower, data).shape == (1, 2, 3, 6)
+    np.testing.assert_allclose(
+        evaluate(lower, data), evaluate(upper, mirrored)[:, :, ::-1, ::-1], rtol=1e-5
+    )
+
+
+def test_ceil_mode_adds_the_last_window_that_starts_in_the_data() -> None:
+    data = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+    window: dict[str, Any] = {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}
+    largest = evaluate(from_onnx(one_node("MaxPool", data, **window)), data)
+    assert largest.tolist() == [[[[10, 11], [14, 15]]]]
+    mean = evaluate(from_onnx(one_node("AveragePool", data, **window)), data)
+    assert mean.tolist() == [[[[5, 6.5], [11, 12.5]]]]
+
+
+def test_ceil_mode_leaves_out_a_window_that_starts_in_the_padding() -> None:
+    data = random(1, 1, 2, 2)
+    window: dict[str, Any] = {"kernel_shape": [1, 1], "strides": [2, 2], "ceil_mode": 1}
+    model = one_node("MaxPool", data, pads=[0, 0, 1, 1], **window)
+    assert evaluate(from_onnx(model), data).shape == (1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("op_type", ["GlobalAveragePool", "GlobalMaxPool"])
+def test_global_pools_agree(op_type: str) -> None:
+    assert_agrees(op_type, random(2, 3, 4, 5))
+
+
+@pytest.mark.parametrize(
+    ("op_type", "attributes", "message"),
+    [
+        ("MaxPool", {"storage_order": 1}, "storage_order=1 is not supported"),
+        ("MaxPool", {"pads": [0, 0, -1, 0]}, "expected four pads from 0 up"),
+        ("MaxPool", {"strides": [0, 1]}, "two numbers from 1 up for strides"),
+        ("MaxPool", {"auto_pad": "SAME"}, "auto_pad is 'SAME', which ONNX does not"),
+        (
+            "AveragePool",
+            {"ceil_mode": 1, "count_include_pad": 1, "strides": [2, 2]},
+            "ceil_mode=1 with count_include_pad=1 is not supported",
+        ),
+    ],
+)
+def test_what_is_not_supported_is_refused(
+    op_type: str, attributes: dict[str, Any], message: str
+) -> None:
+    model = one_node(op_type, random(1, 2, 4, 4), kernel_shape=[3, 3], **attributes)
+    with pytest.raises(FrontendError, match=message):
+        from_onnx(model)
+
+
+def test_a_pool_needs_a_kernel() -> None:
+    with pytest.raises(MalformedModelError, match="'kernel_shape', got none"):
+        from_onnx(one_node("MaxPool", random(1, 2, 4, 4)))

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import helper
+
+from parpass.errors import FrontendError, MalformedModelError, UnsupportedOpsError
+from parpass.relay.expr import Call, Tuple
+from parpass.relay.frontend.onnx import from_onnx
+from parpass.relay.ty import TensorType
+from tests.support.onnx_models import evaluate, graph_model, one_node, random
+
+
+def relu(name: str = "graph") -> onnx.ModelProto:
+    node = helper.make_node("Relu", ["x"], ["y"])
+    return graph_model([node], {"x": random(2)}, ["y"], name=name)
+
+
+def test_one_model_becomes_main(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(relu().SerializeToString())
+    for given in (relu(), path, str(path), [path]):
+        assert list(from_onnx(given).functions_by_name) == ["main"]
+
+
+def test_many_models_are_named_after_their_files_and_graphs(tmp_path: Path) -> None:
+    path = tmp_path / "2nd net-v1.onnx"
+    path.write_bytes(relu().SerializeToString())
+    mod = from_onnx([relu("a/b"), path, relu("a b"), relu("")])
+    assert list(mod.functions_by_name) == ["a_b", "_2nd_net_v1", "a_b_1", "model"]
+
+
+def test_a_mapping_names_its_functions() -> None:
+    mod = from_onnx({"first": relu(), "second": relu()})
+    assert list(mod.functions_by_name) == ["first", "second"]
+
+
+def test_inputs_without_an_initializer_become_parameters_in_order() -> None:
+    node = helper.make_node("Sum", ["b", "w", "a/0"], ["y"])
+    model = graph_model(
+        [node],
+        {"b": random(2, 3), "w": random(3), "unused": random(1), "a/0": random(3)},
+        ["y"],
+        known={"w": random(3), "dummy": random(7)},
+    )
+    params = from_onnx(model)["main"].params
+    assert [param.name_hint for param in params] == ["b", "unused", "a_0"]
+    assert params[0].type_annotation == TensorType((2, 3), "float32")
+
+
+def test_several_outputs_become_a_tuple() -> None:
+    nodes = [
+        helper.make_node("Relu", ["x"], ["y"]),
+        helper.make_node("Neg", ["y"], ["z"]),
+    ]
+    body = from_onnx(graph_model(nodes, {"x": random(2)}, ["z", "y"]))["main"].body
+    assert isinstance(body, Tuple)
+    first, second = body.fields
+    assert isinstance(first, Call)
+    assert first.args == (second,)
+
+
+def with_open_shape(*dims: int | str | None) -> onnx.ModelProto:
+    model = relu()
+    given = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, dims)
+    model.graph.input[0].CopyFrom(given)
+    return model
+
+
+def test_an_open_dimension_is_given_by_shape() -> None:
+    model = with_open_shape("batch", 3)
+    with pytest.raises(FrontendError) as caught:
+        from_onnx(model)
+    assert str(caught.value) == (
+        "main: input 'x' has the shape ('batch', 3) in the model; give a static one: "
+        "shape={'x': (...)}"
+    )
+    (param,) = from_onnx(model, shape={"x": (4, 3)})["main"].params
+    assert param.type_annotation == TensorType((4, 3), "float32")
+
+
+def test_a_dimension_without_a_name_is_open_too() -> None:
+    with pytest.raises(FrontendError, match=r"has the shape \('\?', 3\)"):
+        from_onnx(with_open_shape(None, 3))
+
+
+def test_an_input_without_a_type_takes_shape_and_dtype() -> None:
+    model = relu()
+    model.graph.input[0].CopyFrom(helper.make_empty_tensor_value_info("x"))
+    with pytest.raises(FrontendError, match="input 'x' has no shape in the model"):
+        from_onnx(model)
+    for dtype in ("float64", {"x": "float64"}):
+        (param,) = from_onnx(model, shape={"x": (4,)}, dtype=dtype)["main"].params
+        assert param.type_annotation == TensorType((4,), "float64")
+
+
+def test_a_shape_for_an_input_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(FrontendError, match="'data_0', but no model has such an input"):
+        from_onnx(relu(), shape={"data_0": (1,)})
+
+
+def test_an_input_of_text_is_refused() -> None:
+    model = relu()
+    text = helper.make_tensor_value_info("x", onnx.TensorProto.STRING, [2])
+    model.graph.input[0].CopyFrom(text)
+    with pytest.raises(FrontendError, match="element type 8, which is not a number's"):
+        from_onnx(model)
+
+
+def test_an_input_that_is_no_tensor_is_refused() -> None:
+    model = relu()
+    many = helper.make_tensor_sequence_value_info("x", onnx.TensorProto.FLOAT, [2])
+    model.graph.input[0].CopyFrom(many)
+    with pytest.raises(FrontendError, match="a tensor for input 'x', got a sequence"):
+        from_onnx(model)
+
+
+def test_opset_wins_over_the_model() -> None:
+    model = one_node("Unsqueeze", random(2), axes=[0], opset=13)
+    with pytest.raises(FrontendError):
+        from_onnx(model)
+    assert evaluate(from_onnx(model, opset=11), random(2)).shape == (1, 2)
+
+
+def test_every_expression_of_a_node_leads_to_its_line_in_the_listing() -> None:
+    node = helper.make_node("Gemm", ["x", "w", "b"], ["y"], name="last", alpha=0.5)
+    known = {"w": random(3, 4), "b": random(4)}
+    nodes = [helper.make_node("Relu", ["d"], ["x"]), node]
+    mod = from_onnx(
+        {"net": graph_model(nodes, {"d": random(2, 3)}, ["y"], known=known)}
+    )
+    call = mod["net"].body
+    for _ in range(3):
+        assert isinstance(call, Call)
+        assert call.span is not None
+        assert (call.span.source_name, call.span.line) == ("net", 2)
+        call = call.args[0]
+    assert isinstance(call, Call)
+    assert call.span is not None
+    assert call.span.line == 1
+    assert mod.sources["net"].splitlines() == [
+        "x = Relu(d)",
+        "y = Gemm(x, w, b)  # last",
+    ]
+
+
+def test_all_unsupported_operators_of_all_models_are_listed_with_their_counts() -> None:
+    custom = one_node("Gelu", random(2), domain="com.example")
+    strange = [helper.make_node("Strange", ["x"], [name]) for name in "yz"]
+    models = {
+        "first": custom,
+        "second": graph_model(strange, {"x": random(2)}, ["z"]),
+        "third": relu(),
+    }
+    with pytest.raises(UnsupportedOpsError) as caught:
+        from_onnx(models)
+    assert caught.value.counts == {"com.example::Gelu": 1, "Strange": 2}
+    assert str(caught.value) == (
+        "first, second: unsupported operators: Strange (2 x), com.example::Gelu (1 x)"
+    )
+
+
+def test_operators_inside_of_subgraphs_are_counted() -> None:
+    strange = helper.make_node("Strange", [], ["z"])
+    inner = helper.make_graph([strange], "inner", [], [])
+    model = one_node("If", random(), then_branch=inner, else_branch=inner)
+    with pytest.raises(UnsupportedOpsError) as caught:
+        from_onnx(model)
+    assert caught.value.counts == {"If": 1, "Strange": 2}
+
+
+def test_a_name_that_nothing_defines_is_a_fault() -> None:
+    node = helper.make_node("Add", ["x", "ghost"], ["y"], name="plus")
+    with pytest.raises(MalformedModelError) as caught:
+        from_onnx(graph_model([node], {"x": random(2)}, ["y"]))
+    assert str(caught.value) == (
+        "main: node 1 (Add 'plus'): it reads 'ghost', that nothing defines"
+    )
+
+
+def test_an_output_that_nothing_defines_is_a_fault() -> None:
+    node = helper.make_node("Relu", ["x"], ["y"])
+    with pytest.raises(MalformedModelError, match="it reads 'z', that nothing defines"):
+        from_onnx(graph_model([node], {"x": random(2)}, ["z"]))
+
+
+def test_nodes_out_of_order_are_a_fault() -> None:
+    nodes = [
+        helper.make_node("Relu", ["y"], ["z"]),
+        helper.make_node("Relu", ["x"], ["y"]),
+    ]
+    with pytest.raises(
+        MalformedModelError, match="'y', that only a later node defines"
+    ):
+        from_onnx(graph_model(nodes, {"x": random(2)}, ["z"]))
+
+
+def test_a_name_defined_twice_is_a_fault() -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"])] * 2
+    with pytest.raises(MalformedModelError, match="'y' is defined twice"):
+        from_onnx(graph_model(nodes, {"x": random(2)}, ["y"]))
+
+
+def test_types_that_do_not_fit_are_a_fault_that_names_the_node() -> None:
+    model = one_node("Add", random(2), random(3))
+    with pytest.raises(MalformedModelError, match=r"main: node 1 \(Add 'y'\): "):
+        from_onnx(model)
+
+
+def test_a_chain_deeper_than_the_recursion_limit_is_imported() -> None:
+    names = [f"v{at}" for at in range(2001)]
+    nodes = [
+        helper.make_node("Relu", [before], [after])
+        for before, after in itertools.pairwise(names)
+    ]
+    model = graph_model(nodes, {"v0": random(2)}, [names[-1]])
+    assert isinstance(from_onnx(model)["main"].body, Call)
+
+
+@pytest.mark.slow
+def test_onnx_is_imported_only_when_a_frontend_is_asked_for() -> None:
+    code = (
+        "import sys, parpass.relay as relay;"
+        "assert 'onnx' not in sys.modules;"
+        "sys.modules['onnx'] = None\n"
+        "try: relay.frontend.from_onnx\n"
+        "except ImportError as error: print(error)"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == (
+        "the ONNX frontend needs the onnx package; try: pip install parpass[onnx]\n"
+    )
