@@ -1,0 +1,30 @@
+"""The passes shipped for Relay, under TVM's names, and what passes are made with."""
+
+from parpass.relay.transform.dead_code_elimination import DeadCodeElimination
+from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
+from parpass.relay.transform.fold_constant import FoldConstant
+from parpass.relay.transform.infer_type import InferType, infer_type
+from parpass.relay.transform.remove_unused_functions import RemoveUnusedFunctions
+from parpass.relay.transform.simplify_inference import SimplifyInference
+from parpass.transform import (
+    FunctionPass,
+    ModulePass,
+    Sequential,
+    function_pass,
+    module_pass,
+)
+
+__all__ = [
+    "DeadCodeElimination",
+    "EliminateCommonSubexpr",
+    "FoldConstant",
+    "FunctionPass",
+    "InferType",
+    "ModulePass",
+    "RemoveUnusedFunctions",
+    "Sequential",
+    "SimplifyInference",
+    "function_pass",
+    "infer_type",
+    "module_pass",
+]

@@ -1,0 +1,163 @@
+"""DeadCodeElimination: what nobody uses is not computed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TypeVar, cast
+
+from parpass.relay.expr import Expr, Function, Let, Var
+from parpass.relay.functor import ExprMutator
+from parpass.relay.module import IRModule
+from parpass.relay.node import children
+from parpass.relay.transform.purity import Purity
+from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+
+ExprT = TypeVar("ExprT", bound=Expr)
+
+
+@register_pass("relay._transform.DeadCodeElimination")
+class DeadCodeElimination(FunctionPass):
+    """Drop each `let` whose variable is not used.
+
+    ::
+
+        fn (%x: Tensor[(2), float32]) {
+          let %dead = add(%x, %x);
+          let %alive = negative(%x);
+          %alive
+        }
+
+    becomes::
+
+        fn (%x: Tensor[(2), float32]) {
+          let %alive = negative(%x);
+          %alive
+        }
+
+    Uses in code that is dropped do not count, so that a closure which only refers to
+    itself goes too. A value that may call a stateful operator is kept, unlike in TVM
+    0.8, and it is not inlined.
+
+    Args:
+        inline_once: Whether to put values that are used once in the place of their use.
+    """
+
+    pass_info = PassInfo(opt_level=1, name="DeadCodeElimination")
+
+    def __init__(self, inline_once: bool = False) -> None:
+        self.inline_once = inline_once
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        """Return the function without dead code."""
+        eliminator = DeadCodeEliminator(func, mod, inline_once=self.inline_once)
+        result = eliminator.visit(func)
+        for counter, amount in eliminator.counts.items():
+            ctx.count(counter, amount)
+        return cast("Function", result)
+
+
+def eliminate_dead_code(
+    expr: ExprT, mod: IRModule | None = None, *, inline_once: bool = False
+) -> ExprT:
+    """Return an expression without dead code; see `DeadCodeElimination`.
+
+    Args:
+        expr: The expression.
+        mod: Has the global functions that it calls, to know which have effects.
+        inline_once: Whether to inline values that are used once.
+    """
+    eliminator = DeadCodeEliminator(expr, mod, inline_once=inline_once)
+    return cast("ExprT", eliminator.visit(expr))
+
+
+class DeadCodeEliminator(ExprMutator):
+    """Rewrites one expression, whose uses of variables it has counted before.
+
+    Attributes:
+        counts: How many `let`s were `dropped` and `inlined`.
+    """
+
+    def __init__(self, root: Expr, mod: IRModule | None, *, inline_once: bool) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+        self._uses = _Uses(root, mod)
+        self._inlined = self._uses.inlinable() if inline_once else set[Expr]()
+
+    def visited_before(self, expr: Expr) -> Sequence[Expr]:
+        """Return the children that the result is made of."""
+        if isinstance(expr, Let):
+            kept = self._uses.is_live(expr.var) and expr.var not in self._inlined
+            return children(expr) if kept else (expr.body,)
+        if expr in self._inlined:
+            return (self._uses.let_values[expr],)
+        return super().visited_before(expr)
+
+    def visit_var(self, var: Var) -> Expr:
+        """Return the value of a variable that is used once."""
+        return self.visit(self._uses.let_values[var]) if var in self._inlined else var
+
+    def visit_let(self, let: Let) -> Expr:
+        """Drop a `let` that nobody needs any more."""
+        if let.var in self._inlined:
+            self.counts["inlined"] += 1
+        elif not self._uses.is_live(let.var):
+            self.counts["dropped"] += 1
+        else:
+            return super().visit_let(let)
+        return self.visit(let.body)
+
+
+class _Uses:
+    """How often live code uses each variable.
+
+    What is not pure is live itself. A use in a node that is shared counts for each use
+    of the node.
+
+    Attributes:
+        let_values: The value of each variable that live code binds.
+    """
+
+    def __init__(self, root: Expr, mod: IRModule | None) -> None:
+        self.let_values: dict[Expr, Expr] = {}
+        self._visits: dict[Expr, int] = {}
+        self._impure: set[Expr] = set()
+        self._bound: list[Var] = []
+        self._purity = Purity(self.let_values, mod)
+        self._visit(root)
+        for var in self._bound:  # which grows while an impure value is visited
+            value = self.let_values[var]
+            if var not in self._visits and not self._purity.is_pure(value):
+                self._impure.add(var)
+                self._visit(value)
+
+    def is_live(self, var: Var) -> bool:
+        return var in self._visits or var in self._impure
+
+    def inlinable(self) -> set[Expr]:
+        return {
+            var
+            for var, value in self.let_values.items()
+            if self._visits.get(var) == 1 and self._purity.is_pure(value)
+        }
+
+    def _visit(self, root: Expr) -> None:
+        # Twice through each node is enough to tell one use from several.
+        visits, waiting = self._visits, [root]
+        while waiting:
+            node = waiting.pop()
+            visits[node] = visits.get(node, 0) + 1
+            if visits[node] > 2:
+                continue
+            if isinstance(node, Let):
+                if node.var not in self.let_values:
+                    self.let_values[node.var] = node.value
+                    self._bound.append(node.var)
+                waiting.append(node.body)
+            elif isinstance(node, Var):
+                if visits[node] == 1 and node in self.let_values:
+                    waiting.append(self.let_values[node])
+            else:
+                waiting += children(node)

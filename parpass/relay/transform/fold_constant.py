@@ -1,0 +1,242 @@
+"""FoldConstant: what is known now is computed now."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Sequence
+from typing import Any, Self, TypeVar, cast
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from parpass.errors import EvaluationError
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from parpass.relay.functor import ExprMutator
+from parpass.relay.interpreter import evaluate_call
+from parpass.relay.module import IRModule
+from parpass.relay.op.registry import Op
+from parpass.relay.transform.constants import (
+    ConstantChecker,
+    constant_of,
+    is_simple_constant,
+    value_of,
+    with_device_of,
+    without_device,
+)
+from parpass.relay.transform.report import Finding, emit_errors, raise_errors
+from parpass.relay.ty import TensorType
+from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+
+# Operators that are never evaluated. Those that ask for the shape of their argument
+# fold by its type alone, whether it is a constant or not.
+_FOLDED_BY_TYPE = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
+_NEVER_EVALUATED = _FOLDED_BY_TYPE | {"device_copy"}
+
+ExprT = TypeVar("ExprT", bound=Expr)
+
+
+@register_pass("relay._transform.FoldConstant")
+class FoldConstant(FunctionPass):
+    """Evaluate operators on constants, and use what is known by it.
+
+    ::
+
+        fn (%x: Tensor[(2), float32]) {
+          let %two = add(1f, 1f);
+          if (less(0f, %two)) { multiply(%x, %two) } else { %x }
+        }
+
+    becomes::
+
+        fn (%x: Tensor[(2), float32]) {
+          multiply(%x, 2f)
+        }
+
+    Calls stay that have no arguments, such as `zeros`, whose operator is stateful or
+    not computational, or that are inside a function with the attribute `Primitive`.
+    An operator that fails on its constants is an error diagnostic.
+    """
+
+    pass_info = PassInfo(opt_level=2, name="FoldConstant")
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        """Return the function with constants folded."""
+        with ConstantFolder() as folder:
+            folded = folder.visit(func)
+        if folder.folded:
+            ctx.count("folded", folder.folded)
+        emit_errors(folder.findings, func, mod, ctx)
+        return cast("Function", folded)
+
+
+def fold_constant(expr: ExprT) -> ExprT:
+    """Return an expression with constants folded; see `FoldConstant`.
+
+    Raises:
+        DiagnosticError: An operator failed on its constants.
+    """
+    with ConstantFolder() as folder:
+        folded = folder.visit(expr)
+    raise_errors(folder.findings)
+    return cast("ExprT", folded)
+
+
+class ConstantFolder(ExprMutator):
+    """Rewrites an expression, folding constants; a context manager.
+
+    From the first evaluation until it is left, native libraries use one thread, so that
+    results are equal to the bit wherever it runs.
+
+    Attributes:
+        folded: How many calls were replaced by their values.
+        findings: The calls that failed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folded = 0
+        self.findings: list[Finding] = []
+        self._checker = ConstantChecker()
+        self._let_values: dict[Expr, Expr] = {}
+        self._known: dict[Expr, Expr] = {}
+        self._stack = contextlib.ExitStack()
+        self._limited = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stack.close()
+
+    def visited_before(self, expr: Expr) -> Sequence[Expr]:
+        """Return the children that the result is made of."""
+        if isinstance(expr, Let):
+            # The value comes first, because its variable may stand for a constant.
+            self._let_values[expr.var] = expr.value
+            return (expr.value, expr.var, expr.body)
+        if isinstance(expr, If):
+            taken = self._taken_branch(expr)
+            return (expr.true_branch, expr.false_branch) if taken is None else (taken,)
+        if isinstance(expr, Function):
+            return () if expr.has_nonzero_attr("Primitive") else (expr.body,)
+        return super().visited_before(expr)
+
+    def visit_var(self, var: Var) -> Expr:
+        """Return the constant to which the variable is bound, if it is."""
+        bound = self._let_values.get(var)
+        value = self.memo_map.get(bound) if bound is not None else None
+        if value is None or not is_simple_constant(value):
+            return var
+        self._known[var] = value
+        return value
+
+    def visit_let(self, let: Let) -> Expr:
+        """Drop a `let` whose variable was replaced."""
+        if let.var in self._known:
+            return self.visit(let.body)
+        return super().visit_let(let)
+
+    def visit_if(self, if_: If) -> Expr:
+        """Return the branch that a constant condition takes."""
+        taken = self._taken_branch(if_)
+        return super().visit_if(if_) if taken is None else self.visit(taken)
+
+    def _taken_branch(self, if_: If) -> Expr | None:
+        cond = without_device(self.visit(if_.cond))
+        if not isinstance(cond, Constant):
+            return None
+        holds = cond.data.numpy().tobytes()[0] != 0
+        return if_.true_branch if holds else if_.false_branch
+
+    def visit_function(self, fn: Function) -> Expr:
+        """Leave a primitive function as it is, save for variables known outside."""
+        if fn.has_nonzero_attr("Primitive"):
+            return _Substitution(self._known).visit(fn)
+        return super().visit_function(fn)
+
+    def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
+        """Return the field of a literal tuple."""
+        new = cast("TupleGetItem", super().visit_tuple_getitem(op))
+        literal = without_device(new.tuple_value)
+        if isinstance(literal, Tuple) and 0 <= new.index < len(literal.fields):
+            return with_device_of(new.tuple_value, literal.fields[new.index])
+        return new
+
+    def visit_call(self, call: Call) -> Expr:
+        """Return the value of a call on constants."""
+        new = cast("Call", super().visit_call(call))
+        op = new.op
+        if not isinstance(op, Op) or not new.args or op.stateful:
+            return new
+        if op.name in _FOLDED_BY_TYPE:
+            known = self._fold_by_type(call, op.name)
+            return new if known is None else known
+        if op.non_computational or op.name in _NEVER_EVALUATED:
+            return new
+        if not all(map(self._checker.check, new.args)):
+            return new
+        return self._evaluate(new, op)
+
+    def _fold_by_type(self, call: Call, name: str) -> Expr | None:
+        # Of the call as it was, for a rewritten argument has no type yet.
+        shape = _static_shape(call.args[0])
+        if shape is None:
+            return None
+        # TVM gives 0 as the size of a scalar.
+        size = int(np.prod(shape)) if shape else 0
+        found = np.asarray(size if name == "ndarray_size" else shape, call.attrs.dtype)
+        self.folded += 1
+        return constant_of(found, call.span)
+
+    def _evaluate(self, call: Call, op: Op) -> Expr:
+        self._limit_threads()
+        try:
+            result = evaluate_call(op, call.attrs, [value_of(arg) for arg in call.args])
+        except EvaluationError as error:
+            self.findings.append(Finding(call.span, str(error)))
+            return call
+        self.folded += 1
+        return constant_of(result, call.span)
+
+    def _limit_threads(self) -> None:
+        if not self._limited:
+            self._limited = True
+            self._stack.enter_context(_native_threads().limit(limits=1))
+
+
+class _Substitution(ExprMutator):
+    """Replaces variables and does nothing else."""
+
+    def __init__(self, known: dict[Expr, Expr]) -> None:
+        super().__init__()
+        self._known = known
+
+    def visit_var(self, var: Var) -> Expr:
+        return self._known.get(var, var)
+
+
+def _static_shape(expr: Expr) -> list[int] | None:
+    found: Any = getattr(expr, "checked_type_", None)
+    if not isinstance(found, TensorType):
+        return None
+    dims = [dim for dim in found.shape if isinstance(dim, int)]
+    return dims if len(dims) == len(found.shape) else None
+
+
+@functools.cache
+def _native_threads() -> ThreadpoolController:
+    # Looking for the libraries takes milliseconds; those of numpy are loaded by now.
+    return ThreadpoolController()

@@ -1,0 +1,109 @@
+"""The types of a module's functions, inferred on demand where they are not annotated.
+
+What is found for a function does not depend on which function asked first, so that
+errors are the same in whatever order, and in whichever process, functions are visited.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple
+
+from parpass.relay.analysis import called_globals
+from parpass.relay.expr import Expr, Function
+from parpass.relay.module import IRModule
+from parpass.relay.transform.report import Finding
+from parpass.relay.ty import FuncType
+
+
+class Inferred(NamedTuple):
+    """A function with types as far as they could be found, and what was wrong."""
+
+    function: Function
+    findings: list[Finding]
+    used_globals: dict[str, FuncType]
+
+
+class GlobalTypes:
+    """Answers which type a global function has.
+
+    Args:
+        mod: The module, which must not change while this is in use; None for an
+            expression that refers to no globals.
+    """
+
+    def __init__(self, mod: IRModule | None) -> None:
+        self._functions: Mapping[str, Function]
+        self._functions = mod.functions_by_name if mod is not None else {}
+        self._inferred: dict[Function, Inferred] = {}
+        self._callees: dict[str, list[str]] = {}
+        self._recursive: dict[str, bool] = {}
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of the module's functions."""
+        return self._functions.keys()
+
+    def type_of(self, name: str) -> FuncType | None:
+        """Return the type of a function of the module, None if it cannot be found."""
+        function = self._functions[name]
+        annotated = function.annotated_type
+        if annotated is not None:
+            return annotated
+        if function not in self._inferred and name not in self._callees:
+            self._infer_with_callees(name)
+        inferred = self._inferred.get(function)
+        found = inferred.function.checked_type_ if inferred is not None else None
+        return found if isinstance(found, FuncType) else None
+
+    def is_recursive(self, name: str) -> bool:
+        """Return whether a function needs its own type, which is not annotated."""
+        if name not in self._recursive:
+            self._recursive[name] = name in self._unannotated_below(name)
+        return self._recursive[name]
+
+    def infer(self, function: Function) -> Inferred:
+        """Return a function with its types; only once for what callers asked for."""
+        from parpass.relay.transform.type_inferencer import TypeInferencer
+
+        known = self._inferred.get(function)
+        if known is not None:
+            return known
+        inferencer = TypeInferencer(self)
+        typed = inferencer.visit(function)
+        assert isinstance(typed, Function)
+        return Inferred(typed, inferencer.findings, inferencer.used_globals)
+
+    def _infer_with_callees(self, name: str) -> None:
+        below = [name, *self._unannotated_below(name)]
+        order = TopologicalSorter({each: self._callees[each] for each in below})
+        with contextlib.suppress(CycleError):
+            order.prepare()  # it still gives what needs no cycle; the rest has no type
+        while ready := order.get_ready():
+            for each in ready:
+                function = self._functions[each]
+                self._inferred[function] = self.infer(function)
+            order.done(*ready)
+
+    def _unannotated_below(self, name: str) -> set[str]:
+        """Return the functions whose types are needed to infer that of `name`."""
+        found: set[str] = set()
+        waiting = [name]
+        while waiting:
+            caller = waiting.pop()
+            if caller not in self._callees:
+                self._callees[caller] = self._unannotated_in(self._functions[caller])
+            fresh = [each for each in self._callees[caller] if each not in found]
+            found.update(fresh)
+            waiting += fresh
+        return found
+
+    def _unannotated_in(self, expr: Expr) -> list[str]:
+        names = [found.name_hint for found in called_globals(expr)]
+        return [
+            name
+            for name in names
+            if name in self._functions and self._functions[name].annotated_type is None
+        ]

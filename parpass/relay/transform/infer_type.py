@@ -1,0 +1,100 @@
+"""InferType: every node of a program gets its type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar, cast
+from weakref import WeakKeyDictionary
+
+from parpass.relay.expr import Expr, Function
+from parpass.relay.module import IRModule
+from parpass.relay.transform.global_types import GlobalTypes
+from parpass.relay.transform.report import Finding, emit_errors, raise_errors
+from parpass.relay.transform.type_inferencer import TypeInferencer
+from parpass.relay.ty import FuncType
+from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_pass
+
+ExprT = TypeVar("ExprT", bound=Expr)
+
+# What InferType gave, with the types of the globals that it used. A function and its
+# nodes never change, so this very object is typed as long as these types are the same.
+_typed: WeakKeyDictionary[Function, Mapping[str, FuncType]] = WeakKeyDictionary()
+
+# Kept while a module is visited, so that a function whose result is not annotated is
+# inferred once, however many functions call it.
+_global_types: WeakKeyDictionary[IRModule, GlobalTypes] = WeakKeyDictionary()
+
+
+@register_pass("relay._transform.InferType")
+class InferType(FunctionwisePass):
+    """Find the type of every expression, and check the types that are annotated.
+
+    Parameters must be annotated, and so must a function that calls itself; all else is
+    inferred from the operators' type relations. Types are kept in the nodes, as
+    `checked_type`, and a function's result is annotated where it was not::
+
+        fn (%x: Tensor[(2, 3), float32]) {
+          nn.relu(%x)
+        }
+
+    becomes::
+
+        fn (%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {
+          nn.relu(%x) /* ty=Tensor[(2, 3), float32] */
+        }
+
+    Ill-typed expressions are error diagnostics, all of a module in one run; a function
+    with errors stays as it is.
+    """
+
+    pass_info = PassInfo(opt_level=0, name="InferType")
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        """Return the function with types, the same object if it had them all."""
+        if mod not in _global_types:
+            _global_types[mod] = GlobalTypes(mod)
+        types = _global_types[mod]
+        if _is_typed(func, types):
+            return func
+        inferred = types.infer(func)
+        if inferred.findings:
+            emit_errors(inferred.findings, func, mod, ctx)
+            return func
+        if inferred.function.checked_type_ is not None:
+            _typed[inferred.function] = inferred.used_globals
+        return inferred.function
+
+
+def infer_type(expr: ExprT, mod: IRModule | None = None) -> ExprT:
+    """Return an expression with types on all of its nodes.
+
+    Args:
+        expr: The expression; its free variables must be annotated.
+        mod: Has the functions that the expression refers to.
+
+    Raises:
+        DiagnosticError: The expression is ill-typed; it holds all that was found.
+    """
+    inferencer = TypeInferencer(GlobalTypes(mod))
+    typed = inferencer.visit(expr)
+    raise_errors(inferencer.findings)
+    raise_errors(
+        [
+            Finding(
+                getattr(user, "span", None),
+                f"expected a well-typed function, got '{name}', which has errors",
+            )
+            for name, user in inferencer.ill_typed_globals.items()
+        ]
+    )
+    return cast("ExprT", typed)
+
+
+def _is_typed(func: Function, types: GlobalTypes) -> bool:
+    used = _typed.get(func)
+    return used is not None and all(
+        name in types.names and types.type_of(name) == found
+        for name, found in used.items()
+    )

@@ -1,0 +1,189 @@
+"""SimplifyInference: what training needed becomes plain arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from parpass.errors import IRTypeError
+from parpass.relay.expr import Call, Constant, Expr, Function, TupleGetItem, const
+from parpass.relay.functor import ExprMutator
+from parpass.relay.module import IRModule
+from parpass.relay.op import expand_dims, maximum, mean, sqrt, variance
+from parpass.relay.op import sum as sum_of
+from parpass.relay.op.nn.norm import L2NormalizeAttrs, NormAttrs
+from parpass.relay.op.registry import Op
+from parpass.relay.ty import TensorType
+from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+
+ExprT = TypeVar("ExprT", bound=Expr)
+
+
+@register_pass("relay._transform.SimplifyInference")
+class SimplifyInference(FunctionPass):
+    """Replace normalisation by arithmetic, which folds and fuses, and drop dropout.
+
+    ::
+
+        fn (%x: Tensor[(1, 8, 4, 4), float32], %gamma: Tensor[(8), float32],
+            %beta: Tensor[(8), float32], %mean: Tensor[(8), float32],
+            %var: Tensor[(8), float32]) {
+          %0 = nn.batch_norm(%x, %gamma, %beta, %mean, %var);
+          %1 = nn.dropout(%0.0);
+          %1.0
+        }
+
+    becomes::
+
+        fn (...) {
+          %0 = add(%var, 1e-05f);
+          %1 = sqrt(%0);
+          %2 = divide(1f, %1);
+          %3 = multiply(%2, %gamma);
+          %4 = expand_dims(%3, axis=1, num_newaxis=2);
+          %5 = negative(%mean);
+          %6 = multiply(%5, %3);
+          %7 = add(%6, %beta);
+          %8 = expand_dims(%7, axis=1, num_newaxis=2);
+          %9 = multiply(%x, %4);
+          add(%9, %8)
+        }
+
+    Layer and instance normalisation and `nn.l2_normalize` are replaced too. Of batch
+    normalisation and dropout, the first field of the result is.
+    """
+
+    pass_info = PassInfo(0, "SimplifyInference", required=("InferType",))
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        """Return the function with normalisation written out."""
+        simplifier = InferenceSimplifier()
+        result = simplifier.visit(func)
+        if simplifier.simplified:
+            ctx.count("simplified", simplifier.simplified)
+        return cast("Function", result)
+
+
+def simplify_inference(expr: ExprT) -> ExprT:
+    """Return a typed expression with normalisation written out.
+
+    Raises:
+        UntypedError: InferType has not run on the expression.
+    """
+    return cast("ExprT", InferenceSimplifier().visit(expr))
+
+
+class InferenceSimplifier(ExprMutator):
+    """Rewrites the operators of which inference needs only a part.
+
+    Attributes:
+        simplified: How many were replaced.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.simplified = 0
+
+    def visit_call(self, call: Call) -> Expr:
+        """Replace an operator whose result is a tensor."""
+        new = cast("Call", super().visit_call(call))
+        return self._replaced(_TENSOR_RULES, call, new, new)
+
+    def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
+        """Replace an operator whose first field is taken."""
+        new = cast("TupleGetItem", super().visit_tuple_getitem(op))
+        if op.index != 0 or not isinstance(op.tuple_value, Call):
+            return new
+        inner = cast("Call", new.tuple_value)
+        return self._replaced(_FIRST_FIELD_RULES, op.tuple_value, inner, new)
+
+    def _replaced(
+        self, rules: dict[str, Rule], old: Call, new: Call, otherwise: Expr
+    ) -> Expr:
+        rule = rules.get(old.op.name) if isinstance(old.op, Op) else None
+        if rule is None:
+            return otherwise
+        self.simplified += 1
+        # The type of the call as it was, for a rewritten argument has none yet.
+        found = old.args[0].checked_type
+        if not isinstance(found, TensorType):
+            raise IRTypeError(f"expected a tensor to normalise, got {found}")
+        return rule(new, found)
+
+
+Rule = Callable[[Call, TensorType], Expr]
+
+
+def _batch_norm(call: Call, of: TensorType) -> Expr:
+    data, gamma, beta, moving_mean, moving_var = call.args
+    attrs: NormAttrs = call.attrs
+    epsilon = _number(attrs.epsilon, of)
+    scale: Expr = _number(1, of) / sqrt(moving_var + epsilon)
+    if attrs.scale:
+        scale = scale * gamma
+    shift: Expr = -moving_mean * scale
+    if attrs.center:
+        shift = shift + beta
+    return data * _along(attrs, of, scale) + _along(attrs, of, shift)
+
+
+def _layer_norm(call: Call, of: TensorType) -> Expr:
+    attrs: NormAttrs = call.attrs
+    return _normalised(call, of, (attrs.axis % len(of.shape),))
+
+
+def _instance_norm(call: Call, of: TensorType) -> Expr:
+    attrs: NormAttrs = call.attrs
+    rank = len(of.shape)
+    channels = attrs.axis % rank
+    return _normalised(
+        call, of, tuple(axis for axis in range(1, rank) if axis != channels)
+    )
+
+
+def _normalised(call: Call, of: TensorType, axes: tuple[int, ...]) -> Expr:
+    data, gamma, beta = call.args
+    attrs: NormAttrs = call.attrs
+    around = mean(data, axes, keepdims=True)
+    spread = variance(data, axes, keepdims=True, with_mean=around)
+    result = (data - around) / sqrt(spread + _number(attrs.epsilon, of))
+    if attrs.scale:
+        result = result * _along(attrs, of, gamma)
+    if attrs.center:
+        result = result + _along(attrs, of, beta)
+    return result
+
+
+def _l2_normalize(call: Call, of: TensorType) -> Expr:
+    (data,) = call.args
+    attrs: L2NormalizeAttrs = call.attrs
+    squares = sum_of(data * data, attrs.axis, keepdims=True)
+    return data / sqrt(maximum(squares, _number(attrs.eps, of)))
+
+
+def _first_argument(call: Call, _of: TensorType) -> Expr:
+    return call.args[0]
+
+
+def _number(value: float, like: TensorType) -> Constant:
+    return const(value, like.dtype)
+
+
+def _along(attrs: NormAttrs, of: TensorType, vector: Expr) -> Expr:
+    """Return a vector in a shape in which it broadcasts along the axis of `attrs`."""
+    rank = len(of.shape)
+    behind = rank - attrs.axis % rank - 1
+    return expand_dims(vector, axis=1, num_newaxis=behind) if behind else vector
+
+
+_TENSOR_RULES: dict[str, Rule] = {
+    "nn.layer_norm": _layer_norm,
+    "nn.instance_norm": _instance_norm,
+    "nn.l2_normalize": _l2_normalize,
+}
+_FIRST_FIELD_RULES: dict[str, Rule] = {
+    "nn.batch_norm": _batch_norm,
+    "nn.dropout": _first_argument,
+}
