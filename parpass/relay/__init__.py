@@ -1,0 +1,109 @@
+"""The embedded IR: a Relay in Python, under the names of `tvm.relay`.
+
+Nodes, types and functors are loaded at once; operators, analyses, passes, frontends
+and the interpreter when they are first used. Every operator's builder is here under
+its own name: `relay.add(x, y)`, `relay.nn.relu(x)`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Tuple,
+    TupleGetItem,
+    TupleWrapper,
+    Var,
+    const,
+    var,
+)
+from parpass.relay.functor import ExprFunctor, ExprMutator, ExprVisitor
+from parpass.relay.ty import (
+    Any,
+    FuncType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeVar,
+    scalar_type,
+)
+
+if TYPE_CHECKING:
+    from parpass.relay import analysis, frontend, op, transform
+    from parpass.relay.interpreter import create_executor
+    from parpass.relay.op import *  # noqa: F403 -- the builders, found by __getattr__
+    from parpass.relay.op import nn
+    from parpass.relay.text.printer import astext
+
+__all__ = [
+    "Any",
+    "Call",
+    "Constant",
+    "Expr",
+    "ExprFunctor",
+    "ExprMutator",
+    "ExprVisitor",
+    "FuncType",
+    "Function",
+    "GlobalVar",
+    "If",
+    "Let",
+    "TensorType",
+    "Tuple",
+    "TupleGetItem",
+    "TupleType",
+    "TupleWrapper",
+    "Type",
+    "TypeVar",
+    "Var",
+    "analysis",
+    "astext",
+    "const",
+    "create_executor",
+    "frontend",
+    "nn",
+    "op",
+    "scalar_type",
+    "transform",
+    "var",
+]
+
+_ROOMS = {
+    "analysis": "parpass.relay.analysis",
+    "frontend": "parpass.relay.frontend",
+    "nn": "parpass.relay.op.nn",
+    "op": "parpass.relay.op",
+    "transform": "parpass.relay.transform",
+}
+
+_HOME = {
+    "astext": "parpass.relay.text.printer",
+    "create_executor": "parpass.relay.interpreter",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _ROOMS:
+        return importlib.import_module(_ROOMS[name])
+    home = importlib.import_module(_HOME.get(name, "parpass.relay.op"))
+    if name not in _HOME and name not in home.__all__:
+        raise AttributeError(f"module 'parpass.relay' has no attribute '{name}'")
+    value = globals()[name] = getattr(home, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    builders = importlib.import_module("parpass.relay.op").__all__
+    return sorted({*__all__, *builders})
+
+
+importlib.import_module("parpass.relay.adapter")  # makes passes run on IRModules

@@ -9,13 +9,16 @@ Scopes may be nested 100,000 deep and a node be used at every depth: a way up th
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING
 
-from parpass.relay.expr import Expr, Var
+from parpass.relay.expr import Expr, Function, If, Let, Var
 from parpass.relay.node import Node, bindings, children
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+_SCOPES_OPENED: dict[type[Node], int] = {Let: 1, If: 2, Function: 1}
 
 
 class Scope:
@@ -61,30 +64,55 @@ def innermost_common(a: Scope, b: Scope) -> Scope:
     return a
 
 
+class ScopeTree:
+    """The scopes of an expression: bodies of functions and `let`s, branches of `if`s.
+
+    Attributes:
+        around: For each node the innermost scope that encloses all its uses.
+        opened: The scopes that a node opens, for its last children in their order.
+    """
+
+    def __init__(self, order: Sequence[Node]) -> None:
+        self.around: dict[Node, Scope] = {order[-1]: Scope()}
+        self.opened: dict[Node, list[Scope]] = {}
+        around = self.around
+        for node in reversed(order):
+            count = _SCOPES_OPENED.get(type(node), 0)
+            if count:
+                outer = around[node]
+                self.opened[node] = [Scope(outer) for _ in range(count)]
+            for child, scope in self.uses(node):
+                known = around.get(child)
+                if known is not scope:
+                    around[child] = innermost_common(known, scope) if known else scope
+
+    def uses(self, node: Node) -> Iterator[tuple[Expr, Scope]]:
+        """Give the children of a node with the scopes that they are used in.
+
+        Variables that the node binds are not used by it.
+        """
+        below, opened = children(node), self.opened.get(node, ())
+        first, last = len(bindings(node)), len(below) - len(opened)
+        if below:
+            yield from zip(below[first:last], repeat(self.around[node]), strict=False)
+            yield from zip(below[last:], opened, strict=True)
+
+
 def used_out_of_scope(order: Sequence[Node]) -> set[Expr]:
     """Return the variables with a use that no binder encloses.
 
     Args:
         order: The nodes of an expression in post-order.
     """
-    scopes: dict[Node, Scope] = {order[-1]: Scope()}
+    tree = ScopeTree(order)
     binders: dict[Node, list[Scope]] = {}
-    found: set[Expr] = set()
-    for node in reversed(order):
-        below, bound = children(node), bindings(node)
-        if not below:
-            continue  # a leaf; among them variables that are bound and never used
-        inner = outer = scopes[node]
-        if bound:
-            inner = Scope(outer)
-            for var in bound:
-                binders.setdefault(var, []).append(inner)
-        for at, child in enumerate(below[len(bound) :], len(bound) + 1):
-            scope = inner if at == len(below) else outer
-            if isinstance(child, Var):
-                of_child = binders.get(child, ())
-                if not any(binder.encloses(scope) for binder in reversed(of_child)):
-                    found.add(child)
-            known = scopes.get(child)
-            scopes[child] = innermost_common(known, scope) if known else scope
-    return found
+    for node, opened in tree.opened.items():
+        for var in bindings(node):
+            binders.setdefault(var, []).append(opened[-1])
+    return {
+        child
+        for node in order
+        for child, scope in tree.uses(node)
+        if isinstance(child, Var)
+        and not any(binder.encloses(scope) for binder in binders.get(child, ()))
+    }

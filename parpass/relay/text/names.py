@@ -1,0 +1,39 @@
+"""Names as text: quoted where they must be, and unique where they are not."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from parpass.relay.expr import Var
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def name_text(name: str) -> str:
+    """Return a name as it is, in quotes where it is not of letters, digits and `_`."""
+    return name if _PLAIN_NAME.fullmatch(name) else json.dumps(name)
+
+
+class VarNames:
+    """Gives every variable a name of its own: `%x`, `%x_1`, ... by first appearance."""
+
+    def __init__(self) -> None:
+        self._names: dict[Var, str] = {}
+        self._suffixes: dict[str, int] = {}
+
+    def text_of(self, var: Var) -> str:
+        """Return the name of a variable."""
+        if var not in self._names:
+            self._names[var] = f"%{name_text(self._unique(var.name_hint))}"
+        return self._names[var]
+
+    def _unique(self, hint: str) -> str:
+        name, suffixes = hint, self._suffixes
+        while name in suffixes:
+            suffixes[hint] += 1
+            name = f"{hint}_{suffixes[hint]}"
+        suffixes[name] = 0
+        return name

@@ -1,0 +1,242 @@
+"""The IR as text, in the format of Relay's printer.
+
+A node stands in a line of its own, `%0 = nn.relu(%x);`, in the innermost block that
+encloses all its uses; so the text shows which nodes are shared, and its length is
+linear in the size of the program. Only what is used once and ends a block, or is
+bound by a `let`, is written in place, as are leaves and projections of tuples.
+
+Blocks deeper than a screen is wide are indented no further: the text of 100,000
+nested blocks would be quadratic in size otherwise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from parpass.relay.analysis.scopes import ScopeTree
+from parpass.relay.analysis.variables import free_vars
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from parpass.relay.module import IRModule
+from parpass.relay.node import Node, children, post_order
+from parpass.relay.op.registry import Op
+from parpass.relay.text.constants import ConstantPool
+from parpass.relay.text.literals import attrs_text, items_text
+from parpass.relay.text.names import VarNames, name_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from parpass.relay.analysis.scopes import Scope
+
+_DEEPEST_INDENT = 20
+
+
+def astext(program: Expr | IRModule, *, show_meta_data: bool = True) -> str:
+    """Return an expression or a module as text.
+
+    Args:
+        program: The expression or module.
+        show_meta_data: Whether constants that are no scalars are shown in a section
+            at the end, `meta[relay.Constant][0]` standing for the first of them.
+    """
+    constants = ConstantPool()
+    if isinstance(program, IRModule):
+        text = _module_text(program, constants)
+    else:
+        text = _ExprPrinter(program, constants).expression()
+    return text + constants.section() if show_meta_data else text.rstrip("\n")
+
+
+def _module_text(module: IRModule, constants: ConstantPool) -> str:
+    attrs = items_text(module.attrs)
+    parts = [f"#[attrs({', '.join(attrs)})]\n"] if attrs else []
+    for name, function in module.functions_by_name.items():
+        printer = _ExprPrinter(function, constants)
+        parts.append(printer.global_function(name_text(name)))
+    return "\n".join(parts)
+
+
+# A part of the text: a string, or what gives further parts when its turn has come.
+_Part: TypeAlias = "str | Callable[[], Sequence[_Part]]"
+
+
+class _ExprPrinter:
+    """Writes one expression, by a stack of what is still to be written."""
+
+    def __init__(self, root: Expr, constants: ConstantPool) -> None:
+        self._root = root
+        self._constants = constants
+        self._vars = VarNames()
+        self._names: dict[Node, str] = {}  # of the lines written so far
+        order = post_order(root)
+        self._scopes = ScopeTree(order)
+        self._in_place = _written_in_place(order)
+        self._lines: dict[Scope, list[Any]] = {}
+        for node in order:
+            if node not in self._in_place and not self._is_inline(node):
+                self._lines.setdefault(self._scopes.around[node], []).append(node)
+
+    def expression(self) -> str:
+        """Return the text of the expression, the variables it lacks before it."""
+        free = free_vars(self._root)
+        header = [f"free_var {self._bind(var)};\n" for var in free]
+        scope = self._scopes.around[self._root]
+        return "".join(header) + self._write(self._block(scope, self._root, 0))
+
+    def global_function(self, name: str) -> str:
+        """Return the text of the function as that of a global name."""
+        function = cast("Function", self._root)
+        return self._write([*self._function(f"def @{name}", function, 0), "\n"])
+
+    def _write(self, parts: Sequence[_Part]) -> str:
+        written: list[str] = []
+        waiting = [*reversed(parts)]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, str):
+                written.append(part)
+            else:
+                waiting += reversed(part())
+        return "".join(written)
+
+    def _line(self, node: Expr, depth: int) -> list[_Part]:
+        name = self._names[node] = f"%{len(self._names)}"
+        return [f"{_indent(depth)}{name} = ", *self._definition(node, depth), ";\n"]
+
+    def _block(self, scope: Scope, result: Expr, depth: int) -> list[_Part]:
+        """Return the lines of a scope and the expression that ends it."""
+        nodes = self._lines.get(scope, ())
+        lines: list[_Part] = [partial(self._line, node, depth) for node in nodes]
+        if isinstance(result, Let) and result in self._in_place:
+            return [*lines, partial(self._let, result, depth)]
+        return [*lines, _indent(depth), partial(self._value, result, depth), "\n"]
+
+    def _let(self, let: Let, depth: int) -> list[_Part]:
+        (scope,) = self._scopes.opened[let]
+        return [
+            f"{_indent(depth)}let {self._bind(let.var)} = ",
+            partial(self._value, let.value, depth),
+            ";\n",
+            partial(self._block, scope, let.body, depth),
+        ]
+
+    def _value(self, expr: Expr, depth: int) -> list[_Part]:
+        if expr in self._in_place:
+            return self._definition(expr, depth)
+        return [self._reference(expr)]
+
+    def _definition(self, expr: Expr, depth: int) -> list[_Part]:
+        match expr:
+            case Call():
+                return [self._call(expr)]
+            case Tuple(fields=fields):
+                comma = "," if len(fields) == 1 else ""
+                return [f"({', '.join(map(self._reference, fields))}{comma})"]
+            case TupleGetItem():
+                return [self._projection(expr)]
+            case Function():
+                return self._function("fn ", expr, depth)
+            case If():
+                return self._if(expr, depth)
+            case Let():
+                inner = partial(self._let, expr, depth + 1)
+                return ["{\n", inner, f"{_indent(depth)}}}"]
+            case _:
+                return [self._reference(expr)]
+
+    def _call(self, call: Call) -> str:
+        args = [*map(self._reference, call.args), *attrs_text(call.attrs)]
+        types = f"<{', '.join(map(str, call.type_args))}>" if call.type_args else ""
+        return f"{self._reference(call.op)}{types}({', '.join(args)})"
+
+    def _projection(self, item: TupleGetItem) -> str:
+        of = self._reference(item.tuple_value)
+        named = isinstance(item.tuple_value, Var) or item.tuple_value in self._names
+        return f"{of if named else f'({of})'}.{item.index}"
+
+    def _function(self, head: str, function: Function, depth: int) -> list[_Part]:
+        types = ", ".join(map(str, function.type_params))
+        params = [*map(self._bind, function.params), *items_text(function.attrs)]
+        result = f" -> {function.ret_type}" if function.ret_type is not None else ""
+        (scope,) = self._scopes.opened[function]
+        return [
+            f"{head}{f'<{types}>' if types else ''}({', '.join(params)}){result} {{\n",
+            partial(self._block, scope, function.body, depth + 1),
+            f"{_indent(depth)}}}",
+        ]
+
+    def _if(self, expr: If, depth: int) -> list[_Part]:
+        true_scope, false_scope = self._scopes.opened[expr]
+        return [
+            f"if ({self._reference(expr.cond)}) {{\n",
+            partial(self._block, true_scope, expr.true_branch, depth + 1),
+            f"{_indent(depth)}}} else {{\n",
+            partial(self._block, false_scope, expr.false_branch, depth + 1),
+            f"{_indent(depth)}}}",
+        ]
+
+    def _reference(self, expr: Expr) -> str:
+        """Return the text of a node where another one uses it."""
+        match expr:
+            case Constant():
+                return self._constants.text_of(expr.data)
+            case GlobalVar():
+                return f"@{name_text(expr.name_hint)}"
+            case Op():
+                return expr.name
+            case Var():
+                return self._vars.text_of(expr)
+            case TupleGetItem() if expr not in self._names:
+                return self._projection(expr)
+            case _:
+                return self._names[expr]
+
+    def _bind(self, var: Var) -> str:
+        name, annotation = self._vars.text_of(var), var.type_annotation
+        return name if annotation is None else f"{name}: {annotation}"
+
+    @staticmethod
+    def _is_inline(expr: Node) -> bool:
+        """Return whether an expression needs no line of its own.
+
+        A projection of a projection has one, or the text of a long chain of them
+        would be repeated at each use.
+        """
+        if isinstance(expr, TupleGetItem):
+            return not isinstance(expr.tuple_value, TupleGetItem)
+        return not children(expr) and not isinstance(expr, Tuple)
+
+
+def _written_in_place(order: Sequence[Node]) -> set[Node]:
+    """Return what is used once and ends a block, or is the value of a `let`."""
+    uses = Counter(child for node in order for child in children(node))
+    found = {order[-1]}
+    for node in order:
+        match node:
+            case Let(value=value, body=body):
+                ends = (value, body)
+            case Function(body=body):
+                ends = (body,)
+            case If(true_branch=true, false_branch=false):
+                ends = (true, false)
+            case _:
+                continue
+        found.update(end for end in ends if uses[end] == 1)
+    return found
+
+
+def _indent(depth: int) -> str:
+    return "  " * min(depth, _DEEPEST_INDENT)
