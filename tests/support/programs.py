@@ -1,0 +1,193 @@
+"""Hypothesis strategies for programs: well-formed, well-typed, and quick to evaluate.
+
+Tensors have one shape and a few dtypes. A program may have lets, ifs, tuples,
+projections, closures called in place, constants, calls of other functions of its
+module (never in a circle), and values that are shared, also between scopes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import strategies as st
+
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Tuple,
+    TupleGetItem,
+    Var,
+    const,
+)
+from parpass.relay.module import IRModule
+from parpass.relay.op.registry import Op
+from parpass.relay.ty import FuncType, TensorType, TupleType, Type
+from tests.support.op_calls import Array
+
+SHAPE = (2, 3)
+# Most values have one dtype, so that they are used in each other.
+_DTYPES = ("float32", "float32", "float32", "int32", "float64")
+TENSORS = [TensorType(SHAPE, dtype) for dtype in _DTYPES]
+BOOL = TensorType((), "bool")
+
+_UNARY = ["negative", "abs", "copy"]
+_BINARY = ["add", "subtract", "multiply", "maximum", "minimum"]
+
+Typed = tuple[Expr, Type]
+
+
+@st.composite
+def functions(draw: st.DrawFn) -> Function:
+    """Give functions without free variables that call no others."""
+    return _Writer(draw).function(depth=2)
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> Expr:
+    """Give expressions, most of them with free variables."""
+    return _Writer(draw).function(depth=2).body
+
+
+@st.composite
+def modules(draw: st.DrawFn, max_functions: int = 6) -> IRModule:
+    """Give modules of functions that may call those before them."""
+    module = IRModule()
+    callees: list[tuple[GlobalVar, FuncType]] = []
+    for number in range(draw(st.integers(1, max_functions))):
+        function = _Writer(draw, callees).function(depth=1)
+        name = GlobalVar(f"f{number}")
+        module[name] = function
+        assert function.annotated_type is not None
+        callees.append((name, function.annotated_type))
+    return module
+
+
+def arguments(function: Function, seed: int = 0) -> list[Array]:
+    """Return arguments that a generated function may be called on."""
+    values = np.random.default_rng(seed)
+    return [_random(values, param.type_annotation) for param in function.params]
+
+
+def _random(values: np.random.Generator, type_: Type | None) -> Array:
+    assert isinstance(type_, TensorType)
+    return values.integers(-3, 4, type_.concrete_shape).astype(type_.dtype)
+
+
+def call_op(name: str, *args: Expr) -> Call:
+    """Return a call of an operator that has no attributes."""
+    return Call(Op.get(name), args)
+
+
+@dataclass
+class _Writer:
+    """Writes one function; `draw` makes the choices."""
+
+    draw: st.DrawFn
+    callees: Sequence[tuple[GlobalVar, FuncType]] = ()
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def function(self, depth: int, outer: Sequence[Typed] = ()) -> Function:
+        types = self.draw(
+            st.lists(st.sampled_from([*TENSORS, BOOL]), min_size=1, max_size=3)
+        )
+        params = tuple(self.variable(type_) for type_ in types)
+        result = self.any_type()
+        values = [*outer, *zip(params, types, strict=True)]
+        return Function(params, self.block(values, result, depth), result)
+
+    def block(self, outer: Sequence[Typed], result: Type, depth: int) -> Expr:
+        """Return an expression of type `result` over the values of outer blocks."""
+        values = list(outer)
+        lets: list[tuple[Var, Expr]] = []
+        for _ in range(self.draw(st.integers(1, 5))):
+            expr, type_ = self.step(values, depth)
+            if self.draw(st.booleans()):
+                var = self.variable(type_)
+                lets.append((var, expr))
+                expr = var
+            values.append((expr, type_))
+        body = self.value(result, values)
+        for var, value in reversed(lets):
+            body = Let(var, value, body)
+        return body
+
+    def step(self, values: Sequence[Typed], depth: int) -> Typed:
+        """Return another value, made of those that there are."""
+        steps: list[Callable[[Sequence[Typed], int], Typed]]
+        steps = [self.unary, self.binary, self.tuple_, self.projection]
+        if depth:
+            steps += [self.if_, self.closure_call]
+        if self.callees:
+            steps.append(self.global_call)
+        return self.draw(st.sampled_from(steps))(values, depth)
+
+    def unary(self, values: Sequence[Typed], _depth: int) -> Typed:
+        type_ = self.draw(st.sampled_from(TENSORS))
+        name = self.draw(st.sampled_from(_UNARY))
+        return call_op(name, self.value(type_, values)), type_
+
+    def binary(self, values: Sequence[Typed], _depth: int) -> Typed:
+        type_ = self.draw(st.sampled_from(TENSORS))
+        name = self.draw(st.sampled_from(_BINARY))
+        args = [self.value(type_, values), self.value(type_, values)]
+        return call_op(name, *args), type_
+
+    def tuple_(self, values: Sequence[Typed], _depth: int) -> Typed:
+        types = self.draw(st.lists(st.sampled_from(TENSORS), min_size=1, max_size=3))
+        fields = tuple(self.value(type_, values) for type_ in types)
+        return Tuple(fields), TupleType(tuple(types))
+
+    def projection(self, values: Sequence[Typed], depth: int) -> Typed:
+        tuples = [value for value in values if isinstance(value[1], TupleType)]
+        expr, type_ = (
+            self.draw(st.sampled_from(tuples)) if tuples else self.tuple_(values, depth)
+        )
+        assert isinstance(type_, TupleType)
+        index = self.draw(st.integers(0, len(type_.fields) - 1))
+        return TupleGetItem(expr, index), type_.fields[index]
+
+    def if_(self, values: Sequence[Typed], depth: int) -> Typed:
+        type_ = self.any_type()
+        true, false = (self.block(values, type_, depth - 1) for _ in range(2))
+        return If(self.value(BOOL, values), true, false), type_
+
+    def closure_call(self, values: Sequence[Typed], depth: int) -> Typed:
+        closure = self.function(depth - 1, values)
+        assert closure.ret_type is not None
+        args = [self.value(param.type_annotation, values) for param in closure.params]
+        return Call(closure, tuple(args)), closure.ret_type
+
+    def global_call(self, values: Sequence[Typed], _depth: int) -> Typed:
+        callee, type_ = self.draw(st.sampled_from(self.callees))
+        args = [self.value(arg, values) for arg in type_.arg_types]
+        return Call(callee, tuple(args)), type_.ret_type
+
+    def value(self, type_: Type | None, values: Sequence[Typed]) -> Expr:
+        """Return one of the values of a type, or a new constant."""
+        fitting = [expr for expr, its_type in values if its_type == type_]
+        if fitting and self.draw(st.integers(0, 5)):
+            return self.draw(st.sampled_from(fitting[-4:]))
+        if isinstance(type_, TupleType):
+            return Tuple(tuple(self.value(field, values) for field in type_.fields))
+        return self.constant(type_)
+
+    def constant(self, type_: Type | None) -> Constant:
+        assert isinstance(type_, TensorType)
+        number = self.draw(st.integers(0, 2))
+        return const(np.full(type_.concrete_shape, number, type_.dtype))
+
+    def variable(self, type_: Type) -> Var:
+        return Var(f"v{next(self.numbers)}", type_)
+
+    def any_type(self) -> Type:
+        tensors = st.sampled_from(TENSORS)
+        pairs = st.tuples(tensors, tensors).map(TupleType)
+        return self.draw(st.one_of(tensors, pairs))
