@@ -88,7 +88,7 @@ class Node:
         return const(np.asarray(value), self.dtype(like))
 
     def known(self, index: int, what: str) -> npt.NDArray[Any]:
-        """Return the value of an input that decides about shapes."""
+        """Return the value of an input that decides about what is built."""
         found = self.input(index)
         if not isinstance(found, Constant):
             raise self.refusal(
@@ -96,6 +96,13 @@ class Node:
                 "given by an initializer or a Constant node is supported"
             )
         return found.data.numpy()
+
+    def known_number(self, index: int, what: str) -> float:
+        """Return an input that decides about what is built, as one number."""
+        array = self.known(index, what)
+        if array.size != 1:
+            raise self.fault(f"expected one number for its {what}, got {array.size}")
+        return float(array.reshape(()))
 
     def known_ints(self, index: int, what: str) -> tuple[int, ...]:
         """Return an input that decides about shapes, as whole numbers."""

@@ -70,8 +70,8 @@ def _dropout(node: Node) -> Expr:
     rate = node.number("ratio", 0.5)
     node.integer("seed", 0)  # nothing is dropped outside of training
     if node.optional(1) is not None:
-        rate = float(node.known(1, "ratio"))
-    if node.optional(2) is not None and node.known(2, "training_mode"):
+        rate = node.known_number(1, "ratio")
+    if node.optional(2) is not None and node.known_number(2, "training_mode"):
         raise node.refusal("training_mode=True is not supported")
     return op.nn.dropout(node.input(0), rate)
 

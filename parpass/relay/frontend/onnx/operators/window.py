@@ -14,13 +14,14 @@ Pair = tuple[int, int]
 
 def _conv(node: Node) -> Expr:
     data, weight = _image(node), node.input(1)
-    channels, _, *kernel = node.shape(weight)
+    shape = node.shape(weight)
+    if len(shape) != 4:
+        raise node.fault(f"expected a weight of 4 dimensions, got {len(shape)}")
+    kernel = shape[2:]
     declared = node.integers("kernel_shape")
-    if declared is not None and declared != tuple(kernel):
-        raise node.fault(
-            f"kernel_shape is {declared}, but the weight's is {tuple(kernel)}"
-        )
-    window = _Window.read(node, node.shape(data), _pair(node, "kernel", tuple(kernel)))
+    if declared not in (None, kernel):
+        raise node.fault(f"kernel_shape is {declared}, but the weight's is {kernel}")
+    window = _Window.read(node, node.shape(data), _pair(node, "kernel", kernel))
     result = op.nn.conv2d(
         data,
         weight,
@@ -28,7 +29,7 @@ def _conv(node: Node) -> Expr:
         padding=window.padding,
         dilation=window.dilations,
         groups=node.integer("group", 1),
-        channels=channels,
+        channels=shape[0],
         kernel_size=window.kernel,
     )
     bias = node.optional(2)

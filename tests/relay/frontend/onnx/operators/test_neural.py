@@ -92,6 +92,11 @@ def test_dropout_in_training_is_refused() -> None:
         from_onnx(one_node("Dropout", *inputs, known=(1, 2)))
 
 
+def test_a_ratio_of_many_numbers_is_a_fault() -> None:
+    with pytest.raises(MalformedModelError, match="one number for its ratio, got 2"):
+        from_onnx(one_node("Dropout", random(2, 3), random(2), known=(1,)))
+
+
 def test_the_mask_of_dropout_is_refused_where_it_is_read() -> None:
     data = random(2, 3)
     node = helper.make_node("Dropout", ["x"], ["y", "mask"])

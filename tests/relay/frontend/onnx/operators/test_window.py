@@ -57,6 +57,11 @@ def test_conv_takes_its_kernel_from_the_weight() -> None:
         from_onnx(model)
 
 
+def test_a_weight_that_is_no_stack_of_kernels_is_a_fault() -> None:
+    with pytest.raises(MalformedModelError, match="a weight of 4 dimensions, got 1"):
+        from_onnx(one_node("Conv", random(1, 3, 5, 5), random(2)))
+
+
 @pytest.mark.parametrize("op_type", ["Conv", "MaxPool"])
 def test_only_two_dimensional_windows_are_supported(op_type: str) -> None:
     weight = [random(2, 3, 3)] if op_type == "Conv" else []
