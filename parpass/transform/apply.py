@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import time
 from collections.abc import Generator, Sequence
 from contextvars import ContextVar
@@ -11,7 +12,7 @@ from typing import Any, cast
 from parpass.diagnostic import DiagnosticContext, DiagnosticLevel
 from parpass.errors import PassResultError
 from parpass.transform.adapter import ModuleAdapter
-from parpass.transform.context import PassContext
+from parpass.transform.context import PassContext, in_force
 from parpass.transform.passes import FunctionPass, FunctionwisePass, ModulePass, Pass
 from parpass.transform.plan import Outcome, StepRecord
 from parpass.transform.record import Recorder, recording
@@ -135,7 +136,7 @@ def run_module_pass(
         with recording(recorder):
             result = cast("ModulePass", pass_).transform_module(mod, context)
         if hasattr(result, "__await__"):
-            result = yield _awaited(result, recorder)
+            result = yield from _wait_for(result, recorder, context)
         _check_module(result, pass_, adapter)
     except Exception as error:  # noqa: BLE001 -- raised by the plan
         error.add_note(f"in pass '{pass_.info.name}'")
@@ -144,8 +145,19 @@ def run_module_pass(
     return Outcome(result, [record], began, time.perf_counter())
 
 
-async def _awaited(body: Any, recorder: Recorder) -> Any:
-    with recording(recorder):
+def _wait_for(
+    body: Any, recorder: Recorder, context: PassContext
+) -> Generator[Any, Any, Any]:
+    try:
+        return (yield _awaited(body, recorder, context))
+    finally:
+        if inspect.iscoroutine(body):
+            body.close()  # a driver that cannot wait has not begun it
+
+
+async def _awaited(body: Any, recorder: Recorder, context: PassContext) -> Any:
+    # It is awaited in a task of its own, where the context may not be the current one.
+    with recording(recorder), in_force(context):
         return await body
 
 

@@ -6,7 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
 from contextvars import ContextVar
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self, cast
 
 from parpass.diagnostic import DiagnosticContext
@@ -61,6 +61,19 @@ class PassContext:
         self._config = checked_config(config or {})
         self._diag_ctx: DiagnosticContext | None = None
         self.statistics: dict[str, Counter[str]] = {}
+
+    @classmethod
+    def restored(
+        cls,
+        opt_level: int,
+        required_pass: tuple[str, ...],
+        disabled_pass: tuple[str, ...],
+        config: Mapping[str, Any],
+    ) -> PassContext:
+        """Return a context whose options were checked before, in another process."""
+        context = cls(opt_level, required_pass, disabled_pass)
+        context._config = MappingProxyType(dict(config))
+        return context
 
     @property
     def opt_level(self) -> int:

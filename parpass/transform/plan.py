@@ -36,6 +36,7 @@ from parpass.diagnostic import (
     get_renderer,
     render_to_stderr,
 )
+from parpass.errors import DiagnosticError
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.context import PassContext
 from parpass.transform.instrumentation import Hooks, call_pass_hook, hooks_of
@@ -136,8 +137,12 @@ class Render:
         context.diag_ctx = diag_ctx
         if self.record.failure is not None:
             diag_ctx.renderer(diag_ctx)
-        else:
+            return
+        try:
             diag_ctx.render()
+        except DiagnosticError as error:
+            error.add_note(f"in pass '{self.record.pass_name}'")
+            raise
 
 
 Command = CallHook | RunModulePass | RunStage | Render
@@ -165,8 +170,20 @@ def plan(
     try:
         return (yield from walk.run(mod))
     except Exception as error:
-        yield from walk.tell_of_failure(mod, error)
+        yield from walk.tell_of_failure(error)
         raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A pass that has begun, and the instruments that are to learn how it ended.
+
+    Each that was told of the beginning is told of the end once: after, or failed.
+    """
+
+    pass_: Pass
+    given: Any
+    watchers: list[Hooks] = field(default_factory=list[Hooks])
 
 
 class _Walk:
@@ -177,7 +194,7 @@ class _Walk:
         self.program = program
         self.instrumented = instrumented
         self.at = 0
-        self.opened: list[Pass] = []
+        self.opened: list[_Opened] = []
         self.ready: deque[StepRecord] = deque()  # of steps that were run ahead
         self.moment: float | None = None  # what the clock shows between those
         self.pace = 0.0  # seconds of the clock for each second in workers
@@ -191,8 +208,7 @@ class _Walk:
                 if not (yield from self._enter(event.pass_, mod)):
                     self.at = event.end
             elif isinstance(event, Leave):
-                yield from self._around("run_after_pass", event.pass_, mod)
-                self.opened.pop()
+                yield from self._leave(mod)
             elif isinstance(event, Impossible):
                 raise event.error
             else:
@@ -207,9 +223,22 @@ class _Walk:
                     answer = yield self._hook(hooks, "should_run", pass_, mod)
                     should_run = bool(answer) and should_run
         if should_run:
-            yield from self._around("run_before_pass", pass_, mod)
-            self.opened.append(pass_)
+            opened = _Opened(pass_, mod)
+            self.opened.append(opened)
+            for hooks in self._hooks():
+                if hooks.run_before_pass is not None:
+                    yield self._hook(hooks, "run_before_pass", pass_, mod)
+                opened.watchers.append(hooks)
         return should_run
+
+    def _leave(self, mod: Any) -> Generator[Command, Any, None]:
+        opened = self.opened[-1]
+        for hooks in self._hooks():
+            if hooks in opened.watchers:
+                opened.watchers.remove(hooks)
+            if hooks.run_after_pass is not None:
+                yield self._hook(hooks, "run_after_pass", opened.pass_, mod)
+        self.opened.pop()
 
     def _body(self, event: Body, mod: Any) -> Plan:
         if not self.ready:
@@ -242,21 +271,17 @@ class _Walk:
     def _steps_ahead(self, first: Step) -> tuple[tuple[Pass, ...], bool]:
         """Return the steps that go together, and whether the module is wanted then."""
         steps = [first.pass_]
-        if any(hooks.observes_ir or hooks.should_run for hooks in self._hooks()):
-            return tuple(steps), True
+        hooks = self._hooks()
+        observed = any(one.observes_ir for one in hooks)
+        alone = observed or any(one.should_run for one in hooks)
         for event in self.program[self.at :]:
             if isinstance(event, Step):
+                if alone:
+                    return tuple(steps), observed
                 steps.append(event.pass_)
             elif not isinstance(event, Enter | Leave):
                 break
         return tuple(steps), True
-
-    def _around(
-        self, hook_name: str, pass_: Pass, mod: Any
-    ) -> Generator[Command, Any, None]:
-        for hooks in self._hooks():
-            if getattr(hooks, hook_name) is not None:
-                yield self._hook(hooks, hook_name, pass_, mod)
 
     def _hook(
         self, hooks: Hooks, hook_name: str, pass_: Pass, mod: Any, *args: Any
@@ -270,17 +295,17 @@ class _Walk:
             return []
         return [hooks_of(one) for one in self.context.instruments]
 
-    def tell_of_failure(
-        self, mod: Any, error: Exception
-    ) -> Generator[Command, Any, None]:
+    def tell_of_failure(self, error: Exception) -> Generator[Command, Any, None]:
         """Call the failure hooks of all passes that are open, the innermost first."""
         while self.opened:
-            pass_ = self.opened.pop()
-            for hooks in self._hooks():
+            opened = self.opened.pop()
+            watchers = [hooks for hooks in self._hooks() if hooks in opened.watchers]
+            for hooks in watchers:
                 if hooks.run_after_failed_pass is None:
                     continue
+                failed = (hooks, "run_after_failed_pass", opened.pass_, opened.given)
                 try:
-                    yield self._hook(hooks, "run_after_failed_pass", pass_, mod, error)
+                    yield self._hook(*failed, error)
                 except Exception as second:  # noqa: BLE001 -- told with the first error
                     error.add_note(f"then {type(second).__name__}: {second}")
 

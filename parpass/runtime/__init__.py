@@ -1,0 +1,36 @@
+"""The same pipeline in parallel: function passes over a pool of processes.
+
+Names load when they are first used: the workers import this package too, and must stay
+light (no trio, no loky).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from parpass.runtime.executor import Executor
+    from parpass.runtime.propagation import propagate
+    from parpass.runtime.run import (
+        Runner,
+        open_runner,
+        run_pipeline,
+        run_pipeline_sync,
+    )
+
+__all__ = [
+    "Executor",
+    "Runner",
+    "open_runner",
+    "propagate",
+    "run_pipeline",
+    "run_pipeline_sync",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'parpass.runtime' has no attribute '{name}'")
+    home = {"Executor": "executor", "propagate": "propagation"}.get(name, "run")
+    return getattr(importlib.import_module(f"parpass.runtime.{home}"), name)

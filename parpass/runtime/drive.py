@@ -1,0 +1,267 @@
+"""The parallel driver: carries out the commands of the same plan as the serial one.
+
+It is written once, as a coroutine. What waiting means is the host's (`coordinator`), so
+it runs under trio, under asyncio, and in one go when called from a plain thread.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import time
+import warnings
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from parpass.errors import PassStateWarning, UnpicklablePassWarning
+from parpass.runtime.executor import Executor
+from parpass.runtime.merge import merged_records
+from parpass.runtime.pooled import PooledStage
+from parpass.runtime.retained import Held, HeldModule, Retainer
+from parpass.runtime.shipping import why_not_picklable
+from parpass.runtime.snapshot import Snapshot
+from parpass.runtime.stage import FunctionOutcome, StageWork
+from parpass.runtime.store import Note
+from parpass.transform import ModuleAdapter, Pass, PassContext, register_config_option
+from parpass.transform.apply import (
+    ends_the_stage,
+    function_pass_body,
+    inside_function_pass,
+    run_module_pass,
+    run_stage_in_place,
+)
+from parpass.transform.plan import (
+    CallHook,
+    Command,
+    Outcome,
+    Render,
+    RunModulePass,
+    RunStage,
+    StepRecord,
+    plan,
+)
+from parpass.transform.serial import call_hook
+
+if TYPE_CHECKING:
+    from parpass.runtime.coordinator import Host
+
+IN_PROCESS_SECONDS = "parpass.in_process_seconds"
+register_config_option(
+    IN_PROCESS_SECONDS,
+    float,
+    "seconds of a stage's work to do in this process before the workers are asked; "
+    "by default what asking them costs",
+)
+
+# Work is begun in this process. When that has taken as long as asking the workers
+# would, they are asked: at most twice the better choice is spent (the ski rental
+# argument), and small work never pays for a pool.
+_WARM_SECONDS = 0.004
+_COLD_SECONDS = 0.25
+
+
+def _advanced(advance: Callable[[], Awaitable[Any]]) -> Awaitable[Any] | Outcome:
+    try:
+        return advance()
+    except StopIteration as end:
+        return end.value
+
+
+class Drive:
+    """One run of a pipeline over a pool.
+
+    Args:
+        host: Where it is run from.
+        executor: The pool; None to stay in process.
+        context: The settings in force.
+        adapter: How the module is handled.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        executor: Executor | None,
+        context: PassContext,
+        adapter: ModuleAdapter,
+    ) -> None:
+        self._host = host
+        self._executor = executor
+        self._context = context
+        self._adapter = adapter
+        self._retainer = Retainer(adapter)
+
+    async def run(self, root: Pass, mod: Any) -> Any:
+        """Run a pass on a module and return the new module."""
+        commands = plan(
+            root,
+            mod,
+            self._context,
+            self._adapter,
+            instrumented=not inside_function_pass(),
+        )
+        try:
+            command = next(commands)
+            while True:
+                try:
+                    answer = await self._carry_out(command)
+                except BaseException as error:  # noqa: BLE001 -- the plan raises it
+                    command = commands.throw(error)
+                else:
+                    command = commands.send(answer)
+        except StopIteration as end:
+            return await self._module(end.value)
+        finally:
+            self._retainer.close()
+
+    async def _carry_out(self, command: Command) -> Any:
+        match command:
+            case CallHook():
+                seen = await self._module(command.mod)
+                return await self._host.call(call_hook, command, seen)
+            case RunStage():
+                return await self._stage(command)
+            case RunModulePass():
+                return await self._module_pass(command)
+            case Render():
+                seen = await self._module(command.mod)
+                return await self._host.call(command.render, seen, self._context)
+
+    async def _module(self, mod: Any) -> Any:
+        if not isinstance(mod, HeldModule) or mod.made is not None:
+            return self._retainer.module(mod)
+        return await self._host.call(self._retainer.module, mod)
+
+    async def _module_pass(self, command: RunModulePass) -> Outcome:
+        mod = await self._module(command.mod)
+        running = run_module_pass(command.pass_, mod, self._context, self._adapter)
+        advance = running.__next__
+        while True:
+            # A StopIteration cannot come out of a coroutine, so it is caught below it.
+            answer = await self._host.call(_advanced, advance)
+            if isinstance(answer, Outcome):
+                return answer
+            try:
+                value = await self._host.wait(answer)
+            except Exception as error:  # noqa: BLE001 -- the pass's own, for its record
+                advance = functools.partial(running.throw, error)
+            else:
+                advance = functools.partial(running.send, value)
+
+    async def _stage(self, command: RunStage) -> Outcome:
+        if self._executor is None:
+            mod = await self._module(command.mod)
+            return await self._host.call(
+                run_stage_in_place, command.steps, mod, self._context, self._adapter
+            )
+        began = time.perf_counter()
+        held = await self._host.call(self._retainer.hold, command.mod)
+        done = await self._host.call(self._begin_here, command.steps, held)
+        if len(done) == len(held.held):
+            names = list(held.held)
+            made = HeldModule(held.base, {name: done[name].function for name in names})
+            records = merged_records(command.steps, names, done)
+            return Outcome(made, records, began, time.perf_counter())
+        snapshot = await self._host.call(Snapshot.take, self._context)
+        stage = PooledStage(
+            command.steps, held, snapshot, self._retainer, done, wanted=command.wanted
+        )
+        try:
+            await self._host.call(stage.publish_spec)
+        except Exception as error:  # noqa: BLE001 -- looked into
+            return await self._stage_in_parts(command, error)
+        return await self._pooled(stage, self._executor, began)
+
+    async def _pooled(
+        self, stage: PooledStage, executor: Executor, began: float
+    ) -> Outcome:
+        from parpass.runtime.coordinator import run_stage
+
+        folder = self._retainer.folder
+        await self._host.run(run_stage, stage, executor, lambda: Note.take_all(folder))
+        await self._host.call(stage.end)
+        for pass_name, attribute in stage.written:
+            warnings.warn(
+                f"pass '{pass_name}' wrote its attribute '{attribute}' in a worker; "
+                "what a function pass writes to itself does not come back. Count with "
+                "ctx.count, or write a module pass",
+                PassStateWarning,
+                stacklevel=2,
+            )
+        records = merged_records(stage.steps, stage.names, stage.outcomes)
+        return Outcome(stage.result(), records, began, time.perf_counter())
+
+    def _begin_here(
+        self, steps: Sequence[Pass], mod: HeldModule
+    ) -> dict[str, FunctionOutcome]:
+        """Run a stage on functions in this process, until workers would be cheaper."""
+        assert self._executor is not None
+        default = _WARM_SECONDS if self._executor.is_warm else _COLD_SECONDS
+        budget: float | None = self._context.config.get(IN_PROCESS_SECONDS)
+        if budget is None:
+            # A single function cannot be shared out.
+            budget = default if len(mod.held) > 1 else float("inf")
+        done: dict[str, FunctionOutcome] = {}
+        if budget <= 0:
+            return done
+        until = time.perf_counter() + budget
+        with function_pass_body():
+            work = StageWork(
+                steps,
+                self._context,
+                self._adapter,
+                mod.base,
+                list(mod.held),
+                lambda name: self._retainer.function(mod.held[name], mod.base),
+            )
+            for name, held in mod.held.items():
+                if time.perf_counter() >= until:
+                    break
+                outcome = done[name] = work.run(name)
+                unchanged = outcome.function is held.function
+                outcome.function = held if unchanged else Held(outcome.function)
+        return done
+
+    async def _stage_in_parts(self, command: RunStage, error: Exception) -> Outcome:
+        """Run passes that cannot travel here, and the others between them on the pool.
+
+        Raises:
+            Exception: All passes can travel; something else cannot.
+        """
+        reasons = [why_not_picklable(step) for step in command.steps]
+        if not any(reasons):
+            error.add_note("while the settings of a stage were packed for the workers")
+            raise error
+        began = time.perf_counter()
+        mod = command.mod
+        records: list[StepRecord] = []
+        pairs = zip(command.steps, reasons, strict=True)
+        for stays, group in itertools.groupby(pairs, key=lambda pair: bool(pair[1])):
+            part = list(group)
+            steps = tuple(step for step, _ in part)
+            if stays:
+                outcome = await self._stage_here(part, mod)
+            else:
+                outcome = await self._stage(RunStage(steps, mod, command.wanted))
+            mod = outcome.mod
+            records.extend(outcome.records)
+            if ends_the_stage(records[-1]):
+                break
+        return Outcome(mod, records, began, time.perf_counter())
+
+    async def _stage_here(
+        self, part: Sequence[tuple[Pass, str | None]], mod: Any
+    ) -> Outcome:
+        for step, reason in part:
+            warnings.warn(
+                f"pass '{step.info.name}' cannot be sent to the workers, so it runs in "
+                f"this process: {reason}",
+                UnpicklablePassWarning,
+                stacklevel=2,
+            )
+        return await self._host.call(
+            run_stage_in_place,
+            tuple(step for step, _ in part),
+            await self._module(mod),
+            self._context,
+            self._adapter,
+        )

@@ -1,0 +1,157 @@
+"""What travels between the coordinator and the workers.
+
+Messages are pickled: they are spoken between our own processes only. Functions are
+packed by the IR's adapter; errors with their traceback; passes by cloudpickle, so that
+lambdas, closures and classes of `__main__` travel too.
+"""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import cloudpickle
+
+from parpass.errors import WorkerError
+from parpass.runtime.snapshot import Snapshot
+from parpass.runtime.stage import FunctionStep
+from parpass.runtime.store import Buffers, Ref
+from parpass.transform import ModuleAdapter, Pass
+
+
+class Packed(NamedTuple):
+    """A function as bytes, and its large buffers by reference."""
+
+    payload: bytes
+    buffers: tuple[Ref, ...]
+
+
+def pack(function: Any, adapter: ModuleAdapter, buffers: Buffers) -> Packed:
+    """Return a function in a form that travels."""
+    refs: list[Ref] = []
+
+    def keep_outside(buffer: pickle.PickleBuffer) -> bool:
+        ref = buffers.put(buffer)
+        if ref is not None:
+            refs.append(ref)
+        return ref is None  # a true answer has it pickled with the rest
+
+    return Packed(adapter.encode_function(function, keep_outside), tuple(refs))
+
+
+def unpack(packed: Packed, adapter: ModuleAdapter, buffers: Buffers, mod: Any) -> Any:
+    """Return the function, as a member of `mod`."""
+    outside = [buffers.get(ref) for ref in packed.buffers]
+    return adapter.decode_function(packed.payload, outside, mod)
+
+
+@dataclass(frozen=True, slots=True)
+class StageSpec:
+    """What the jobs of a stage have in common; travels to each worker once.
+
+    `shell` is the module without functions, encoded; `names` are those of all
+    functions, in module order.
+    """
+
+    steps: Sequence[Pass]
+    snapshot: Snapshot
+    adapter: ModuleAdapter
+    shell: bytes
+    names: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Some functions and the stage to run on them.
+
+    Attributes:
+        folder: The run's folder.
+        stage: The stage's number in the run; its spec and functions are files there.
+        functions: For each function its index, where its payload is, and its buffers.
+    """
+
+    folder: str
+    stage: int
+    functions: Sequence[tuple[int, Ref, tuple[Ref, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came back for one function; `result` is None where nothing changed."""
+
+    function: int
+    result: Packed | None
+    steps: Sequence[FunctionStep]
+    failure: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """What came back from a job.
+
+    `written` lists what passes wrote to themselves: pass name and attribute.
+    """
+
+    outcomes: Sequence[Outcome]
+    seconds: float
+    written: Sequence[tuple[str, str]]
+
+
+class WorkerTraceback(Exception):  # noqa: N818 -- shown as a cause, never raised
+    """The traceback of an error in the worker, as text."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+def pack_error(error: Exception) -> bytes:
+    """Return an error with its traceback as bytes; it always comes through."""
+    text = "".join(traceback.format_exception(error))
+    notes: list[str] = getattr(error, "__notes__", [])
+    try:
+        packed = cloudpickle.dumps((error, notes, text))
+        pickle.loads(packed)  # some errors can be pickled but not unpickled
+    except Exception:  # noqa: BLE001 -- whatever a user's class does in its __reduce__
+        stand_in = WorkerError(f"{type(error).__qualname__}: {error}")
+        packed = cloudpickle.dumps((stand_in, notes, text))
+    return packed
+
+
+def unpack_error(packed: bytes) -> Exception:
+    """Return an error from a worker, with the worker's traceback as its cause."""
+    error, notes, text = pickle.loads(packed)
+    if not getattr(error, "__notes__", None):
+        for note in notes:
+            error.add_note(note)
+    error.__cause__ = WorkerTraceback(text)
+    return error
+
+
+def pack_message(message: Any) -> bytes:
+    """Return a Job's result or a StageSpec as bytes.
+
+    Raises:
+        Exception: Something in it cannot be pickled.
+    """
+    return cloudpickle.dumps(message, protocol=5)
+
+
+def unpack_message(packed: bytes) -> Any:
+    """Return a message."""
+    return pickle.loads(packed)
+
+
+def spec_name(stage: int) -> str:
+    """Return the name of the file of a stage's spec."""
+    return f"spec-{stage}"
+
+
+def index_name(stage: int) -> str:
+    """Return the name of the file that says where all functions of a stage are."""
+    return f"index-{stage}"
+
+
+Index = Mapping[str, tuple[Ref, tuple[Ref, ...]]]

@@ -1,0 +1,152 @@
+"""One stage on the pool, as the coordinator sees it: all of its work but the waiting.
+
+Nothing here knows of an event loop. The coordinator calls these methods in threads,
+never two that write at the same time, and takes care of when.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from parpass.runtime.packing import (
+    Job,
+    JobResult,
+    Outcome,
+    StageSpec,
+    index_name,
+    pack_message,
+    spec_name,
+    unpack_error,
+    unpack_message,
+)
+from parpass.runtime.retained import Held, HeldModule, Retainer, resting_collector
+from parpass.runtime.schedule import FunctionsReady
+from parpass.runtime.snapshot import Snapshot
+from parpass.runtime.stage import FunctionOutcome
+from parpass.runtime.store import Ref
+from parpass.transform import Pass
+
+_PACK_SECONDS = 0.005  # of packing between two announcements
+
+
+class PooledStage:
+    """A stage to be run by workers.
+
+    Args:
+        steps: The passes.
+        mod: The module.
+        snapshot: The settings in force.
+        retainer: Keeps functions and folder.
+        done: Outcomes of functions that were run already, by name.
+        wanted: Whether the functions will be looked at right after.
+
+    Attributes:
+        outcomes: The outcomes so far, by name; in `function` is what is `Held`.
+        written: What passes wrote to themselves: pass name and attribute.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Pass],
+        mod: HeldModule,
+        snapshot: Snapshot,
+        retainer: Retainer,
+        done: Mapping[str, FunctionOutcome],
+        *,
+        wanted: bool,
+    ) -> None:
+        self.steps = steps
+        self.names = list(mod.held)
+        self.wanted = wanted
+        self.outcomes = dict(done)
+        self.written: dict[tuple[str, str], None] = {}
+        self._mod = mod
+        self._snapshot = snapshot
+        self._retainer = retainer
+        self._places: dict[str, tuple[Ref, tuple[Ref, ...]]] = {}
+        # Those to be run come first; the others are packed for passes that read them.
+        self._to_pack = [n for n in self.names if n not in done]
+        self.total = len(self._to_pack)
+        self._to_pack += [name for name in self.names if name in done]
+        self._index = {name: at for at, name in enumerate(self.names)}
+        self._packed = 0
+        retainer.stages += 1
+        self._stage = retainer.stages
+
+    def publish_spec(self) -> None:
+        """Publish what all jobs have in common.
+
+        Raises:
+            Exception: Something in it cannot be pickled.
+        """
+        adapter = self._retainer.adapter
+        shell = adapter.encode_shell(self._mod.base)
+        spec = StageSpec(self.steps, self._snapshot, adapter, shell, self.names)
+        folder = self._retainer.folder
+        folder.publish(spec_name(self._stage), pack_message(spec))
+        self._writer = folder.open_writer(f"functions-{self._stage}")
+
+    def pack_some(self) -> FunctionsReady | None:
+        """Pack functions for a few milliseconds; return those that can be run now.
+
+        None says that all are packed, and their index is published.
+        """
+        until = time.perf_counter() + _PACK_SECONDS
+        ready: list[int] = []
+        weights: list[int] = []
+        with resting_collector():
+            while self._packed < len(self._to_pack) and time.perf_counter() < until:
+                name = self._to_pack[self._packed]
+                packed = self._retainer.packed(self._mod.held[name])
+                place = self._writer.append(packed.payload)
+                self._places[name] = (place, packed.buffers)
+                if self._packed < self.total:
+                    ready.append(self._index[name])
+                    weights.append(len(packed.payload))
+                self._packed += 1
+        if not ready and self._packed == len(self._to_pack):
+            self._writer.close()
+            index = pack_message(self._places)
+            self._retainer.folder.publish(index_name(self._stage), index)
+            return None
+        return FunctionsReady(ready, weights)
+
+    def job(self, functions: Iterable[int]) -> bytes:
+        """Return the message that has a worker run these functions."""
+        entries = [(at, *self._places[self.names[at]]) for at in functions]
+        return pack_message(Job(self._retainer.folder.path, self._stage, entries))
+
+    def take_in(self, message: bytes) -> tuple[float, list[Held]]:
+        """Take in a job's result; return its seconds and the new functions."""
+        result: JobResult = unpack_message(message)
+        self.written.update(dict.fromkeys(result.written))
+        new = [self._take_in(outcome) for outcome in result.outcomes]
+        return result.seconds, [held for held in new if held.function is None]
+
+    def _take_in(self, outcome: Outcome) -> Held:
+        name = self.names[outcome.function]
+        held = self._mod.held[name]
+        if outcome.result is not None:
+            held = Held(packed=outcome.result)
+        failure = None if outcome.failure is None else unpack_error(outcome.failure)
+        self.outcomes[name] = FunctionOutcome(held, list(outcome.steps), failure)
+        return held
+
+    def look_at(self, functions: Sequence[Held]) -> None:
+        """Unpack new functions, because somebody will look at them."""
+        with resting_collector():
+            for held in functions:
+                self._retainer.function(held, self._mod.base)
+
+    def result(self) -> HeldModule:
+        """Return the new module."""
+        held: dict[str, Any] = {n: self.outcomes[n].function for n in self.names}
+        return HeldModule(self._mod.base, held)
+
+    def end(self) -> None:
+        """Remove what was published."""
+        self._retainer.folder.discard(
+            spec_name(self._stage), index_name(self._stage), f"functions-{self._stage}"
+        )

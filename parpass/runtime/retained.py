@@ -1,0 +1,141 @@
+"""Modules between stages: functions as bytes until somebody looks.
+
+A function that came back from a worker stays packed. It is unpacked when a module pass,
+an instrument or the caller looks, and it is not packed again for the next stage unless
+somebody replaced it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import threading
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from parpass.runtime.packing import Packed, pack, unpack
+from parpass.runtime.store import Buffers, Folder
+from parpass.transform import ModuleAdapter
+
+
+class Held:
+    """One function: as an object, as bytes, or as both."""
+
+    __slots__ = ("function", "packed")
+
+    def __init__(self, function: Any = None, packed: Packed | None = None) -> None:
+        self.function = function
+        self.packed = packed
+
+
+class HeldModule:
+    """A module of held functions, in place of the module that they would make.
+
+    Attributes:
+        base: The module that went into the first stage; gives all but the functions.
+        held: The functions by name, in module order.
+    """
+
+    def __init__(self, base: Any, held: Mapping[str, Held]) -> None:
+        self.base = base
+        self.held = held
+        self.made: Any = None
+
+
+class Retainer:
+    """Keeps the functions of one run, with the folder through which they travel."""
+
+    def __init__(self, adapter: ModuleAdapter) -> None:
+        self.adapter = adapter
+        self.stages = 0
+        self._known: dict[int, Held] = {}
+        self._folder: Folder | None = None
+        self._buffers: Buffers | None = None
+
+    @property
+    def folder(self) -> Folder:
+        """The folder of the run, made when it is first needed."""
+        if self._folder is None:
+            self._folder = Folder()
+        return self._folder
+
+    @property
+    def buffers(self) -> Buffers:
+        """The buffers of the run."""
+        if self._buffers is None:
+            self._buffers = Buffers(self.folder, "coordinator", keeps_originals=True)
+        return self._buffers
+
+    def hold(self, mod: Any) -> HeldModule:
+        """Return a module as held functions, bytes that are known with them."""
+        if isinstance(mod, HeldModule):
+            return mod
+        held: dict[str, Held] = {}
+        for name, function in self.adapter.functions(mod).items():
+            known = self._known.get(id(function))
+            if known is None or known.function is not function:
+                known = Held(function)
+            held[name] = known
+        return HeldModule(mod, held)
+
+    def module(self, mod: Any) -> Any:
+        """Return the module that held functions make."""
+        if not isinstance(mod, HeldModule):
+            return mod
+        if mod.made is None:
+            with resting_collector():
+                functions = {
+                    name: self.function(held, mod.base)
+                    for name, held in mod.held.items()
+                }
+            mod.made = self.adapter.replace_functions(mod.base, functions)
+            self._known = {id(held.function): held for held in mod.held.values()}
+        return mod.made
+
+    def function(self, held: Held, base: Any) -> Any:
+        """Return a held function as an object."""
+        if held.function is None:
+            assert held.packed is not None
+            held.function = unpack(held.packed, self.adapter, self.buffers, base)
+        return held.function
+
+    def packed(self, held: Held) -> Packed:
+        """Return a held function as bytes."""
+        if held.packed is None:
+            held.packed = pack(held.function, self.adapter, self.buffers)
+        return held.packed
+
+    def close(self) -> None:
+        """Remove the run's folder."""
+        if self._buffers is not None:
+            self._buffers.close()
+        if self._folder is not None:
+            self._folder.remove()
+            self._folder = None
+
+
+_resting = 0
+_was_enabled = False
+_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def resting_collector() -> Generator[None]:
+    """Pause the garbage collector while many objects are made that all stay alive.
+
+    It would go through all of them again and again: of decoding a large module it takes
+    three quarters of the time. Several threads may be in here at once.
+    """
+    global _resting, _was_enabled
+    with _lock:
+        if _resting == 0:
+            _was_enabled = gc.isenabled()
+            gc.disable()
+        _resting += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _resting -= 1
+            if _resting == 0 and _was_enabled:
+                gc.enable()

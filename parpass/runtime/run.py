@@ -1,0 +1,198 @@
+"""Running pipelines in parallel: `run_pipeline`, `run_pipeline_sync`, `open_runner`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Coroutine, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+from parpass.errors import ArgumentError, InternalError, RuntimeUseError
+from parpass.runtime.drive import Drive
+from parpass.runtime.executor import Executor
+from parpass.transform import Pass, PassContext, adapter_of, as_pass
+
+ValueT = TypeVar("ValueT")
+
+Pipeline = Pass | Sequence[Pass] | str
+
+
+async def run_pipeline(
+    mod: Any,
+    pipeline: Pipeline,
+    *,
+    context: PassContext | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+) -> Any:
+    """Run a pipeline on a module, on every core; await it under trio or asyncio.
+
+    The result is that of a serial run, `a_pass(mod)` under the same context: the same
+    module, diagnostics, callbacks and error. The module that is passed in stays as it
+    was, and no process is left behind. To run several pipelines keep the processes,
+    with `open_runner`.
+
+    Args:
+        mod: The module.
+        pipeline: A pass, a sequence of passes, or pipeline text.
+        context: The settings; by default the current `PassContext`. One that is not
+            the current one is entered for the run, and its instruments with it.
+        workers: How many processes at most; None for every core that this process may
+            use, 0 to stay in this one. Small work stays in this process anyway.
+        executor: Where jobs run instead of a pool of loky's.
+
+    Returns:
+        The new module.
+
+    Raises:
+        Exception: What a pass, or an instrument, raised: as itself, with notes that
+            name pass and function, and the worker's traceback as its cause.
+        DiagnosticError: A pass reported errors on the program.
+        WorkerDiedError: A function killed a worker, twice.
+    """
+    async with open_runner(workers=workers, executor=executor) as runner:
+        return await runner.run(mod, pipeline, context=context)
+
+
+def run_pipeline_sync(
+    mod: Any,
+    pipeline: Pipeline,
+    *,
+    context: PassContext | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+) -> Any:
+    """Run a pipeline on a module, on every core, and wait for it.
+
+    For scripts, threads and notebooks. See `run_pipeline` for arguments and errors.
+
+    Raises:
+        RuntimeUseError: A trio event loop is running here, which this would block.
+    """
+    with open_runner(workers=workers, executor=executor) as runner:
+        return runner.run_sync(mod, pipeline, context=context)
+
+
+def open_runner(
+    *, workers: int | None = None, executor: Executor | None = None
+) -> Runner:
+    """Return a runner, which keeps its processes from one run to the next.
+
+    `async with open_runner() as runner: await runner.run(mod, pipeline)`, or with a
+    plain `with` and `runner.run_sync`. See `run_pipeline` for the arguments.
+    """
+    return Runner(workers=workers, executor=executor)
+
+
+class Runner:
+    """Runs pipelines on a pool of processes, started when work is worth it.
+
+    Several runs may be under way at once, from tasks and threads.
+    """
+
+    def __init__(
+        self, *, workers: int | None = None, executor: Executor | None = None
+    ) -> None:
+        count = _usable_cores() if workers is None else _checked_workers(workers)
+        self._owned: Executor | None = None
+        self._closed = False
+        if executor is None and count > 0:
+            from parpass.runtime.loky_executor import LokyExecutor
+
+            self._owned = executor = LokyExecutor(count)
+        self._executor = executor if count > 0 else None
+
+    async def run(
+        self, mod: Any, pipeline: Pipeline, *, context: PassContext | None = None
+    ) -> Any:
+        """Run a pipeline; see `run_pipeline`."""
+        from parpass.runtime.coordinator import current_host
+
+        return await self._run(current_host(), mod, pipeline, context)
+
+    def run_sync(
+        self, mod: Any, pipeline: Pipeline, *, context: PassContext | None = None
+    ) -> Any:
+        """Run a pipeline and wait for it; see `run_pipeline_sync`."""
+        from parpass.runtime.coordinator import BlockingHost
+
+        return _completed(self._run(BlockingHost(), mod, pipeline, context))
+
+    async def _run(
+        self, host: Any, mod: Any, pipeline: Pipeline, context: PassContext | None
+    ) -> Any:
+        if self._closed:
+            raise RuntimeUseError("this runner is closed; open another one")
+        root = as_pass(pipeline)
+        adapter = adapter_of(mod, root.info.name)
+        current: PassContext = await host.call(PassContext.current)
+        context = context or current
+        drive = Drive(host, self._executor, context, adapter)
+        if context is current:
+            return await drive.run(root, mod)
+        await host.call(context.__enter__)
+        try:
+            result = await drive.run(root, mod)
+        except BaseException:
+            await host.call_last(context.__exit__, *sys.exc_info())
+            raise
+        await host.call(context.__exit__, None, None, None)
+        return result
+
+    def close(self) -> None:
+        """End the processes."""
+        self._closed = True
+        if self._owned is not None:
+            self._owned.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._closed = True
+        if self._owned is not None and self._owned.is_warm:
+            from parpass.runtime.coordinator import current_host
+
+            await current_host().call_last(self._owned.close)
+
+
+def _completed(run: Coroutine[Any, Any, ValueT]) -> ValueT:
+    """Return the value of a coroutine that never suspends: its host blocks instead."""
+    try:
+        run.send(None)
+    except StopIteration as end:
+        return end.value
+    run.close()
+    raise InternalError("a blocking host suspended")
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _checked_workers(workers: int) -> int:
+    if not isinstance(cast("object", workers), int) or workers < 0:
+        raise ArgumentError(
+            "expected None or a number of processes from 0 up for workers, got "
+            f"{workers!r}"
+        )
+    return workers

@@ -1,0 +1,178 @@
+"""The schedule of a stage: which function goes into which job, and what next.
+
+A state machine without a clock and without I/O. Events go in, commands come out; the
+coordinator carries them out. The order in which events come never shows in a result.
+
+Jobs are sized by measured cost. The largest functions go first, a few jobs are in
+flight for each worker, and jobs get smaller towards the end, so that neither thousands
+of tiny functions nor a giant leave workers idle ("guided self-scheduling" is
+Polychronopoulos and Kuck's name for it, 1987).
+
+When workers die, all jobs in flight are lost. Functions that no worker was working on
+go back to the others; each suspect runs again alone. If that kills again, it is to
+blame.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+TARGET_SECONDS = 0.02  # what a job should take: far above its overhead of 0.4 ms
+_IN_FLIGHT = 2  # jobs for each worker, so that none waits for the coordinator
+_SHARES = 4  # a job takes at most this part, for each worker, of what is left
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionsReady:
+    """Event: functions, by index, are packed; `weights` estimate their costs."""
+
+    functions: Sequence[int]
+    weights: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class JobFinished:
+    """Event: a job came back, after so many seconds of work."""
+
+    job: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersDied:
+    """Event: the pool broke; these functions were being worked on, if known."""
+
+    working_on: Collection[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitJob:
+    """Command: send these functions to a worker."""
+
+    job: int
+    functions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RestartWorkers:
+    """Command: replace all workers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Command: give up, because of this function."""
+
+    function: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Command: all functions have come back."""
+
+
+Event = FunctionsReady | JobFinished | WorkersDied
+Command = SubmitJob | RestartWorkers | Blame | Finish
+
+
+class Schedule:
+    """Plans the jobs of one stage.
+
+    Args:
+        total: How many functions there will be.
+        workers: How many workers there are.
+    """
+
+    def __init__(self, total: int, workers: int) -> None:
+        self._left = total
+        self._unannounced = total
+        self._workers = workers
+        self._waiting: list[tuple[int, int]] = []  # a heap of (-weight, function)
+        self._waiting_weight = 0
+        self._weights: dict[int, int] = {}
+        self._in_flight: dict[int, tuple[int, ...]] = {}
+        self._suspects: deque[int] = deque()
+        self._alone: int | None = None  # the job of a suspect
+        self._jobs = 0
+        self._done_weight = 0
+        self._done_seconds = 0.0
+
+    def handle(self, event: Event) -> list[Command]:
+        """Take in an event and return what to do."""
+        match event:
+            case FunctionsReady():
+                self._unannounced -= len(event.functions)
+                for pair in zip(event.functions, event.weights, strict=True):
+                    self._weights[pair[0]] = max(1, pair[1])
+                    self._put_back(pair[0])
+            case JobFinished():
+                functions = self._in_flight.pop(event.job)
+                self._left -= len(functions)
+                self._done_weight += sum(self._weights[f] for f in functions)
+                self._done_seconds += event.seconds
+                self._alone = None
+            case WorkersDied():
+                return self._after_death(event)
+        return self._next()
+
+    def _after_death(self, event: WorkersDied) -> list[Command]:
+        if self._alone is not None:
+            return [Blame(self._in_flight[self._alone][0])]
+        lost = [f for functions in self._in_flight.values() for f in functions]
+        working_on = [f for f in lost if f in event.working_on] or lost
+        self._suspects.extend(sorted(working_on))
+        for function in lost:
+            if function not in working_on:
+                self._put_back(function)
+        self._in_flight.clear()
+        return [RestartWorkers(), *self._next()]
+
+    def _next(self) -> list[Command]:
+        if self._left == 0:
+            return [Finish()]
+        if self._suspects or self._alone is not None:
+            return self._next_suspect()
+        commands: list[Command] = []
+        while self._waiting and len(self._in_flight) < self._workers * _IN_FLIGHT:
+            commands.append(self._submit(self._take()))
+        return commands
+
+    def _next_suspect(self) -> list[Command]:
+        if self._in_flight:
+            return []
+        command = self._submit((self._suspects.popleft(),))
+        self._alone = command.job
+        return [command]
+
+    def _submit(self, functions: tuple[int, ...]) -> SubmitJob:
+        self._jobs += 1
+        self._in_flight[self._jobs] = functions
+        return SubmitJob(self._jobs, functions)
+
+    def _put_back(self, function: int) -> None:
+        weight = self._weights[function]
+        heapq.heappush(self._waiting, (-weight, function))
+        self._waiting_weight += weight
+
+    def _take(self) -> tuple[int, ...]:
+        limit = self._job_weight()
+        taken: list[int] = []
+        weight = 0
+        while self._waiting and (not taken or weight - self._waiting[0][0] <= limit):
+            negative, function = heapq.heappop(self._waiting)
+            weight -= negative
+            taken.append(function)
+        self._waiting_weight -= weight
+        return tuple(taken)
+
+    def _job_weight(self) -> float:
+        """Return how heavy the next job may be."""
+        known = len(self._weights)
+        unannounced = self._unannounced * sum(self._weights.values()) / max(1, known)
+        share = (self._waiting_weight + unannounced) / (self._workers * _SHARES)
+        if not self._done_weight:
+            return share / _SHARES  # the cost is unknown: begin small, and learn
+        pace = self._done_seconds / self._done_weight
+        return min(share, TARGET_SECONDS / pace) if pace else share

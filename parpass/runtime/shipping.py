@@ -1,0 +1,70 @@
+"""Can a pass travel? If not, what in it cannot: `my_pass.rewriter.lock`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import cloudpickle
+
+from parpass.transform import Pass
+
+_DEEPEST = 8  # attributes of attributes; deeper paths help nobody
+
+
+def why_not_picklable(pass_: Pass) -> str | None:
+    """Return None for a pass that can travel, else what is in the way, by its path."""
+    error = _pickle_error(pass_)
+    if error is None:
+        return None
+    path, error = _innermost(pass_, pass_.info.name, error)
+    return f"{path}: {type(error).__name__}: {error}"
+
+
+def _innermost(value: Any, path: str, error: Exception) -> tuple[str, Exception]:
+    """Follow the parts that cannot be pickled down to the one that is to blame."""
+    for _ in range(_DEEPEST):
+        for step, part in _parts(value):
+            part_error = _pickle_error(part)
+            if part_error is not None:
+                value, path, error = part, path + step, part_error
+                break
+        else:
+            break
+    return path, error
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, part in cast("Mapping[Any, Any]", value).items():
+            yield f"[{key!r}]", part
+    elif isinstance(value, list | tuple | set | frozenset):
+        for at, part in enumerate(cast("Sequence[Any]", value)):
+            yield f"[{at}]", part
+    else:
+        yield from ((f".{name}", part) for name, part in _state(value).items())
+        yield from _closure(value)
+
+
+def _state(value: Any) -> dict[str, Any]:
+    return dict(getattr(value, "__dict__", {}))
+
+
+def _closure(value: Any) -> Iterator[tuple[str, Any]]:
+    code = getattr(value, "__code__", None)
+    if code is None:
+        return
+    cells: Sequence[Any] = value.__closure__ or ()
+    for name, cell in zip(code.co_freevars, cells, strict=True):
+        yield f" (its variable '{name}')", cell.cell_contents
+    for name in code.co_names:
+        if name in value.__globals__:
+            yield f" (the global '{name}')", value.__globals__[name]
+
+
+def _pickle_error(value: Any) -> Exception | None:
+    try:
+        cloudpickle.dumps(value)
+    except Exception as error:  # noqa: BLE001 -- __reduce__ may raise anything
+        return error
+    return None

@@ -1,0 +1,48 @@
+"""The settings in force, frozen for a journey to the workers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from parpass.runtime.propagation import propagated_values, values_in_force
+from parpass.transform import PassContext
+from parpass.transform.context import in_force
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A PassContext without its instruments, and the propagated contextvars."""
+
+    opt_level: int
+    required_pass: tuple[str, ...]
+    disabled_pass: tuple[str, ...]
+    config: Mapping[str, Any]
+    contextvars: Mapping[str, Any]
+
+    @classmethod
+    def take(cls, context: PassContext) -> Snapshot:
+        """Return a snapshot of a context and of this place's contextvars."""
+        return cls(
+            context.opt_level,
+            context.required_pass,
+            context.disabled_pass,
+            dict(context.config),
+            propagated_values(),
+        )
+
+    def context(self) -> PassContext:
+        """Return a PassContext with these settings, for the worker."""
+        # The values were checked where they were set, and options that a module of
+        # the user registered may be unknown in this process.
+        return PassContext.restored(
+            self.opt_level, self.required_pass, self.disabled_pass, self.config
+        )
+
+    @contextlib.contextmanager
+    def in_force(self, context: PassContext) -> Generator[None]:
+        """Make the settings current while passes run."""
+        with in_force(context), values_in_force(self.contextvars):
+            yield

@@ -1,0 +1,166 @@
+"""A stage, one function at a time: the work of the workers.
+
+The same code runs in a worker and, for small work, in the caller's process. It must
+give each pass what the serial run would have given it: the function after the earlier
+passes, and a module in which the other functions have come just as far. Other functions
+are brought there on demand, and remembered.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
+from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform.apply import applies_to, transform_function
+from parpass.transform.record import Recorder, recording
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionStep:
+    """What one pass said and counted on one function."""
+
+    seconds: float
+    diagnostics: Sequence[Diagnostic] = ()
+    counters: Mapping[str, int] | None = None
+
+
+@dataclass(slots=True)
+class FunctionOutcome:
+    """What became of one function in a stage.
+
+    Attributes:
+        function: The result; of no use if the last step failed. In a message between
+            processes, None for a function that came out as the same object.
+        steps: One for each pass that was run on it.
+        failure: What the last of them raised.
+    """
+
+    function: Any
+    steps: list[FunctionStep]
+    failure: Exception | None = None
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether the last step failed, or reported an error: it ends the run."""
+        if self.failure is not None:
+            return True
+        return bool(self.steps) and _has_error(self.steps[-1].diagnostics)
+
+
+class StageWork:
+    """Runs the steps of a stage on single functions.
+
+    Args:
+        steps: The passes.
+        context: The settings in force.
+        adapter: How modules are handled.
+        module: The module, functions or not; attributes are taken from it.
+        names: The names of all functions, in module order.
+        load: Returns a function as it was when the stage began.
+        note: Called with the name and the step before each body.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Pass],
+        context: PassContext,
+        adapter: ModuleAdapter,
+        module: Any,
+        names: Sequence[str],
+        load: Callable[[str], Any],
+        note: Callable[[str, int], None] | None = None,
+    ) -> None:
+        self._steps = steps
+        self._context = context
+        self._adapter = adapter
+        self._load = load
+        self._note = note
+        self._index = dict.fromkeys(names)
+        self._versions: dict[tuple[str, int], Any] = {}
+        self._views = [
+            adapter.read_only(module, _Version(self, at), step.info.name)
+            for at, step in enumerate(steps)
+        ]
+
+    def run(self, name: str) -> FunctionOutcome:
+        """Run all steps on a function."""
+        function = self._load(name)
+        done: list[FunctionStep] = []
+        for at in range(len(self._steps)):
+            if self._note is not None:
+                self._note(name, at)
+            began = time.perf_counter()
+            recorder = Recorder(DiagnosticContext(self._views[at]))
+            failure: Exception | None = None
+            with recording(recorder):
+                try:
+                    function = self._step(at, name, function)
+                except Exception as error:  # noqa: BLE001 -- it is the outcome
+                    failure = error
+            said = recorder.diag_ctx.diagnostics
+            seconds = time.perf_counter() - began
+            done.append(FunctionStep(seconds, tuple(said), recorder.counters or None))
+            if failure is not None or _has_error(said):
+                return FunctionOutcome(function, done, failure)
+        return FunctionOutcome(function, done)
+
+    def names(self) -> Mapping[str, None]:
+        """Return the names of all functions, in module order."""
+        return self._index
+
+    def version(self, name: str, at: int) -> Any:
+        """Return a function as it stands when step `at` begins."""
+        if name not in self._index:
+            raise KeyError(name)
+        versions = self._versions
+        known = next((i for i in range(at, 0, -1) if (name, i) in versions), 0)
+        if (name, known) not in versions:
+            versions[name, known] = self._load(name)
+        for step in range(known, at):
+            # What it says is said again by the job that the function belongs to.
+            with recording(Recorder(DiagnosticContext(self._views[step]))):
+                versions[name, step + 1] = self._step(step, name, versions[name, step])
+        return versions[name, at]
+
+    def _step(self, at: int, name: str, function: Any) -> Any:
+        step = self._steps[at]
+        if not applies_to(step, function, self._adapter):
+            return function
+        key = (name, at)
+        known = key in self._versions
+        self._versions[key] = function  # a pass may ask for the function it is run on
+        try:
+            return transform_function(
+                step, name, function, self._views[at], self._context, self._adapter
+            )
+        finally:
+            if not known:
+                del self._versions[key]
+
+
+class _Version(Mapping[str, Any]):
+    """The functions of a module when one step begins, made when they are asked for."""
+
+    def __init__(self, work: StageWork, at: int) -> None:
+        self._work = work
+        self._at = at
+
+    def __getitem__(self, name: str) -> Any:
+        return self._work.version(name, self._at)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._work.names())
+
+    def __len__(self) -> int:
+        return len(self._work.names())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._work.names()
+
+
+def _has_error(diagnostics: Sequence[Diagnostic]) -> bool:
+    return any(one.level == DiagnosticLevel.ERROR for one in diagnostics)

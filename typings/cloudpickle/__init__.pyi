@@ -1,0 +1,3 @@
+from typing import Any
+
+def dumps(obj: Any, protocol: int | None = ...) -> bytes: ...

@@ -1,0 +1,22 @@
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+class ProcessPoolExecutor(Executor):
+    def __init__(
+        self,
+        max_workers: int | None = ...,
+        job_reducers: Mapping[type, Any] | None = ...,
+        result_reducers: Mapping[type, Any] | None = ...,
+        timeout: float | None = ...,
+        context: Any = ...,
+        initializer: Callable[..., Any] | None = ...,
+        initargs: tuple[Any, ...] = ...,
+        env: Mapping[str, str] | None = ...,
+    ) -> None: ...
+    def submit(
+        self, fn: Callable[..., T], /, *args: Any, **kwargs: Any
+    ) -> Future[T]: ...
+    def shutdown(self, wait: bool = ..., kill_workers: bool = ...) -> None: ...
