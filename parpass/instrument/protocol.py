@@ -71,9 +71,10 @@ class PassInstrument:
         """Called after a pass, with the module that it returned."""
 
     def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:
-        """Called instead of `run_after_pass` if the pass, or one in it, raised.
+        """Called instead of `run_after_pass` if the pass, one in it, or a hook raised.
 
-        `mod` is the module that the failing pass was given.
+        Each `run_before_pass` that returned is followed by one `run_after_pass` or by
+        one `run_after_failed_pass`. `mod` is the module that the pass was given.
         """
 
     def __str__(self) -> str:

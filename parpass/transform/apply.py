@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import time
 from collections.abc import Generator, Sequence
@@ -123,7 +124,7 @@ def _run_step(
 def run_module_pass(
     pass_: Pass, mod: Any, context: PassContext, adapter: ModuleAdapter
 ) -> Generator[Any, Any, Outcome]:
-    """Run a module pass; yield the awaitable of an async body and be sent its value.
+    """Run a module pass; yield an async callable for an async body, be sent its value.
 
     The generator keeps the two ways to wait, in place and on an event loop, apart from
     what a module pass is.
@@ -149,7 +150,7 @@ def _wait_for(
     body: Any, recorder: Recorder, context: PassContext
 ) -> Generator[Any, Any, Any]:
     try:
-        return (yield _awaited(body, recorder, context))
+        return (yield functools.partial(_awaited, body, recorder, context))
     finally:
         if inspect.iscoroutine(body):
             body.close()  # a driver that cannot wait has not begun it

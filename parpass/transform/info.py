@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 import msgspec
@@ -22,7 +22,7 @@ class PassInfo(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     opt_level: int
     name: str
-    required: tuple[str, ...] = ()
+    required: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(cast("object", self.opt_level), int):

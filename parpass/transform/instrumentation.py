@@ -16,7 +16,7 @@ from parpass.errors import ArgumentError, InstrumentError
 Hook = Callable[..., Any]
 
 
-class Hooks(msgspec.Struct, frozen=True):
+class Hooks(msgspec.Struct, frozen=True, eq=False):
     """The hooks that an instrument overrides, bound to it; None for the others.
 
     Attributes:

@@ -16,7 +16,7 @@ from parpass.errors import ArgumentError, PipelineSyntaxError
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.registry import create_pass
 
-_ITEM = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?:\{([^{}]*)\})?\s*(,|$)")
+_ITEM = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?:\{([^{}]*)\})?\s*")
 _OPTION = re.compile(r"\s*([A-Za-z_][\w-]*)(?:=(\"[^\"]*\"|[^\s\"]+))?(?:\s+|$)")
 
 
@@ -48,16 +48,17 @@ def parse_pipeline(text: str) -> Sequential:
         ArgumentError: A pass does not take an option that it is given.
     """
     passes: list[Pass] = []
-    at = 0
+    at = -1
     while at < len(text):
+        at += 1  # past the comma before
         item = _ITEM.match(text, at)
-        if item is None or (item.end() == len(text) and item[3] == ","):
+        if item is None:
             raise PipelineSyntaxError(_complaint("a pass name", text, at))
         options = _parse_options(item[2] or "", text, item.start(2))
         passes.append(create_pass(item[1], options))
         at = item.end()
-    if not passes:
-        raise PipelineSyntaxError("expected a pass name, got an empty pipeline")
+        if at < len(text) and text[at] != ",":
+            raise PipelineSyntaxError(_complaint("',' or the end", text, at))
     return Sequential(passes)
 
 

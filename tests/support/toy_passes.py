@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from parpass.diagnostic import Diagnostic, DiagnosticLevel, Span
-from parpass.transform import FunctionPass, ModulePass, PassContext, PassInfo
+from parpass.transform import (
+    FunctionPass,
+    ModulePass,
+    PassContext,
+    PassInfo,
+    register_pass,
+)
 from tests.support.toy_ir import Fn, Program
 
 
+@register_pass("toy.Add")
 class Add(FunctionPass):
     """Adds to each number; adding 0 returns the very same function."""
 
@@ -24,6 +31,7 @@ class Add(FunctionPass):
         return func.with_values(value + self.amount for value in func.values)
 
 
+@register_pass("toy.AddFrom")
 class AddFrom(FunctionPass):
     """Appends the numbers of another function, as they were before the pass."""
 
@@ -36,6 +44,7 @@ class AddFrom(FunctionPass):
         return func.with_values((*func.values, *mod[self.other].values))
 
 
+@register_pass("toy.FailOn")
 class FailOn(FunctionPass):
     """Raises on functions that have a number."""
 
@@ -51,6 +60,7 @@ class FailOn(FunctionPass):
         return func
 
 
+@register_pass("toy.Say")
 class Say(FunctionPass):
     """Emits a diagnostic for each number in a function, and adds 1 to it."""
 
@@ -67,6 +77,7 @@ class Say(FunctionPass):
         return func.with_values(value + 1 for value in func.values)
 
 
+@register_pass("toy.ReturnWrong")
 class ReturnWrong(FunctionPass):
     """Returns something that is no function."""
 
@@ -79,6 +90,7 @@ class ReturnWrong(FunctionPass):
         return self.result
 
 
+@register_pass("toy.Write")
 class Write(FunctionPass):
     """Writes to the module that it is given to read."""
 
@@ -89,6 +101,7 @@ class Write(FunctionPass):
         return func
 
 
+@register_pass("toy.Keep")
 class Keep(ModulePass):
     """Returns the module that it is given."""
 
@@ -98,6 +111,7 @@ class Keep(ModulePass):
         return mod
 
 
+@register_pass("toy.Duplicate")
 class Duplicate(ModulePass):
     """Adds a copy of each function, so function passes see twice as many."""
 
@@ -109,6 +123,7 @@ class Duplicate(ModulePass):
         return type(mod)({**mod.functions, **copies}, mod.title, mod.sources)
 
 
+@register_pass("toy.FailWhole")
 class FailWhole(ModulePass):
     """A module pass that raises."""
 

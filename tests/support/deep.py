@@ -1,0 +1,106 @@
+"""Programs that are as deep as asked for, in each way in which programs can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from parpass.relay.expr import (
+    Call,
+    Expr,
+    Function,
+    If,
+    Let,
+    Tuple,
+    TupleGetItem,
+    Var,
+    var,
+)
+from tests.support.programs import call_op
+
+DEPTH = 100_000
+
+X = var("x", shape=(2, 3))
+COND = var("c", "bool")
+
+
+def calls(depth: int) -> Expr:
+    """Return `x + x` added to itself, and so on; it has 2 ** depth paths."""
+    expr: Expr = X
+    for _ in range(depth):
+        expr = call_op("add", expr, expr)
+    return expr
+
+
+def lets(depth: int) -> Expr:
+    """Return a chain of `let`s, each of which uses the variable before."""
+    names = [Var(f"v{at}") for at in range(depth)]
+    body: Expr = names[-1]
+    for name, before in zip(names[::-1], [*names[-2::-1], X], strict=True):
+        body = Let(name, call_op("negative", before), body)
+    return body
+
+
+def let_values(depth: int) -> Expr:
+    """Return `let`s in the values of `let`s."""
+    expr: Expr = X
+    for at in range(depth):
+        name = Var(f"v{at}")
+        expr = Let(name, expr, name)
+    return expr
+
+
+def ifs(depth: int) -> Expr:
+    """Return `if`s in the branches of `if`s."""
+    expr: Expr = X
+    for _ in range(depth):
+        expr = If(COND, expr, X)
+    return expr
+
+
+def closures(depth: int) -> Expr:
+    """Return functions in the bodies of functions."""
+    expr: Expr = X
+    for _ in range(depth):
+        expr = Function((Var("p"),), expr)
+    return expr
+
+
+def tuples(depth: int) -> Expr:
+    """Return tuples in tuples."""
+    expr: Expr = X
+    for _ in range(depth):
+        expr = Tuple((expr,))
+    return expr
+
+
+def projections(depth: int) -> Expr:
+    """Return projections of projections."""
+    expr: Expr = X
+    for _ in range(depth):
+        expr = TupleGetItem(expr, 0)
+    return expr
+
+
+def operators(depth: int) -> Expr:
+    """Return calls of what calls give."""
+    expr: Expr = X
+    for _ in range(depth):
+        expr = Call(expr, (X,))
+    return expr
+
+
+KINDS: list[Callable[[int], Expr]] = [
+    calls,
+    lets,
+    let_values,
+    ifs,
+    closures,
+    tuples,
+    projections,
+    operators,
+]
+
+
+def function_of(body: Expr) -> Function:
+    """Return a function over the variables that these programs leave free."""
+    return Function((X, COND), body)

@@ -1,0 +1,280 @@
+from typing import Any
+
+import pytest
+
+from parpass.diagnostic import DiagnosticLevel
+from parpass.errors import (
+    ArgumentError,
+    PassInputError,
+    PassResultError,
+    ReadOnlyModuleError,
+)
+from parpass.transform import (
+    FunctionPass,
+    FunctionwisePass,
+    ModulePass,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+)
+from tests.support.toy_ir import (
+    Fn,
+    Program,
+    checked_program,
+    program,
+    values_of,
+)
+from tests.support.toy_passes import (
+    Add,
+    AddFrom,
+    Duplicate,
+    FailOn,
+    FailWhole,
+    Keep,
+    ReturnWrong,
+    Say,
+    Write,
+)
+
+
+def test_info_is_the_class_attribute():  # 5.2
+    assert Add().info is Add.pass_info
+    assert Add().info is Add().pass_info
+
+
+@pytest.mark.parametrize(
+    ("a_pass", "text"),
+    [
+        (Keep(), "Run Module pass: Keep at the optimization level 0"),  # 5.7
+        (Add(), "Run Function pass: Add at the optimization level 0"),  # 6.2
+        (
+            Sequential([Add(), Keep()], opt_level=1, name="both"),  # 7.11
+            (
+                "Run Sequential pass: both at the optimization level 1. "
+                "The passes will be executed are: [Add Keep ]"
+            ),
+        ),
+    ],
+)
+def test_text_tells_kind_name_and_level(a_pass: Pass, text: str):
+    assert str(a_pass) == text
+
+
+def test_a_call_ignores_level_and_disabled_pass():  # 2.20
+    with PassContext(opt_level=-1, disabled_pass=["Add"]):
+        assert Add()(program(1)) == program(2)
+
+
+def test_a_call_takes_one_module_only():  # D6
+    with pytest.raises(TypeError):
+        Add()(program(1), PassContext())  # pyright: ignore[reportCallIssue]
+
+
+@pytest.mark.parametrize("wrong", [None, 7, "text"])
+def test_something_that_is_no_module_is_refused(wrong: Any):  # 5.3
+    with pytest.raises(
+        PassInputError, match=r"pass 'Add' expected .*Program"
+    ) as caught:
+        Add()(wrong)
+    assert isinstance(caught.value, TypeError)
+    assert caught.value.pass_name == "Add"
+
+
+def test_a_module_pass_may_return_its_input():  # 5.4
+    mod = program(1)
+    assert Keep()(mod) is mod
+
+
+def test_a_module_pass_gets_the_current_context():  # 5.4
+    class Look(ModulePass):
+        pass_info = PassInfo(0, "Look")
+
+        def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+            assert ctx is context
+            assert PassContext.current() is context
+            return mod
+
+    with PassContext() as context:
+        Look()(program())
+
+
+@pytest.mark.parametrize("wrong", [None, 7, Fn(())])
+def test_a_module_pass_must_return_a_module(wrong: Any):  # 5.5
+    class Wrong(ModulePass):
+        pass_info = PassInfo(0, "Wrong")
+
+        def transform_module(self, mod: Program, ctx: PassContext) -> Any:
+            return wrong
+
+    with pytest.raises(PassResultError) as caught:
+        Wrong()(program())
+    assert str(caught.value) == (
+        f"module pass 'Wrong' must return a module, got {type(wrong).__name__}"
+    )
+    assert caught.value.pass_name == "Wrong"
+
+
+def test_an_error_in_a_module_pass_is_raised_as_itself_with_the_pass():  # 5.8
+    with pytest.raises(ValueError, match="the module is bad") as caught:
+        FailWhole()(program())
+    assert caught.value.__notes__ == ["in pass 'FailWhole'"]
+
+
+def test_a_pass_without_a_body_says_what_it_lacks():  # 5.20
+    class Empty(ModulePass):
+        pass_info = PassInfo(0, "Empty")
+
+    class EmptyToo(FunctionPass):
+        pass_info = PassInfo(0, "EmptyToo")
+
+    with pytest.raises(NotImplementedError, match="'Empty' has no transform_module"):
+        Empty()(program())
+    with pytest.raises(NotImplementedError, match="'EmptyToo' has no transform_func"):
+        EmptyToo()(program(1))
+
+
+def test_function_passes_see_the_module_as_it_stood_before():  # 6.4
+    result = AddFrom("f1")(program(1, 2))
+    assert values_of(result) == {"f0": (1, 2), "f1": (2, 2)}
+
+
+def test_function_passes_get_one_module_that_is_neither_input_nor_result():  # 6.4
+    class Look(FunctionPass):
+        pass_info = PassInfo(0, "Look")
+
+        def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+            seen.append(mod)
+            return func
+
+    seen: list[Program] = []
+    mod = program(1, 2)
+    result = Look()(mod)
+    assert seen[0] is seen[1]
+    assert seen[0] is not mod
+    assert seen[0] is not result
+
+
+def test_functions_are_visited_in_module_order():  # 6.8
+    class Look(FunctionPass):
+        pass_info = PassInfo(0, "Look")
+
+        def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+            seen.append(func.values[0])
+            return func
+
+    seen: list[int] = []
+    Look()(program(3, 1, 2))
+    assert seen == [3, 1, 2]
+
+
+def test_functions_that_the_ir_excludes_are_skipped():  # 6.6
+    mod = program(1, skipped=Fn((7,), skip=True))
+    assert values_of(Add()(mod)) == {"f0": (2,), "skipped": (7,)}
+
+
+def test_a_functionwise_module_pass_visits_them_too():
+    class AddEverywhere(FunctionwisePass):
+        pass_info = PassInfo(0, "AddEverywhere")
+
+        def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+            return func.with_values(value + 1 for value in func.values)
+
+    mod = program(1, skipped=Fn((7,), skip=True))
+    assert values_of(AddEverywhere()(mod)) == {"f0": (2,), "skipped": (8,)}
+    assert isinstance(AddEverywhere(), ModulePass)
+
+
+def test_functions_that_did_not_change_keep_their_identity():
+    mod = program(1, skipped=Fn((7,), skip=True))
+    assert Add(0)(mod)["f0"] is mod["f0"]
+    assert Add(1)(mod)["skipped"] is mod["skipped"]
+
+
+def test_writing_to_the_module_is_refused():  # 6.9
+    with pytest.raises(ReadOnlyModuleError, match="pass 'Write'") as caught:
+        Write()(program(1))
+    assert caught.value.pass_name == "Write"
+
+
+@pytest.mark.parametrize("wrong", [None, 7, program()])
+def test_a_function_pass_must_return_a_function(wrong: Any):  # 6.10
+    mod = program(1, 2)
+    with pytest.raises(PassResultError) as caught:
+        ReturnWrong(wrong)(mod)
+    assert str(caught.value) == (
+        f"pass 'ReturnWrong' must return a Fn for function 'f0', got "
+        f"{type(wrong).__name__}"
+    )
+    assert (caught.value.pass_name, caught.value.function) == ("ReturnWrong", "f0")
+    assert mod == program(1, 2)
+
+
+def test_an_error_in_a_function_pass_names_pass_and_function():  # 6.11
+    mod = program(1, 2, 2)
+    with pytest.raises(ValueError, match="met 2") as caught:
+        FailOn(2)(mod)
+    assert caught.value.__notes__ == ["in pass 'FailOn', on function 'f1'"]
+    assert mod == program(1, 2, 2)
+
+
+def test_an_empty_module_runs_no_bodies_but_the_restoring_pass_is_entered():  # 6.12
+    assert ReturnWrong()(checked_program()) == checked_program()
+
+
+def test_the_restoring_pass_checks_what_function_passes_made():  # 6.3
+    assert Add(1)(checked_program(1))["f0"] == Fn((2,), checked=True)
+    with pytest.raises(ValueError, match="-1 is negative") as caught:
+        Add(-2)(checked_program(1))
+    assert caught.value.__notes__ == ["in pass 'Check', on function 'f0'"]
+
+
+def test_a_sequential_feeds_each_pass_with_the_result_of_the_last():  # 7.3
+    assert Sequential([Add(), Duplicate(), Add()])(program(1)) == (
+        program(3, f0_copy=Fn((3,)))
+    )
+
+
+@pytest.mark.parametrize("nothing", [None, [], ()])
+def test_a_sequential_may_be_empty(nothing: Any):  # 7.1
+    mod = program(1)
+    assert Sequential(nothing)(mod) is mod
+    assert Sequential(nothing).passes == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"passes": Add()}, "expected a list of passes for 'sequential'"),
+        ({"passes": {Add()}}, "expected a list of passes for 'sequential'"),
+        ({"passes": [print]}, "expected passes in 'sequential', got <built-in"),
+        ({"required": "Add"}, "a list or a tuple of names for required of pass 's"),
+        ({"required": {"Add"}}, "a list or a tuple of names for required of pass"),
+        ({"opt_level": "2"}, "expected an int for opt_level"),
+    ],
+)
+def test_a_sequential_refuses_arguments_of_the_wrong_kind(
+    arguments: dict[str, Any], complaint: str
+):  # 7.1, 7.2
+    with pytest.raises(ArgumentError, match=complaint):
+        Sequential(**arguments)
+
+
+def test_a_sequential_is_one_pass_by_name_and_level_in_another():  # 7.4
+    inner = Sequential([Add()], opt_level=3, name="inner")
+    outer = Sequential([inner])
+    assert outer(program(1)) == program(1)
+    with PassContext(opt_level=3):
+        assert outer(program(1)) == program(2)
+    with PassContext(required_pass=["inner"]):
+        assert outer(program(1)) == program(2)
+    with PassContext(opt_level=3, disabled_pass=["inner"]):
+        assert outer(program(1)) == program(1)
+    assert inner(program(1)) == program(2)  # its own level does not count
+
+
+def test_diagnostics_of_one_pass_do_not_reach_the_next(
+    capsys: pytest.CaptureFixture[str],
+):
+    Sequential([Say(DiagnosticLevel.NOTE), Keep(), Add()])(program(1))
+    assert capsys.readouterr().err == "source:1:1: note: saw 1\n"
