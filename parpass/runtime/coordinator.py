@@ -196,7 +196,7 @@ class Host(Protocol):
         """The same for what must happen even after a cancellation."""
         ...
 
-    async def wait(self, body: Awaitable[ValueT]) -> ValueT:
+    async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Wait for the body of an async module pass, on the caller's event loop."""
         ...
 
@@ -227,9 +227,9 @@ class TrioHost:
             done.append(await _in_thread(run))
         return done[0]
 
-    async def wait(self, body: Awaitable[ValueT]) -> ValueT:
+    async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Wait in this task."""
-        return await body
+        return await body()
 
     async def run(
         self, function: Callable[..., Awaitable[ValueT]], *args: Any
@@ -252,9 +252,9 @@ class AsyncioHost:
         """Call in a thread; asyncio cancels a task once only."""
         return await _asyncio_thread(_bound(self._context.copy(), function, *args))
 
-    async def wait(self, body: Awaitable[ValueT]) -> ValueT:
+    async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Wait in this task."""
-        return await body
+        return await body()
 
     async def run(
         self, function: Callable[..., Awaitable[ValueT]], *args: Any
@@ -291,13 +291,9 @@ class BlockingHost:
 
     call_last = call
 
-    async def wait(self, body: Awaitable[ValueT]) -> ValueT:
+    async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Wait for it on a trio event loop of its own."""
-
-        async def waiting() -> ValueT:
-            return await body
-
-        return await self.run(waiting)
+        return await self.run(body)
 
     async def run(
         self, function: Callable[..., Awaitable[ValueT]], *args: Any

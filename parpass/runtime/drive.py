@@ -60,7 +60,10 @@ _WARM_SECONDS = 0.004
 _COLD_SECONDS = 0.25
 
 
-def _advanced(advance: Callable[[], Awaitable[Any]]) -> Awaitable[Any] | Outcome:
+AsyncBody = Callable[[], Awaitable[Any]]
+
+
+def _advanced(advance: Callable[[], AsyncBody]) -> AsyncBody | Outcome:
     try:
         return advance()
     except StopIteration as end:

@@ -76,9 +76,8 @@ def _run_module_pass(
 ) -> Outcome:
     running = run_module_pass(command.pass_, command.mod, context, adapter)
     try:
-        body = next(running)
+        next(running)
         name = command.pass_.info.name
-        body.close()
         running.throw(
             RuntimeUseError(
                 f"module pass '{name}' is async, and nothing here can wait for it; use "
