@@ -21,16 +21,16 @@
     │   ├── IRTypeError           ... with a value of the wrong kind (also TypeError)
     │   ├── UntypedError          ... its type has not been inferred (also ValueError)
     │   ├── UnknownOpError        ... no operator of that name (also AttributeError)
-    │   └── StructuralMismatchError   two nodes are not structurally equal (also ValueError)
+    │   └── StructuralMismatchError   two nodes differ (also ValueError)
     ├── EvaluationError           the interpreter met a program it cannot evaluate
     ├── FrontendError             an input file cannot be imported
-    │   ├── MalformedModelError   ... it is truncated, or not of that format
-    │   └── UnsupportedOpsError   ... it uses operators that are not supported
+    │   ├── MalformedModelError   ... truncated, or not of its format (also ValueError)
+    │   └── UnsupportedOpsError   ... unknown operators (also NotImplementedError)
     ├── PipelineSyntaxError       pipeline text that cannot be read (also ValueError)
-    ├── RuntimeUseError           the runner is used in a place where it cannot run
-    ├── WorkerDiedError           a worker process died twice on the same function
-    ├── WorkerError               an exception in a worker that cannot be pickled
-    └── InternalError             a fault of parpass itself; please report it
+    ├── RuntimeUseError           the runner cannot run here or now (also RuntimeError)
+    ├── WorkerDiedError           a worker died twice on a function (also RuntimeError)
+    ├── WorkerError               an unpicklable error of a worker (also RuntimeError)
+    └── InternalError             a fault of parpass itself (also RuntimeError)
 
 Warnings: `UnpicklablePassWarning`, `PassStateWarning`.
 

@@ -1,0 +1,98 @@
+import io
+import pickle
+
+import pytest
+
+from parpass.diagnostic import (
+    Diagnostic,
+    DiagnosticContext,
+    DiagnosticLevel,
+    Span,
+    format_diagnostic,
+    get_renderer,
+    headline,
+    override_renderer,
+    render_to_stderr,
+)
+from parpass.errors import DiagnosticError
+
+SPAN = Span("model.relay", 2, 2, 5, 8)
+WARNING = Diagnostic(DiagnosticLevel.WARNING, SPAN, "an odd name")
+ERROR = Diagnostic(DiagnosticLevel.ERROR, None, "no such thing")
+
+
+def test_levels_have_tvms_values():  # 9.6
+    assert [(level.name, level.value) for level in DiagnosticLevel] == [
+        ("BUG", 10),
+        ("ERROR", 20),
+        ("WARNING", 30),
+        ("NOTE", 40),
+        ("HELP", 50),
+    ]
+
+
+def test_a_headline_is_place_level_and_message():
+    assert headline(WARNING) == "model.relay:2:5: warning: an odd name"
+    assert headline(ERROR) == "error: no such thing"
+
+
+@pytest.mark.parametrize(
+    ("span", "carets"),
+    [
+        (SPAN, "    ^^^"),
+        (Span("model.relay", 2, 2, 5, 5), "    ^"),
+        (Span("model.relay", 2, 3, 9, 2), "        ^^^"),
+    ],
+)
+def test_the_source_line_is_underlined(span: Span, carets: str):  # 9.8
+    diagnostic = Diagnostic(DiagnosticLevel.NOTE, span, "here")
+    assert format_diagnostic(diagnostic, "first\nlet odd = 1\n") == (
+        f"{headline(diagnostic)}\n  |\n2 | let odd = 1\n  | {carets}"
+    )
+
+
+@pytest.mark.parametrize("source", [None, "", "one line"])
+def test_without_the_source_line_the_headline_stands_alone(source: str | None):
+    assert format_diagnostic(WARNING, source) == headline(WARNING)
+
+
+def test_rendering_calls_the_renderer_once_and_errors_raise():  # 9.4
+    seen: list[DiagnosticContext] = []
+    context = DiagnosticContext(None, seen.append)
+    context.render()
+    context.emit(WARNING)
+    context.render()
+    context.emit(ERROR)
+    with pytest.raises(DiagnosticError, match=r"^error: no such thing$") as caught:
+        context.render()
+    assert caught.value.diagnostics == (WARNING, ERROR)
+    assert seen == [context] * 3
+
+
+def test_the_renderer_can_be_replaced_for_contexts_made_later():  # 9.7
+    early = DiagnosticContext(None)
+    seen: list[DiagnosticContext] = []
+    override_renderer(seen.append)
+    try:
+        late = DiagnosticContext(None)
+    finally:
+        override_renderer(None)
+    late.render()
+    assert seen == [late]
+    assert early.renderer is render_to_stderr
+    assert get_renderer() is render_to_stderr
+
+
+def test_the_default_renderer_writes_to_standard_error(
+    capsys: pytest.CaptureFixture[str],
+):
+    context = DiagnosticContext(None)
+    context.emit(WARNING)
+    context.render()
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", headline(WARNING) + "\n")
+
+
+def test_diagnostics_survive_pickling():
+    stream = io.BytesIO(pickle.dumps(WARNING))
+    assert pickle.load(stream) == WARNING

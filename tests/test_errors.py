@@ -1,0 +1,155 @@
+"""Every error: it survives pickling with its values, and says what it should."""
+
+import inspect
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from parpass import errors
+from parpass.errors import ParpassError
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "UnknownPassError": {
+        "name": "Fold",
+        "known": ["FoldConstant"],
+        "wanted_by": "Fuse",
+    },
+    "UnknownGlobalError": {"name": "man", "known": ["main"]},
+    "UnknownOpError": {"name": "ad", "known": ["add"]},
+    "UnsupportedOpsError": {"counts": {"Loop": 2, "If": 1}, "source": "m.onnx"},
+    "WorkerDiedError": {"pass_name": "Fold", "function": "main", "cause": "SIGSEGV"},
+}
+
+ALSO = {
+    "ArgumentError": TypeError,
+    "ConfigError": AttributeError,
+    "IRTypeError": TypeError,
+    "InstrumentError": TypeError,
+    "InternalError": RuntimeError,
+    "MalformedModelError": ValueError,
+    "ModuleTypeError": TypeError,
+    "PassContextError": RuntimeError,
+    "PassInputError": TypeError,
+    "PassResultError": TypeError,
+    "PipelineSyntaxError": ValueError,
+    "RuntimeUseError": RuntimeError,
+    "StructuralMismatchError": ValueError,
+    "UndefinedPassError": ValueError,
+    "UnknownGlobalError": ValueError,
+    "UnknownOpError": AttributeError,
+    "UnknownPassError": KeyError,
+    "UnsupportedOpsError": NotImplementedError,
+    "UntypedError": ValueError,
+    "WorkerDiedError": RuntimeError,
+    "WorkerError": RuntimeError,
+}
+
+
+def tree(kind: type[ParpassError] = ParpassError) -> Iterator[type[ParpassError]]:
+    """Yield all error classes that errors.py defines."""
+    if kind.__module__ == errors.__name__:
+        yield kind
+    for child in kind.__subclasses__():
+        yield from tree(child)
+
+
+def example(kind: type[ParpassError]) -> ParpassError:
+    """Return an error with a value for each argument that it needs."""
+    if kind.__name__ in EXAMPLES:
+        return kind(**EXAMPLES[kind.__name__])
+    keywords: dict[str, Any] = {}
+    if inspect.isfunction(kind.__init__):
+        for name, parameter in inspect.signature(kind).parameters.items():
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                keywords[name] = f"the {name}"
+    return kind("something is wrong", **keywords)
+
+
+every_error = pytest.mark.parametrize(
+    "kind", list(dict.fromkeys(tree())), ids=lambda kind: kind.__name__
+)
+
+
+@every_error
+def test_survives_pickling_with_message_values_and_notes(kind: type[ParpassError]):
+    error = example(kind)
+    error.add_note("in pass 'P'")
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is kind
+    assert str(copy) == str(error)
+    assert copy.args == error.args
+    assert vars(copy) == vars(error)
+
+
+@every_error
+def test_is_what_the_tree_in_the_docstring_says(kind: type[ParpassError]):
+    line = next(
+        line
+        for line in (errors.__doc__ or "").splitlines()
+        if line.split("──")[-1].split()[:1] == [kind.__name__]
+    )
+    also = ALSO.get(kind.__name__)
+    assert f"(also {also.__name__})" in line if also else "(also" not in line
+    assert issubclass(kind, also or Exception)
+
+
+def test_every_error_and_warning_is_documented():
+    documented = errors.__doc__ or ""
+    for name, value in vars(errors).items():
+        if inspect.isclass(value) and value.__module__ == errors.__name__:
+            assert name in documented
+            assert issubclass(value, ParpassError | Warning)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "UnknownPassError",
+            "no pass named 'Fold' (required by 'Fuse'); did you mean 'FoldConstant'?",
+        ),
+        (
+            "UnknownGlobalError",
+            "the module has no function named 'man'; did you mean 'main'?",
+        ),
+        ("UnknownOpError", "no operator named 'ad'; did you mean 'add'?"),
+        (
+            "UnsupportedOpsError",
+            "m.onnx: unsupported operators: If (1 x), Loop (2 x)",
+        ),
+        (
+            "WorkerDiedError",
+            (
+                "a worker process died (SIGSEGV) while pass 'Fold' ran on function "
+                "'main', and again when that function ran alone; run the pipeline "
+                "with workers=0 to see it fail in this process"
+            ),
+        ),
+        (
+            "WorkerError",
+            "something is wrong (the exception itself could not be pickled)",
+        ),
+    ],
+)
+def test_messages(name: str, message: str):
+    assert str(example(getattr(errors, name))) == message
+
+
+def test_a_module_without_a_near_name_lists_what_it_has():
+    assert str(errors.UnknownGlobalError("x", ["main", "relu"])) == (
+        "the module has no function named 'x'; it has 'main', 'relu'"
+    )
+    assert str(errors.UnknownGlobalError("x", [])).endswith("; it has none")
+
+
+def test_near_names_are_found_whatever_their_case():
+    known = ["FoldConstant", "FuseOps", "Inline"]
+    assert errors.nearest("foldconstants", known) == ["FoldConstant"]
+    assert errors.nearest("xyzzy", known) == []
+    assert errors.did_you_mean("xyzzy", known) == ""
+
+
+def test_an_error_without_arguments_has_an_empty_text():
+    assert str(ParpassError()) == ""
