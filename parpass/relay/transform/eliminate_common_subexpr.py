@@ -102,6 +102,7 @@ class CommonSubexprEliminator(ExprMutator):
 
 
 def _argument_key(arg: Expr) -> Hashable:
-    if isinstance(arg, Constant) and not arg.data.shape:
-        return (arg.data.dtype, arg.data.numpy().tobytes())
+    if isinstance(arg, Constant):
+        array = arg.data.numpy()
+        return arg if array.ndim else (array.dtype, array.tobytes())
     return arg

@@ -23,6 +23,8 @@ from parpass.relay.transform.report import Finding
 from parpass.relay.transform.type_rules import RULES
 from parpass.relay.ty import FuncType, Type
 
+_NAMES = {GlobalVar, Op}
+
 
 class TypeInferencer(ExprMutator):
     """Rewrites an expression into the same one with types.
@@ -95,7 +97,12 @@ class TypeInferencer(ExprMutator):
         same = all(map(is_, old, new))
         if same and node.checked_type_ is not None and GlobalVar not in map(type, old):
             return expr
-        types = [self._type(child, node) for child in new]
+        types = [
+            self._type_of_name(child, node)
+            if type(child) in _NAMES
+            else child.checked_type_
+            for child in new
+        ]
         found = RULES[type(expr)](node, types, self._error)
         if same and found is not None and found == node.checked_type_:
             return expr
@@ -118,16 +125,14 @@ class TypeInferencer(ExprMutator):
         """Return the constant, which knows its type."""
         return const
 
-    def _type(self, typed: Any, user: Expr) -> Type | None:
-        """Return the type of a visited node; `user` is to blame if it has none."""
-        if isinstance(typed, GlobalVar):
-            return self._type_of_global(typed, user)
-        if isinstance(typed, Op):
-            if not isinstance(user, Call) or typed in user.args:
-                message = f"expected a value, got operator '{typed.name}'"
-                self._error(user, f"{message}; wrap it in a function")
-            return None
-        return typed.checked_type_
+    def _type_of_name(self, name: GlobalVar | Op, user: Expr) -> Type | None:
+        """Return the type of a node that has none itself; `user` may be to blame."""
+        if isinstance(name, GlobalVar):
+            return self._type_of_global(name, user)
+        if not isinstance(user, Call) or name in user.args:
+            message = f"expected a value, got operator '{name.name}'"
+            self._error(user, f"{message}; wrap it in a function")
+        return None
 
     def _type_of_global(self, global_var: GlobalVar, user: Expr) -> Type | None:
         name = global_var.name_hint

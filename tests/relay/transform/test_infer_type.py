@@ -1,0 +1,380 @@
+from __future__ import annotations
+
+import pytest
+
+from parpass import relay
+from parpass.diagnostic import Diagnostic, Span
+from parpass.errors import DiagnosticError
+from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, Var
+from parpass.relay.module import IRModule
+from parpass.relay.node import post_order
+from parpass.relay.op.registry import Op
+from parpass.relay.transform import InferType, infer_type
+from parpass.relay.ty import Any, FuncType, TensorType, TupleType, Type
+from parpass.transform import PassContext
+
+VECTOR = TensorType((3,))
+DEEP = 100_000
+
+
+def scalar(name: str, dtype: str = "float32") -> Var:
+    return relay.var(name, dtype)
+
+
+def vector(name: str) -> Var:
+    return relay.var(name, VECTOR)
+
+
+def inferred(function: Function) -> Function:
+    return InferType()(IRModule({"main": function}))["main"]
+
+
+def errors_of(mod: IRModule) -> list[str]:
+    with pytest.raises(DiagnosticError) as caught:
+        InferType()(mod)
+    diagnostics: list[Diagnostic] = list(caught.value.diagnostics)
+    return [diagnostic.message for diagnostic in diagnostics]
+
+
+def errors_in(function: Function) -> list[str]:
+    return errors_of(IRModule({"main": function}))
+
+
+def test_every_node_has_its_type_afterwards() -> None:
+    x = vector("x")
+    y = relay.var("y")
+    pair = Tuple((y, relay.const(1.0)))
+    cond = scalar("c", "bool")
+    branches = relay.If(cond, y, x)
+    body = Let(y, relay.add(x, x), Tuple((pair[0], pair, branches)))
+    typed = inferred(Function((x, cond), body))
+    for node in post_order(typed):
+        if not isinstance(node, Op):
+            assert isinstance(getattr(node, "checked_type", None), Type)
+
+
+def test_the_type_of_an_operator_call_is_from_its_relation() -> None:
+    typed = infer_type(relay.add(vector("x"), relay.var("m", shape=(2, 3))))
+    assert typed.checked_type == TensorType((2, 3))
+
+
+def test_a_function_has_a_function_type_and_its_result_is_annotated() -> None:
+    x = vector("x")
+    typed = inferred(Function((x,), Tuple((x, x))))
+    result = TupleType((VECTOR, VECTOR))
+    assert typed.checked_type == FuncType((VECTOR,), result)
+    assert typed.ret_type == result
+
+
+def test_a_typed_function_comes_back_as_the_same_object() -> None:
+    x = vector("x")
+    mod = InferType()(IRModule({"main": Function((x,), relay.add(x, x))}))
+    assert InferType()(mod)["main"] is mod["main"]
+
+
+def test_typed_nodes_are_kept_where_only_their_users_change() -> None:
+    typed = infer_type(relay.add(vector("x"), vector("y")))
+    user = infer_type(relay.negative(typed))
+    assert user.args[0] is typed
+
+
+def test_a_variable_is_replaced_at_its_binding_and_at_its_uses_alike() -> None:
+    y = relay.var("y")
+    x = vector("x")
+    let = infer_type(Let(y, x, relay.add(y, y)))
+    body = let.body
+    assert isinstance(body, Call)
+    assert let.var is body.args[0]
+    assert let.var is body.args[1]
+    assert let.var.checked_type == VECTOR
+
+
+def test_a_variable_follows_its_value_when_that_has_another_type_now() -> None:
+    y = relay.var("y")
+    typed = infer_type(Let(y, vector("x"), relay.negative(y)))
+    changed = infer_type(Let(typed.var, scalar("s"), typed.body))
+    assert changed.checked_type == TensorType(())
+
+
+def test_shared_nodes_stay_shared() -> None:
+    x = vector("x")
+    shared = relay.add(x, x)
+    typed = infer_type(relay.multiply(shared, shared))
+    assert typed.args[0] is typed.args[1]
+
+
+def test_a_call_of_a_closure_has_its_result_type() -> None:
+    f, p = relay.var("f"), scalar("p")
+    typed = infer_type(Let(f, Function((p,), relay.negative(p)), f(scalar("x"))))
+    assert typed.checked_type == TensorType(())
+
+
+def test_a_call_of_an_annotated_global_has_its_result_type() -> None:
+    callee, p, x = GlobalVar("callee"), scalar("p"), scalar("x")
+    mod = IRModule({callee: Function((p,), p, TensorType(()))})
+    typed = infer_type(relay.negative(callee(x)), mod)
+    assert typed.checked_type == TensorType(())
+    call = typed.args[0]
+    assert isinstance(call, Call)
+    assert call.op is callee
+
+
+def test_a_global_without_annotation_is_inferred_on_demand() -> None:
+    g, h = GlobalVar("g"), GlobalVar("h")
+    x, p, q = vector("x"), vector("p"), vector("q")
+    mod = IRModule(
+        {
+            "main": Function((x,), g(x)),
+            g: Function((p,), h(p)),
+            h: Function((q,), relay.negative(q)),
+        }
+    )
+    result = InferType()(mod)
+    assert [f.ret_type for f in result.functions_by_name.values()] == [VECTOR] * 3
+
+
+def test_a_long_chain_of_globals_is_inferred_without_recursion() -> None:
+    count = 1000
+    names = [GlobalVar(f"f{at}") for at in range(count)]
+    mod = IRModule()
+    for at, name in enumerate(names):
+        x = scalar("x")
+        mod[name] = Function((x,), names[at + 1](x) if at + 1 < count else x)
+    assert InferType()(mod)["f0"].ret_type == TensorType(())
+
+
+def test_a_caller_is_looked_at_again_when_its_callee_has_another_type() -> None:
+    callee, p, x = GlobalVar("callee"), vector("p"), vector("x")
+    mod = IRModule({callee: Function((p,), p), "main": Function((x,), callee(x))})
+    mod = InferType()(mod)
+    mod["callee"] = Function((p,), relay.sum(p))
+    (message,) = errors_of(mod)
+    assert message == (
+        "function 'main': expected Tensor[(3,), float32] as result, got float32"
+    )
+
+
+def test_an_annotated_function_may_call_itself() -> None:
+    f, n = GlobalVar("f"), scalar("n")
+    mod = IRModule({f: Function((n,), f(n), TensorType(()))})
+    assert InferType()(mod)["f"].checked_type == FuncType(
+        (TensorType(()),), TensorType(())
+    )
+
+
+def test_functions_that_call_each_other_must_be_annotated() -> None:
+    f, g, main = GlobalVar("f"), GlobalVar("g"), GlobalVar("main")
+    n, m, k = scalar("n"), scalar("m"), scalar("k")
+    mod = IRModule(
+        {
+            main: Function((k,), f(k)),
+            f: Function((n,), g(n)),
+            g: Function((m,), f(m)),
+        }
+    )
+    expected = (
+        "expected all parameters and the result of '{}', which calls itself, to have "
+        "their types annotated"
+    )
+    assert errors_of(mod) == [
+        "function 'main': " + expected.format("f"),
+        "function 'f': " + expected.format("g"),
+        "function 'g': " + expected.format("f"),
+    ]
+
+
+def test_an_annotated_closure_may_call_itself() -> None:
+    f, n = relay.var("f"), scalar("n")
+    closure = Function((n,), f(n), TensorType(()))
+    typed = infer_type(Let(f, closure, f(scalar("x"))))
+    assert typed.checked_type == TensorType(())
+
+
+def test_a_closure_that_calls_itself_must_be_annotated() -> None:
+    f, n, x = relay.var("f"), scalar("n"), scalar("x")
+    body = Let(f, Function((n,), f(n)), f(x))
+    (message,) = errors_in(Function((x,), body))
+    assert message == (
+        "function 'main': expected 'f', which refers to itself, to have its type "
+        "annotated, or all its parameters and its result"
+    )
+
+
+def test_unknown_dimensions_agree_with_known_ones() -> None:
+    unknown = TensorType((Any(),))
+    f, p = relay.var("f"), relay.var("p", unknown)
+    typed = infer_type(Let(f, Function((p,), p), f(vector("x"))))
+    assert typed.checked_type == unknown
+    choice = relay.If(scalar("c", "bool"), vector("x"), relay.var("y", unknown))
+    assert infer_type(choice).checked_type == unknown
+
+
+def test_functions_that_are_skipped_by_optimisation_are_typed() -> None:
+    x = vector("x")
+    skipped = Function((x,), relay.negative(x)).with_attr("SkipOptimization", 1)
+    assert inferred(skipped).ret_type == VECTOR
+
+
+def test_an_empty_tuple_has_an_empty_type() -> None:
+    assert infer_type(Tuple(())).checked_type == TupleType(())
+
+
+def test_an_error_names_function_and_operator_and_is_on_the_span() -> None:
+    span = Span("model.relay", 3, 3, 5, 20)
+    x, y = vector("x"), relay.var("y", shape=(4,))
+    call = Call(Op.get("add"), (x, y), span=span)
+    with pytest.raises(DiagnosticError) as caught:
+        InferType()(IRModule({"broken": Function((x, y), call)}))
+    assert str(caught.value) == (
+        "model.relay:3:5: error: function 'broken': operator 'add': expected shapes "
+        "that broadcast, got (3,) and (4,)"
+    )
+
+
+def test_a_function_with_errors_comes_back_unchanged() -> None:
+    x = vector("x")
+    broken = Function((x,), relay.add(x, relay.var("y", shape=(4,))))
+    mod = IRModule({"main": broken})
+    context = PassContext()
+    with context, pytest.raises(DiagnosticError):
+        InferType()(mod)
+    assert mod["main"] is broken
+    assert broken.checked_type_ is None
+
+
+def test_all_errors_of_a_module_are_found_in_one_run() -> None:
+    x, y = vector("x"), relay.var("y", shape=(4,))
+    bad = relay.add(x, y)
+    users = Tuple((relay.negative(bad), bad, relay.multiply(y, x)))
+    mod = IRModule({"f": Function((x, y), users), "g": Function((x, y), bad)})
+    assert [message[:30] for message in errors_of(mod)] == [
+        "function 'f': operator 'add': ",
+        "function 'f': operator 'multip",
+        "function 'g': operator 'add': ",
+    ]
+
+
+def call_with(op: str, *args: Expr, attrs: object = None) -> Call:
+    return Call(Op.get(op), args, attrs)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            call_with("add", scalar("x")),
+            "operator 'add': expected 2 arguments, got 1",
+        ),
+        (
+            call_with("negative", scalar("x"), scalar("y")),
+            "operator 'negative': expected 1 argument, got 2",
+        ),
+        (
+            call_with("cast", scalar("x")),
+            "operator 'cast': expected attributes CastAttrs, got NoneType",
+        ),
+        (
+            call_with("negative", Op.get("add")),
+            "expected a value, got operator 'add'; wrap it in a function",
+        ),
+        (scalar("x")(), "expected a function to call, got float32"),
+        (
+            relay.var("f", FuncType((VECTOR,), VECTOR))(),
+            "call of 'f': expected 1 argument, got 0",
+        ),
+        (
+            relay.var("f", FuncType((VECTOR,), VECTOR))(scalar("x")),
+            "call of 'f': expected Tensor[(3,), float32] for argument 1, got float32",
+        ),
+        (
+            Function((scalar("p", "bool"),), relay.const(1.0))(scalar("x")),
+            "call of a function: expected bool for argument 1, got float32",
+        ),
+        (
+            relay.TupleGetItem(scalar("x"), 0),
+            "expected a tuple to take a field of, got float32",
+        ),
+        (
+            relay.TupleGetItem(Tuple((scalar("x"),)), 1),
+            "expected an index below 1, got 1",
+        ),
+        (
+            relay.If(scalar("c"), scalar("x"), scalar("y")),
+            "expected a scalar bool as condition, got float32",
+        ),
+        (
+            relay.If(scalar("c", "bool"), scalar("x"), scalar("y", "int8")),
+            "expected float32 from both branches, got int8 from the second",
+        ),
+        (
+            Let(vector("v"), scalar("x"), scalar("y")),
+            "expected Tensor[(3,), float32] for variable 'v', got float32",
+        ),
+        (
+            Function((), scalar("x"), VECTOR),
+            "expected Tensor[(3,), float32] as result, got float32",
+        ),
+        (
+            Function((relay.var("p"),), scalar("x")),
+            "expected a type annotation on parameter 'p'",
+        ),
+        (
+            relay.negative(relay.var("p")),
+            "expected a type annotation on free variable 'p'",
+        ),
+        (GlobalVar("f")(), "the module has no function named 'f'"),
+    ],
+)
+def test_an_ill_typed_expression_is_one_error(body: Expr, message: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        infer_type(body)
+    assert [d.message for d in caught.value.diagnostics] == [message]
+
+
+def test_an_unknown_global_is_an_error_with_the_nearest_name() -> None:
+    mod = IRModule({"helper": Function((), relay.const(1.0))})
+    with pytest.raises(DiagnosticError, match=r"'helpr'; did you mean 'helper'\?$"):
+        infer_type(GlobalVar("helpr")(), mod)
+
+
+def test_the_errors_of_a_callee_are_not_its_callers() -> None:
+    g, x, y = GlobalVar("g"), vector("x"), relay.var("y", shape=(4,))
+    mod = IRModule({"main": Function((), g()), g: Function((x, y), relay.add(x, y))})
+    (message,) = errors_of(mod)
+    assert message.startswith("function 'g'")
+
+
+def test_an_expression_that_calls_an_ill_typed_function_is_ill_typed() -> None:
+    g, x, y = GlobalVar("g"), vector("x"), relay.var("y", shape=(4,))
+    mod = IRModule({g: Function((x, y), relay.add(x, y))})
+    with pytest.raises(DiagnosticError, match="well-typed function, got 'g', which"):
+        infer_type(g(x, y), mod)
+
+
+@pytest.mark.slow
+def test_a_deep_call_chain_is_typed_and_recognised() -> None:
+    x = scalar("x")
+    body: Expr = x
+    for _ in range(DEEP):
+        body = relay.negative(body)
+    mod = InferType()(IRModule({"main": Function((x,), body)}))
+    assert mod["main"].ret_type == TensorType(())
+    assert InferType()(mod)["main"] is mod["main"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["body", "value", "branch", "closure"])
+def test_deeply_nested_scopes_are_typed(place: str) -> None:
+    x = scalar("x")
+    body: Expr = x
+    for _ in range(DEEP):
+        if place == "body":
+            body = Let(relay.var("v"), x, body)
+        elif place == "value":
+            var = relay.var("v")
+            body = Let(var, body, var)
+        elif place == "branch":
+            body = relay.If(relay.const(value=True), x, body)
+        else:
+            body = Call(Function((), body), ())
+    assert infer_type(Function((x,), body)).ret_type == TensorType(())
