@@ -13,7 +13,12 @@ from parpass.transform.passes import (
     Sequential,
 )
 from parpass.transform.pipeline import as_pass, parse_pipeline
-from parpass.transform.registry import create_pass, register_pass, registered_passes
+from parpass.transform.registry import (
+    create_pass,
+    declare_passes,
+    register_pass,
+    registered_passes,
+)
 
 __all__ = [
     "FunctionPass",
@@ -27,6 +32,7 @@ __all__ = [
     "adapter_of",
     "as_pass",
     "create_pass",
+    "declare_passes",
     "function_pass",
     "list_config_options",
     "module_pass",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from parpass.transform.passes import Pass
 FactoryT = TypeVar("FactoryT", bound=Callable[..., Pass])
 
 _factories: dict[str, Callable[..., Pass]] = {}
+_declared: list[str] = []
 
 
 def register_pass(key: str) -> Callable[[FactoryT], FactoryT]:
@@ -32,8 +34,18 @@ def register_pass(key: str) -> Callable[[FactoryT], FactoryT]:
     return register
 
 
+def declare_passes(module_name: str) -> None:
+    """Name a Python module that registers passes when it is imported.
+
+    That happens when a pass is first looked up, so an IR may declare its passes early
+    and still load them late.
+    """
+    _declared.append(module_name)
+
+
 def registered_passes() -> Mapping[str, Callable[..., Pass]]:
     """Return the factories of all registered passes by short name, sorted."""
+    _import_declared()
     return {_short(key): _factories[key] for key in sorted(_factories, key=_short)}
 
 
@@ -44,6 +56,7 @@ def create_pass(name: str, options: Mapping[str, Any] | None = None) -> Pass:
         UnknownPassError: There is none; the message has the nearest names.
         ArgumentError: The pass does not take these options.
     """
+    _import_declared()
     factory = _factories.get(name) or registered_passes().get(name)
     if factory is None:
         raise UnknownPassError(name, registered_passes())
@@ -53,6 +66,11 @@ def create_pass(name: str, options: Mapping[str, Any] | None = None) -> Pass:
         raise ArgumentError(
             f"pass '{name}' cannot be made with options {dict(options or {})}: {error}"
         ) from error
+
+
+def _import_declared() -> None:
+    while _declared:
+        importlib.import_module(_declared.pop())
 
 
 def _short(key: str) -> str:

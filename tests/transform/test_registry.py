@@ -1,9 +1,13 @@
+import sys
+from pathlib import Path
+
 import pytest
 
 from parpass.errors import ArgumentError, UnknownPassError
 from parpass.transform import (
     PassInfo,
     create_pass,
+    declare_passes,
     register_pass,
     registered_passes,
 )
@@ -63,3 +67,18 @@ def test_passes_are_listed_by_short_name_in_order():
     names = list(registered_passes())
     assert names == sorted(names)
     assert {"Add", "Keep"} <= set(names)
+
+
+def test_declared_passes_are_imported_when_one_is_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "declared_passes.py").write_text(
+        "from parpass.transform import register_pass\n"
+        "from tests.support.toy_passes import Keep\n"
+        "register_pass('toy.Declared')(Keep)\n"
+    )
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    declare_passes("declared_passes")
+    assert "declared_passes" not in sys.modules
+    assert create_pass("Declared").info.name == "Keep"
+    assert "declared_passes" in sys.modules

@@ -1,0 +1,46 @@
+"""How the command ends when it fails: the message, the exit code."""
+
+from __future__ import annotations
+
+import traceback
+from typing import IO, Any
+
+import click
+
+from parpass.errors import DiagnosticError
+
+
+class InputError(click.ClickException):
+    """What the user gave cannot be used."""
+
+    exit_code = 2
+
+
+class PassFailure(click.ClickException):
+    """A pass failed.
+
+    Args:
+        error: What it raised.
+        with_traceback: Whether to show where.
+    """
+
+    exit_code = 1
+
+    def __init__(self, error: Exception, *, with_traceback: bool) -> None:
+        super().__init__(_message(error))
+        self._error = error
+        self._with_traceback = with_traceback
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Write the message to standard error."""
+        if self._with_traceback:
+            click.echo("".join(traceback.format_exception(self._error)), file, err=True)
+        super().show(file)
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, DiagnosticError):
+        what = "the program has errors, shown above"  # they have been rendered
+    else:
+        what = f"{type(error).__name__}: {error}"
+    return "\n  ".join([what, *getattr(error, "__notes__", ())])

@@ -1,0 +1,38 @@
+"""The group of commands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from parpass import __version__
+from parpass.cli.opt import opt
+
+
+class _Interruptible(click.Group):
+    """Ends with the shells' exit code for Ctrl-C, and without a word."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(130)
+
+
+@click.group(
+    cls=_Interruptible, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(__version__, prog_name="parpass")
+def main() -> None:
+    """Run pipelines of compiler passes on models, on every core.
+
+    \b
+    Example:
+      parpass opt model.onnx -p InferType,FoldConstant,DeadCodeElimination
+
+    See 'parpass opt --help' for more.
+    """  # noqa: D301 -- backslash b keeps click from filling the paragraph
+
+
+main.add_command(opt)

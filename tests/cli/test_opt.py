@@ -1,0 +1,217 @@
+"""`parpass opt`, called in this process."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from parpass.cli import main
+from tests.support import commands
+from tests.support.commands import write_model
+
+FAILING = commands.FailAlways.pass_info.name
+SAYING = commands.SayError.pass_info.name
+INTERRUPTED = commands.InterruptAlways.pass_info.name
+
+RELU = """\
+def @main(%x: Tensor[(2, 3), float32]) {
+  nn.relu(%x)
+}
+"""
+
+TYPED = RELU.replace(") {", ") -> Tensor[(2, 3), float32] {")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return write_model(tmp_path / "relu.onnx", "Relu")
+
+
+def opt(*arguments: str | Path) -> Result:
+    """Run the command in one process."""
+    return CliRunner().invoke(main, ["opt", "-j0", *map(str, arguments)])
+
+
+def test_without_passes_the_module_is_read_and_written(model: Path):
+    result = opt(model)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, RELU, "")
+
+
+@pytest.mark.parametrize("option", ["-p", "--passes", "--pass-pipeline"])
+def test_passes_are_run(model: Path, option: str):
+    result = opt(model, option, "InferType")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, TYPED, "")
+
+
+def test_several_models_become_functions_of_one_module(model: Path, tmp_path: Path):
+    other = write_model(tmp_path / "tanh.onnx", "Tanh")
+    result = opt(model, other)
+    assert "def @relu(%x:" in result.stdout
+    assert "def @tanh(%x:" in result.stdout
+
+
+def test_the_ir_can_go_to_a_file(model: Path, tmp_path: Path):
+    out = tmp_path / "out.relay"
+    result = opt(model, "-p", "InferType", "-o", out)
+    assert (result.exit_code, result.output) == (0, "")
+    assert out.read_text() == TYPED
+
+
+def test_a_failed_run_leaves_the_file_as_it_was(model: Path, tmp_path: Path):
+    out = tmp_path / "out.relay"
+    out.write_text("old")
+    assert opt(model, "-p", FAILING, "-o", out).exit_code == 1
+    assert out.read_text() == "old"
+
+
+def test_timing_is_shown_on_standard_error(model: Path):
+    result = opt(model, "-p", "InferType,FoldConstant", "--timing")
+    assert result.stdout == TYPED
+    assert "Time of passes" in result.stderr
+    assert "│   FoldConstant" in result.stderr
+    assert "│     InferType" in result.stderr
+
+
+def test_timing_is_shown_of_failed_runs_too(model: Path):
+    result = opt(model, "-p", f"InferType,{FAILING}", "--timing")
+    assert result.exit_code == 1
+    assert f"│   {FAILING}" in result.stderr
+
+
+def test_passes_above_the_level_are_skipped_with_a_note(model: Path):
+    passes = "EliminateCommonSubexpr"
+    assert opt(model, "-p", passes).stderr == (
+        "Note: pass 'EliminateCommonSubexpr' does not run below -O3.\n"
+    )
+    assert opt(model, "-p", passes, "-O3").stderr == ""
+
+
+def test_a_failed_pass_is_named_with_the_function(model: Path):
+    result = opt(model, "-p", FAILING)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "Error: ValueError: it cannot be\n  in pass 'FailAlways', on function 'main'\n"
+    )
+
+
+def test_the_traceback_is_shown_when_asked_for(model: Path):
+    result = opt(model, "-p", FAILING, "--traceback")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Traceback (most recent call last):")
+    assert "in transform_function" in result.stderr
+
+
+def test_errors_of_the_program_are_shown_once(model: Path):
+    result = opt(model, "-p", SAYING)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "error: a bad program\n"
+        "Error: the program has errors, shown above\n"
+        "  in pass 'SayError'\n"
+    )
+
+
+def test_an_interrupt_is_quiet(model: Path):
+    result = opt(model, "-p", INTERRUPTED)
+    assert (result.exit_code, result.output) == (130, "")
+
+
+@pytest.mark.parametrize(
+    ("passes", "complaint"),
+    [
+        ("FoldConstnt", "no pass named 'FoldConstnt'; did you mean 'FoldConstant'"),
+        ("xyzzy", "see 'parpass opt --list-passes'"),
+        ("InferType,", "expected a pass name at column 11"),
+        ("", "expected a pass name at column 1"),
+        ("InferType{often=true}", "pass 'InferType' cannot be made with options"),
+    ],
+)
+def test_a_wrong_pipeline_is_a_usage_error(model: Path, passes: str, complaint: str):
+    result = opt(model, "-p", passes)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert complaint in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["nowhere.onnx"], "'nowhere.onnx' does not exist"),
+        ([], "Missing argument 'INPUT...'"),
+        (["relu.onnx", "-j", "-1"], "-1 is not in the range"),
+        (["relu.onnx", "-j", "many"], "'many' is not a valid integer"),
+        (["relu.onnx", "-O", "x"], "'x' is not a valid integer"),
+        (["relu.onnx", "-o", "nowhere/out"], "directory 'nowhere' does not exist"),
+        (["relu.onnx", "-o", "."], "is a directory"),
+        (["relu.onnx", "--nope"], "No such option"),
+    ],
+)
+def test_a_wrong_command_line_is_a_usage_error(
+    model: Path, arguments: list[str], complaint: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(model.parent)
+    result = opt(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert complaint in result.stderr
+
+
+def test_text_cannot_be_read_yet(tmp_path: Path):
+    path = tmp_path / "model.relay"
+    path.write_text(RELU)
+    result = opt(path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        f"Error: '{path}' is no .onnx file; other formats, IR as text among them, "
+        "cannot be read yet\n"
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model", b"\x08\x08\x12"])
+def test_a_file_that_is_not_onnx_is_an_input_error(tmp_path: Path, content: bytes):
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(content)
+    result = opt(path, "-p", "InferType")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert str(path) in result.stderr
+
+
+def test_a_truncated_file_is_an_input_error(model: Path):
+    whole = model.read_bytes()
+    model.write_bytes(whole[: len(whole) // 2])
+    result = opt(model)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert str(model) in result.stderr
+
+
+def test_unsupported_operators_are_listed_with_their_counts(tmp_path: Path):
+    path = write_model(tmp_path / "odd.onnx", "Relu", "Mish", "Mish", "Bernoulli")
+    result = opt(path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "unsupported operators: " in result.stderr
+    assert "Bernoulli (1 x)" in result.stderr
+    assert "Mish (2 x)" in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has it")
+def test_an_output_that_cannot_be_written_is_an_input_error(model: Path):
+    result = opt(model, "-o", "/dev/full")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        "Error: cannot write '/dev/full': No space left on device\n"
+    )
+
+
+def test_the_passes_can_be_listed():
+    result = opt("--list-passes")
+    assert result.exit_code == 0
+    names = [line.split()[0] for line in result.stdout.splitlines() if line[0] != " "]
+    assert names == sorted(names)
+    assert {"FoldConstant", "InferType", "DeadCodeElimination"} <= set(names)
+
+
+def test_help_has_every_option_and_an_example():
+    text = opt("--help").stdout
+    for option in ["--passes", "--jobs", "-O", "--output", "--timing", "--traceback"]:
+        assert option in text
+    assert "parpass opt resnet50.onnx vgg19.onnx" in text
+    assert "hundreds of megabytes" in " ".join(text.split())
+    assert "Exit codes: 0 ok, 1 a pass failed, 2 " in text
