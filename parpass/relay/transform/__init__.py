@@ -3,7 +3,7 @@
 from parpass.relay.transform.dead_code_elimination import DeadCodeElimination
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from parpass.relay.transform.fold_constant import FoldConstant
-from parpass.relay.transform.infer_type import InferType, infer_type
+from parpass.relay.transform.infer_type import InferType, InferTypeLocal
 from parpass.relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from parpass.relay.transform.simplify_inference import SimplifyInference
 from parpass.transform import (
@@ -20,11 +20,11 @@ __all__ = [
     "FoldConstant",
     "FunctionPass",
     "InferType",
+    "InferTypeLocal",
     "ModulePass",
     "RemoveUnusedFunctions",
     "Sequential",
     "SimplifyInference",
     "function_pass",
-    "infer_type",
     "module_pass",
 ]

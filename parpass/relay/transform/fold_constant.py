@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Sequence
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from parpass.errors import EvaluationError
 from parpass.relay.expr import (
@@ -38,6 +37,9 @@ from parpass.relay.transform.report import Finding, emit_errors, raise_errors
 from parpass.relay.ty import TensorType
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
 # Operators that are never evaluated. Those that ask for the shape of their argument
 # fold by its type alone, whether it is a constant or not.
 _FOLDED_BY_TYPE = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
@@ -52,14 +54,14 @@ class FoldConstant(FunctionPass):
 
     ::
 
-        fn (%x: Tensor[(2), float32]) {
+        fn (%x: Tensor[(2,), float32]) {
           let %two = add(1f, 1f);
           if (less(0f, %two)) { multiply(%x, %two) } else { %x }
         }
 
     becomes::
 
-        fn (%x: Tensor[(2), float32]) {
+        fn (%x: Tensor[(2,), float32]) {
           multiply(%x, 2f)
         }
 
@@ -238,5 +240,8 @@ def _static_shape(expr: Expr) -> list[int] | None:
 
 @functools.cache
 def _native_threads() -> ThreadpoolController:
-    # Looking for the libraries takes milliseconds; those of numpy are loaded by now.
+    # Once, because the search for libraries takes milliseconds, and here, because the
+    # import takes more. Those of numpy are loaded by now.
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()

@@ -11,7 +11,7 @@ from parpass.relay.module import IRModule
 from parpass.relay.transform.global_types import GlobalTypes
 from parpass.relay.transform.report import Finding, emit_errors, raise_errors
 from parpass.relay.transform.type_inferencer import TypeInferencer
-from parpass.relay.ty import FuncType
+from parpass.relay.ty import FuncType, Type
 from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
@@ -90,6 +90,11 @@ def infer_type(expr: ExprT, mod: IRModule | None = None) -> ExprT:
         ]
     )
     return cast("ExprT", typed)
+
+
+def InferTypeLocal(expr: Expr) -> Type:  # noqa: N802 -- TVM's name
+    """Return the type of an expression that refers to no globals; see `infer_type`."""
+    return infer_type(expr).checked_type
 
 
 def _is_typed(func: Function, types: GlobalTypes) -> bool:

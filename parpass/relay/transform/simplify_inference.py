@@ -25,9 +25,9 @@ class SimplifyInference(FunctionPass):
 
     ::
 
-        fn (%x: Tensor[(1, 8, 4, 4), float32], %gamma: Tensor[(8), float32],
-            %beta: Tensor[(8), float32], %mean: Tensor[(8), float32],
-            %var: Tensor[(8), float32]) {
+        fn (%x: Tensor[(1, 8, 4, 4), float32], %gamma: Tensor[(8,), float32],
+            %beta: Tensor[(8,), float32], %mean: Tensor[(8,), float32],
+            %var: Tensor[(8,), float32]) {
           %0 = nn.batch_norm(%x, %gamma, %beta, %mean, %var);
           %1 = nn.dropout(%0.0);
           %1.0

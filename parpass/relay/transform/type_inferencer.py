@@ -54,7 +54,7 @@ class TypeInferencer(ExprMutator):
             return (expr.value, expr.var, expr.body)
         if isinstance(expr, Function):
             self._params.update(expr.params)
-        return super().visited_before(expr)
+        return layout(type(expr)).children(expr)
 
     def visit_var(self, var: Var) -> Expr:
         """Return the variable with its declared type, or with its value's."""

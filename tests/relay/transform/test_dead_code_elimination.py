@@ -10,8 +10,9 @@ from parpass.relay.module import IRModule
 from parpass.relay.op.registry import Attrs, Op, register_op
 from parpass.relay.op.relations import identity
 from parpass.relay.structural import assert_structural_equal
-from parpass.relay.transform import DeadCodeElimination, infer_type
+from parpass.relay.transform import DeadCodeElimination
 from parpass.relay.transform.dead_code_elimination import eliminate_dead_code
+from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import TensorType
 from parpass.transform import PassContext
 

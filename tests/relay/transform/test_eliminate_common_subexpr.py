@@ -11,8 +11,9 @@ from parpass.relay.node import post_order
 from parpass.relay.op.registry import Attrs, Op, register_op
 from parpass.relay.op.relations import identity
 from parpass.relay.structural import assert_structural_equal
-from parpass.relay.transform import EliminateCommonSubexpr, infer_type
+from parpass.relay.transform import EliminateCommonSubexpr
 from parpass.relay.transform.eliminate_common_subexpr import eliminate_common_subexpr
+from parpass.relay.transform.infer_type import infer_type
 from parpass.transform import PassContext
 
 DEEP = 100_000

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController
 
 from parpass import relay
 from parpass.errors import DiagnosticError
@@ -12,9 +13,10 @@ from parpass.relay.node import post_order
 from parpass.relay.op.registry import Attrs, Op, TypeRelation, register_op
 from parpass.relay.op.relations import identity
 from parpass.relay.structural import assert_structural_equal
-from parpass.relay.transform import FoldConstant, InferType, infer_type
+from parpass.relay.transform import FoldConstant, InferType
 from parpass.relay.transform.constants import ConstantChecker
 from parpass.relay.transform.fold_constant import fold_constant
+from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import Any
 from parpass.transform import PassContext
 
@@ -273,3 +275,16 @@ def test_deeply_nested_branches_fold() -> None:
     for at in range(DEEP):
         body = If(relay.const(value=True) if at % 2 else cond, body, x)
     assert len(post_order(fold_constant(body))) == 2 + DEEP // 2
+
+
+def test_operators_are_evaluated_on_one_native_thread() -> None:
+    seen: list[int] = []
+
+    def count_threads(_attrs: Attrs | None, value: object) -> object:
+        pools = ThreadpoolController().info()
+        seen.extend(pool["num_threads"] for pool in pools)
+        return value
+
+    op = Op("test.fold_threads", 1, IDENTITY, count_threads)
+    fold_constant(Call(op, (const(1),)))
+    assert set(seen) <= {1}

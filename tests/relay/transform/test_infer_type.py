@@ -9,7 +9,8 @@ from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, Var
 from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
 from parpass.relay.op.registry import Op
-from parpass.relay.transform import InferType, infer_type
+from parpass.relay.transform import InferType, InferTypeLocal
+from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import Any, FuncType, TensorType, TupleType, Type
 from parpass.transform import PassContext
 
@@ -213,6 +214,10 @@ def test_functions_that_are_skipped_by_optimisation_are_typed() -> None:
     x = vector("x")
     skipped = Function((x,), relay.negative(x)).with_attr("SkipOptimization", 1)
     assert inferred(skipped).ret_type == VECTOR
+
+
+def test_the_type_alone_may_be_asked_for() -> None:
+    assert InferTypeLocal(relay.sum(vector("x"))) == TensorType(())
 
 
 def test_an_empty_tuple_has_an_empty_type() -> None:

@@ -11,7 +11,8 @@ from parpass.relay.interpreter import evaluate
 from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
 from parpass.relay.structural import assert_structural_equal
-from parpass.relay.transform import SimplifyInference, infer_type
+from parpass.relay.transform import InferType, SimplifyInference
+from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.transform.simplify_inference import simplify_inference
 from parpass.relay.ty import TensorType
 from parpass.transform import PassContext
@@ -136,7 +137,7 @@ def test_the_pass_works_on_modules_and_counts() -> None:
     mod = IRModule.from_expr(relay.nn.dropout(batch_norm((2, 3), 1)[0]))
     context = PassContext()
     with context:
-        result = SimplifyInference()(relay.transform.InferType()(mod))
+        result = SimplifyInference()(InferType()(mod))
     assert "nn.batch_norm" not in names_in(result["main"])
     assert context.statistics["SimplifyInference"] == {"simplified": 2}
 

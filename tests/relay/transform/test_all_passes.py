@@ -1,0 +1,135 @@
+"""What holds for every shipped pass: on generated programs, and on very deep ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from parpass.relay import transform
+from parpass.relay.analysis import well_formed
+from parpass.relay.expr import Expr, Function
+from parpass.relay.interpreter import evaluate
+from parpass.relay.module import IRModule
+from parpass.relay.transform.dead_code_elimination import eliminate_dead_code
+from parpass.relay.transform.eliminate_common_subexpr import eliminate_common_subexpr
+from parpass.relay.transform.fold_constant import fold_constant
+from parpass.relay.transform.simplify_inference import simplify_inference
+from parpass.transform import Pass, Sequential, registered_passes
+from tests.support.deep import COND, DEPTH, KINDS, X, function_of
+from tests.support.programs import arguments, modules
+
+PASSES: dict[str, Callable[[], Pass]] = {
+    "InferType": transform.InferType,
+    "SimplifyInference": transform.SimplifyInference,
+    "FoldConstant": transform.FoldConstant,
+    "EliminateCommonSubexpr": transform.EliminateCommonSubexpr,
+    "DeadCodeElimination": transform.DeadCodeElimination,
+    "inline_once": lambda: transform.DeadCodeElimination(inline_once=True),
+    "RemoveUnusedFunctions": lambda: transform.RemoveUnusedFunctions(["f0"]),
+}
+
+Value = np.ndarray | tuple["Value", ...]
+
+
+def values(mod: IRModule, name: str) -> list[np.ndarray]:
+    """Return the value of a function on arguments, its tuples flattened."""
+    function = mod[name]
+    found = cast("Value", evaluate(function, arguments(function), mod))
+    return flattened(found)
+
+
+def flattened(value: Value) -> list[np.ndarray]:
+    if isinstance(value, tuple):
+        return [array for field in value for array in flattened(field)]
+    return [value]
+
+
+def typed(mod: IRModule) -> IRModule:
+    return transform.InferType()(mod)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PASSES)
+@given(mod=modules())
+@settings(deadline=None, max_examples=60)
+def test_a_pass_keeps_the_meaning_and_the_types(name: str, mod: IRModule) -> None:
+    before = typed(mod)
+    after = PASSES[name]()(before)
+    assert well_formed(after)
+    for function in after.functions_by_name:
+        assert after[function].checked_type == before[function].checked_type
+        for got, expected in zip(
+            values(after, function), values(before, function), strict=True
+        ):
+            np.testing.assert_array_equal(got, expected, strict=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PASSES)
+@given(mod=modules())
+@settings(deadline=None, max_examples=30)
+def test_a_pass_that_runs_again_soon_changes_nothing(name: str, mod: IRModule) -> None:
+    repeated = typed(mod)
+    for _ in range(20):
+        before, repeated = repeated, PASSES[name]()(repeated)
+        if all(f is before[n] for n, f in repeated.functions_by_name.items()):
+            return
+    raise AssertionError(f"{name} still changes the module after 20 runs")
+
+
+@pytest.mark.slow
+@given(mod=modules())
+@settings(deadline=None, max_examples=30)
+def test_the_passes_in_a_row_keep_the_meaning(mod: IRModule) -> None:
+    last = [factory() for name, factory in PASSES.items() if name != "InferType"]
+    after = Sequential([transform.InferType(), *last], opt_level=0)(mod)
+    for got, expected in zip(values(after, "f0"), values(mod, "f0"), strict=True):
+        np.testing.assert_array_equal(got, expected, strict=True)
+
+
+def inline_once(function: Function) -> Function:
+    return eliminate_dead_code(function, inline_once=True)
+
+
+REWRITES: list[Callable[[Function], Function]] = [
+    fold_constant,
+    eliminate_common_subexpr,
+    eliminate_dead_code,
+    inline_once,
+    simplify_inference,
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rewrite", REWRITES)
+def test_programs_may_be_deep_in_every_way(
+    kind: Callable[[int], Expr], rewrite: Callable[[Function], Function]
+) -> None:
+    result = rewrite(function_of(kind(DEPTH)))
+    assert result.params == (X, COND)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS[:4])
+def test_deep_programs_are_typed(kind: Callable[[int], Expr]) -> None:
+    mod = typed(IRModule({"main": function_of(kind(DEPTH))}))
+    assert mod["main"].ret_type == X.type_annotation
+
+
+def test_every_pass_is_registered_under_its_name_and_tvms_key_7_14() -> None:
+    known = registered_passes()
+    for name in [name for name in PASSES if name != "inline_once"]:
+        assert known[name] is getattr(transform, name)
+        assert known[name]().info.name == name
+        assert known[name]() is not known[name]()
+
+
+def test_passes_export_what_passes_are_made_with() -> None:
+    assert transform.__all__ == sorted(transform.__all__)
+    for name in transform.__all__:
+        assert hasattr(transform, name)
