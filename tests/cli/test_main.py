@@ -1,5 +1,7 @@
 """The command as its own process."""
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +60,25 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path):
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_ctrl_c_is_quiet(tmp_path: Path):
+    pipe = tmp_path / "m.onnx"
+    os.mkfifo(pipe)
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", "parpass", "opt", str(pipe), "-p", "InferType"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+        ) as process,
+        pipe.open("wb"),  # waits until the command reads
+    ):
+        process.send_signal(signal.SIGINT)
+        output = process.communicate()
+    assert (process.returncode, output) == (130, (b"", b""))
 
 
 @pytest.mark.slow
