@@ -82,7 +82,7 @@ def evaluate_call(op: Op, attrs: Any, values: Sequence[Value]) -> Value:
         # Division by zero, overflow and the like give inf, nan or wrapped integers,
         # as they do in compiled programs.
         with np.errstate(all="ignore"):
-            result = op.compute(attrs, *values)
+            result = op.compute(attrs, *map(_in_one_layout, values))
     except (ValueError, TypeError, IndexError, AttributeError, MemoryError) as error:
         shown = ", ".join(describe(value) for value in values)
         raise EvaluationError(
@@ -91,6 +91,20 @@ def evaluate_call(op: Op, attrs: Any, values: Sequence[Value]) -> Value:
     if isinstance(result, tuple):
         return tuple(np.asarray(field) for field in cast("tuple[Any, ...]", result))
     return np.asarray(result)
+
+
+def _in_one_layout(value: Value) -> Value:
+    """Return a value with its arrays in C order, or of one repeated element.
+
+    Sums and products give other bits in another layout, and the layout of a constant
+    may change on its way to a worker.
+    """
+    if isinstance(value, tuple):
+        return tuple(map(_in_one_layout, cast("tuple[Value, ...]", value)))
+    if not isinstance(value, np.ndarray):
+        return value
+    array = cast("Array", value)
+    return np.ascontiguousarray(array) if any(array.strides) else array
 
 
 class _Machine:

@@ -320,6 +320,18 @@ def test_a_call_has_its_operators_number_of_arguments_and_kind_of_attributes() -
     )
 
 
+def test_the_layout_of_an_argument_does_not_change_the_bits_of_the_result() -> None:
+    data = np.random.default_rng(0).standard_normal((257, 129)).astype("float32")
+    weight = np.random.default_rng(1).standard_normal((31, 129)).astype("float32")
+    total, dense = op.sum(Var("x"), 0), op.nn.dense(Var("x"), Var("y"))
+    for layout in (np.asfortranarray(data), np.repeat(data, 2, axis=1)[:, ::2]):
+        for call, args in ((total, ()), (dense, (weight,))):
+            assert isinstance(call.op, Op)
+            one = evaluate_call(call.op, call.attrs, [data, *args])
+            other = evaluate_call(call.op, call.attrs, [layout, *args])
+            assert one.tobytes() == other.tobytes()
+
+
 # TVM's executor.
 
 
