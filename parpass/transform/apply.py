@@ -16,7 +16,7 @@ from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.context import PassContext, in_force
 from parpass.transform.passes import FunctionPass, FunctionwisePass, ModulePass, Pass
 from parpass.transform.plan import Outcome, StepRecord
-from parpass.transform.record import Recorder, recording
+from parpass.transform.record import Recorder, current_recorder, recording
 
 _in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
 
@@ -58,6 +58,9 @@ def transform_function(
         PassResultError: The pass returned something that is no function.
         Exception: What the body raised, with a note that names pass and function.
     """
+    recorder = current_recorder()
+    if recorder is not None:
+        recorder.function_name = name
     body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
     try:
         result = body(function, mod, context)

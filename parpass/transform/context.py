@@ -110,6 +110,12 @@ class PassContext:
     def diag_ctx(self, value: DiagnosticContext | None) -> None:
         self._diag_ctx = value
 
+    @property
+    def function_name(self) -> str | None:
+        """The name of the function that a function pass is running on, if one is."""
+        recorder = current_recorder()
+        return None if recorder is None else recorder.function_name
+
     def count(self, counter: str, amount: int = 1) -> None:
         """Add to a counter of the pass that is running; outside of passes do nothing.
 

@@ -18,11 +18,13 @@ class Recorder:
     Attributes:
         diag_ctx: Where the body emits diagnostics.
         counters: The counters that the body keeps by `PassContext.count`.
+        function_name: The function that a function pass is running on.
     """
 
     def __init__(self, diag_ctx: DiagnosticContext) -> None:
         self.diag_ctx = diag_ctx
         self.counters: Counter[str] = Counter()
+        self.function_name: str | None = None
 
 
 def current_recorder() -> Recorder | None:

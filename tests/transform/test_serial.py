@@ -117,6 +117,23 @@ def test_counters_are_merged_over_functions_and_runs():
     }
 
 
+class Names(FunctionPass):
+    """Says under which name the infrastructure knows each function."""
+
+    pass_info = PassInfo(0, "Names")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        ctx.count(str(ctx.function_name))
+        return func
+
+
+def test_the_context_knows_the_name_of_the_function_at_hand():
+    with PassContext() as context:
+        Names()(Program({"first": Fn((1,)), "second": Fn((2,))}))
+        assert context.function_name is None
+    assert context.statistics["Names"] == Counter(first=1, second=1)
+
+
 class CallsInside(FunctionPass):
     """Runs another pass from within a function pass."""
 

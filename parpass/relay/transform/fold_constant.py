@@ -80,7 +80,7 @@ class FoldConstant(FunctionPass):
             folded = folder.visit(func)
         if folder.folded:
             ctx.count("folded", folder.folded)
-        emit_errors(folder.findings, func, mod, ctx)
+        emit_errors(folder.findings, ctx)
         return cast("Function", folded)
 
 

@@ -60,7 +60,7 @@ class InferType(FunctionwisePass):
             return func
         inferred = types.infer(func)
         if inferred.findings:
-            emit_errors(inferred.findings, func, mod, ctx)
+            emit_errors(inferred.findings, ctx)
             return func
         if inferred.function.checked_type_ is not None:
             _typed[inferred.function] = inferred.used_globals

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from parpass.diagnostic import Diagnostic, DiagnosticLevel, Span, headline
 from parpass.errors import DiagnosticError
-from parpass.relay.expr import Function
-from parpass.relay.module import IRModule
 from parpass.transform import PassContext
 
 
@@ -19,17 +17,14 @@ class Finding(NamedTuple):
     message: str
 
 
-def emit_errors(
-    findings: Sequence[Finding], func: Function, mod: IRModule, ctx: PassContext
-) -> None:
-    """Emit findings in `func` as error diagnostics that name the function."""
+def emit_errors(findings: Sequence[Finding], ctx: PassContext) -> None:
+    """Emit findings as error diagnostics that name the function."""
     if not findings:
         return
-    diag_ctx = ctx.diag_ctx
+    diag_ctx, name = ctx.diag_ctx, ctx.function_name
     if diag_ctx is None:  # the caller runs the body itself, outside of any pass
         raise_errors(findings)
         return
-    name = _name_of(func, mod)
     for found in findings:
         message = f"function '{name}': {found.message}" if name else found.message
         diag_ctx.emit(Diagnostic(DiagnosticLevel.ERROR, found.span, message))
@@ -44,9 +39,3 @@ def raise_errors(findings: Sequence[Finding]) -> None:
     errors = [Diagnostic(DiagnosticLevel.ERROR, *found) for found in findings]
     if errors:
         raise DiagnosticError("\n".join(map(headline, errors)), errors)
-
-
-def _name_of(func: Function, mod: IRModule) -> str | None:
-    # A search, because a function does not know its name and only errors need it.
-    named = mod.functions_by_name.items()
-    return next((name for name, other in named if other is func), None)

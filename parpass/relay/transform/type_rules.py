@@ -75,13 +75,14 @@ def _call_of_function(
         what = f"call of '{call.op.name_hint}'"
     wanted = callee.arg_types
     if len(args) != len(wanted):
-        report(call, _arity(what, len(wanted), len(args)))
-        return callee.ret_type
+        return report(call, _arity(what, len(wanted), len(args)))
+    fits = True
     for at, (want, got) in enumerate(zip(wanted, args, strict=True)):
         if got is not None and join(want, got) is None:
+            fits = False
             message = f"{what}: expected {want} for argument {at + 1}, got {got}"
             report(call.args[at], message, call)
-    return callee.ret_type
+    return callee.ret_type if fits else None
 
 
 def _arity(what: str, wanted: int, got: int) -> str:

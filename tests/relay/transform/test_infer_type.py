@@ -259,6 +259,15 @@ def test_all_errors_of_a_module_are_found_in_one_run() -> None:
     ]
 
 
+def test_users_of_an_ill_typed_call_are_not_errors_too() -> None:
+    x, p, q = vector("x"), scalar("p"), scalar("q")
+    call = Call(Function((p, q), p), (x, x))
+    messages = errors_in(Function((x,), relay.add(call, relay.const(1, "int32"))))
+    assert [message[-35:] for message in messages] == [
+        f"argument {at}, got Tensor[(3,), float32]"[-35:] for at in (1, 2)
+    ]
+
+
 def call_with(op: str, *args: Expr, attrs: object = None) -> Call:
     return Call(Op.get(op), args, attrs)
 
