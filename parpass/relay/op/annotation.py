@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError, did_you_mean
 from parpass.relay.expr import Call, Expr
+from parpass.relay.op.build import call_op
 from parpass.relay.op.registry import Attrs, Op, register_op
 from parpass.relay.op.relations import identity
 
@@ -57,7 +58,7 @@ _ON_DEVICE = register_op(
 def on_device(data: Expr, device: str | int, is_fixed: bool = False) -> Call:
     """Say that a value is to be computed on a device, a name or TVM's number."""
     attrs = OnDeviceAttrs(device_type=_device_type(device), is_fixed=is_fixed)
-    return Call(_ON_DEVICE, (data,), attrs)
+    return call_op(_ON_DEVICE, (data,), attrs)
 
 
 class DeviceCopyAttrs(Attrs, frozen=True):
@@ -75,4 +76,4 @@ def device_copy(data: Expr, src_device: str | int, dst_device: str | int) -> Cal
     attrs = DeviceCopyAttrs(
         src_dev_type=_device_type(src_device), dst_dev_type=_device_type(dst_device)
     )
-    return Call(_DEVICE_COPY, (data,), attrs)
+    return call_op(_DEVICE_COPY, (data,), attrs)

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from parpass.relay.expr import Call, Operand, as_expr
+from parpass.relay.expr import Call, Operand
+from parpass.relay.op.build import call_op
 from parpass.relay.op.registry import Op, TypeRelation, register_op
 from parpass.relay.op.relations import (
     bool_broadcast,
@@ -43,7 +44,7 @@ def _binary(
     op = register_op(Op(name, 2, relation, compute))
 
     def build(lhs: Operand, rhs: Operand) -> Call:
-        return Call(op, (as_expr(lhs), as_expr(rhs)))
+        return call_op(op, (lhs, rhs))
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = doc
@@ -127,4 +128,4 @@ _WHERE = register_op(Op("where", 3, _where_relation, _where))
 
 def where(condition: Operand, x: Operand, y: Operand) -> Call:
     """Return the elements of `x` where the condition holds, those of `y` elsewhere."""
-    return Call(_WHERE, (as_expr(condition), as_expr(x), as_expr(y)))
+    return call_op(_WHERE, (condition, x, y))

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from parpass.relay.expr import Call, Expr, Operand, as_expr
+from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, dtype_name, int_tuple
+from parpass.relay.op.build import call_op
 from parpass.relay.op.registry import Attrs, Op, register_op
 from parpass.relay.op.relations import (
     identity,
@@ -53,7 +54,7 @@ _FULL = register_op(Op("full", 1, _full_relation, _full, InitOpAttrs))
 
 def full(fill_value: Operand, shape: Ints = (), dtype: str = "") -> Call:
     """Return a tensor of one value; without a dtype it has the value's."""
-    return Call(_FULL, (as_expr(fill_value),), _attrs(shape, dtype))
+    return call_op(_FULL, (fill_value,), _attrs(shape, dtype))
 
 
 def _init_relation(_types: Sequence[Type], attrs: InitOpAttrs) -> TensorType:
@@ -74,12 +75,12 @@ _ONES = register_op(Op("ones", 0, _init_relation, _ones, InitOpAttrs))
 
 def zeros(shape: Ints, dtype: str) -> Call:
     """Return a tensor of zeros."""
-    return Call(_ZEROS, (), _attrs(shape, dtype_name(dtype)))
+    return call_op(_ZEROS, (), _attrs(shape, dtype_name(dtype)))
 
 
 def ones(shape: Ints, dtype: str) -> Call:
     """Return a tensor of ones."""
-    return Call(_ONES, (), _attrs(shape, dtype_name(dtype)))
+    return call_op(_ONES, (), _attrs(shape, dtype_name(dtype)))
 
 
 def _full_like_relation(types: Sequence[Type], _attrs: None) -> TensorType:
@@ -108,14 +109,14 @@ _ONES_LIKE = register_op(Op("ones_like", 1, identity, _ones_like))
 
 def full_like(data: Expr, fill_value: Operand) -> Call:
     """Return a tensor of one value in the shape and dtype of another tensor."""
-    return Call(_FULL_LIKE, (data, as_expr(fill_value)))
+    return call_op(_FULL_LIKE, (data, fill_value))
 
 
 def zeros_like(data: Expr) -> Call:
     """Return zeros in the shape and dtype of another tensor."""
-    return Call(_ZEROS_LIKE, (data,))
+    return call_op(_ZEROS_LIKE, (data,))
 
 
 def ones_like(data: Expr) -> Call:
     """Return ones in the shape and dtype of another tensor."""
-    return Call(_ONES_LIKE, (data,))
+    return call_op(_ONES_LIKE, (data,))

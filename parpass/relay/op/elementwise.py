@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
-from parpass.relay.expr import Call, Operand, as_expr
+from parpass.relay.expr import Call, Operand
 from parpass.relay.op.attributes import dtype_name
+from parpass.relay.op.build import call_op
 from parpass.relay.op.registry import Attrs, Op, TypeRelation, register_op
 from parpass.relay.op.relations import (
     bool_identity,
@@ -55,7 +56,7 @@ def unary(
     op = register_op(Op(name, 1, relation, compute))
 
     def build(data: Operand) -> Call:
-        return Call(op, (as_expr(data),))
+        return call_op(op, (data,))
 
     build.__name__ = build.__qualname__ = name.rpartition(".")[2]
     build.__doc__ = doc
@@ -124,7 +125,7 @@ _CAST = register_op(Op("cast", 1, _cast_relation, _cast, CastAttrs))
 
 def cast(data: Operand, dtype: str) -> Call:
     """Convert to another dtype, towards zero from floats to integers."""
-    return Call(_CAST, (as_expr(data),), CastAttrs(dtype=dtype_name(dtype)))
+    return call_op(_CAST, (data,), CastAttrs(dtype=dtype_name(dtype)))
 
 
 class ClipAttrs(Attrs, frozen=True):
@@ -145,4 +146,4 @@ def clip(a: Operand, a_min: float, a_max: float) -> Call:
     """Limit the elements to the range from `a_min` to `a_max`."""
     if not a_min <= a_max:
         raise IRTypeError(f"expected a_min <= a_max, got {a_min} and {a_max}")
-    return Call(_CLIP, (as_expr(a),), ClipAttrs(a_min=float(a_min), a_max=float(a_max)))
+    return call_op(_CLIP, (a,), ClipAttrs(a_min=float(a_min), a_max=float(a_max)))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper, as_expr
 from parpass.relay.op.attributes import Ints, int_tuple
+from parpass.relay.op.build import call_op
 from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
 from parpass.relay.op.relations import (
     Shape,
@@ -76,7 +77,7 @@ _CONCATENATE = register_op(
 
 def concatenate(data: TensorTuple, axis: int) -> Call:
     """Join tensors end to end along an axis."""
-    return Call(_CONCATENATE, (_as_tuple(data),), ConcatenateAttrs(axis=axis))
+    return call_op(_CONCATENATE, (_as_tuple(data),), ConcatenateAttrs(axis=axis))
 
 
 class StackAttrs(Attrs, frozen=True):
@@ -104,7 +105,7 @@ _STACK = register_op(Op("stack", 1, _stack_relation, _stack, StackAttrs))
 
 def stack(data: TensorTuple, axis: int) -> Call:
     """Join tensors of one shape along a new axis."""
-    return Call(_STACK, (_as_tuple(data),), StackAttrs(axis=axis))
+    return call_op(_STACK, (_as_tuple(data),), StackAttrs(axis=axis))
 
 
 class SplitAttrs(Attrs, frozen=True):
@@ -167,4 +168,4 @@ def split(data: Expr, indices_or_sections: Ints, axis: int = 0) -> TupleWrapper:
         where = int_tuple(where, "indices_or_sections")
         count = len(where) + 1
     attrs = SplitAttrs(indices_or_sections=where, axis=axis)
-    return TupleWrapper(Call(_SPLIT, (data,), attrs), count)
+    return TupleWrapper(call_op(_SPLIT, (data,), attrs), count)

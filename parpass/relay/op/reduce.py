@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, optional_int_tuple
+from parpass.relay.op.build import call_op
 from parpass.relay.op.elementwise import sqrt
 from parpass.relay.op.registry import Attrs, Op, TypeRelation, register_op
 from parpass.relay.op.relations import (
@@ -124,7 +125,7 @@ def _reduction(
         exclude: bool = False,
     ) -> Call:
         axes = optional_int_tuple(axis, "axis")
-        return Call(
+        return call_op(
             op, (data,), ReduceAttrs(axis=axes, keepdims=keepdims, exclude=exclude)
         )
 
@@ -180,7 +181,7 @@ def _arg_reduction(
             exclude=exclude,
             select_last_index=select_last_index,
         )
-        return Call(op, (data,), attrs)
+        return call_op(op, (data,), attrs)
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = doc
@@ -222,7 +223,7 @@ def variance(
     attrs = VarianceAttrs(
         axis=axes, keepdims=keepdims, exclude=exclude, unbiased=unbiased
     )
-    return Call(_VARIANCE, (data, around), attrs)
+    return call_op(_VARIANCE, (data, around), attrs)
 
 
 def std(

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
-from parpass.relay.expr import Call, Expr, Operand, as_expr
+from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import (
     Ints,
     int_tuple,
     optional_int_tuple,
     require_choice,
 )
+from parpass.relay.op.build import call_op
 from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
 from parpass.relay.op.relations import (
     Shape,
@@ -79,7 +80,7 @@ def take(
         raise IRTypeError(f"expected batch_dims 0, got {batch_dims}")
     mode = require_choice(mode, ("clip", "wrap", "fast"), "mode")
     attrs = TakeAttrs(axis=axis, batch_dims=batch_dims, mode=mode)
-    return Call(_TAKE, (data, as_expr(indices)), attrs)
+    return call_op(_TAKE, (data, indices), attrs)
 
 
 class StridedSliceAttrs(Attrs, frozen=True):
@@ -165,7 +166,7 @@ def strided_slice(
         )
     if 0 in attrs.strides:
         raise IRTypeError(f"expected strides other than 0, got {attrs.strides}")
-    return Call(_STRIDED_SLICE, (data,), attrs)
+    return call_op(_STRIDED_SLICE, (data,), attrs)
 
 
 class ReverseAttrs(Attrs, frozen=True):
@@ -189,7 +190,7 @@ _REVERSE = register_op(Op("reverse", 1, _reverse_relation, _reverse, ReverseAttr
 
 def reverse(data: Expr, axis: int) -> Call:
     """Return the elements along an axis from last to first."""
-    return Call(_REVERSE, (data,), ReverseAttrs(axis=axis))
+    return call_op(_REVERSE, (data,), ReverseAttrs(axis=axis))
 
 
 class RepeatAttrs(Attrs, frozen=True):
@@ -219,7 +220,7 @@ def repeat(data: Expr, repeats: int, axis: int | None = None) -> Call:
     """Repeat each element, or each slice along an axis, in place."""
     if repeats < 1:
         raise IRTypeError(f"expected one repeat or more, got {repeats}")
-    return Call(_REPEAT, (data,), RepeatAttrs(repeats=repeats, axis=axis))
+    return call_op(_REPEAT, (data,), RepeatAttrs(repeats=repeats, axis=axis))
 
 
 class TileAttrs(Attrs, frozen=True):
@@ -249,4 +250,4 @@ def tile(data: Expr, reps: Ints) -> Call:
     counts = int_tuple(reps, "reps")
     if any(count < 1 for count in counts):
         raise IRTypeError(f"expected repetitions of 1 or more, got {counts}")
-    return Call(_TILE, (data,), TileAttrs(reps=counts))
+    return call_op(_TILE, (data,), TileAttrs(reps=counts))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, dtype_name, int_tuple, optional_int_tuple
+from parpass.relay.op.build import call_op
 from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
 from parpass.relay.op.relations import (
     Shape,
@@ -82,7 +83,7 @@ def reshape(data: Expr, newshape: Ints) -> Call:
     dims = int_tuple(newshape, "newshape")
     if dims.count(-1) > 1 or any(dim < -1 for dim in dims):
         raise IRTypeError(f"expected ints from 0 on and one -1 at most, got {dims}")
-    return Call(_RESHAPE, (data,), ReshapeAttrs(newshape=dims))
+    return call_op(_RESHAPE, (data,), ReshapeAttrs(newshape=dims))
 
 
 class TransposeAttrs(Attrs, frozen=True):
@@ -113,7 +114,7 @@ _TRANSPOSE = register_op(
 def transpose(data: Expr, axes: Ints | None = None) -> Call:
     """Return the dimensions in another order, by default the reverse."""
     attrs = TransposeAttrs(axes=optional_int_tuple(axes, "axes"))
-    return Call(_TRANSPOSE, (data,), attrs)
+    return call_op(_TRANSPOSE, (data,), attrs)
 
 
 class ExpandDimsAttrs(Attrs, frozen=True):
@@ -145,7 +146,7 @@ def expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> Call:
     if num_newaxis < 0:
         raise IRTypeError(f"expected num_newaxis from 0 on, got {num_newaxis}")
     attrs = ExpandDimsAttrs(axis=axis, num_newaxis=num_newaxis)
-    return Call(_EXPAND_DIMS, (data,), attrs)
+    return call_op(_EXPAND_DIMS, (data,), attrs)
 
 
 class SqueezeAttrs(Attrs, frozen=True):
@@ -180,7 +181,7 @@ _SQUEEZE = register_op(Op("squeeze", 1, _squeeze_relation, _squeeze, SqueezeAttr
 def squeeze(data: Expr, axis: Ints | None = None) -> Call:
     """Take out dimensions of length 1: those named, or all."""
     attrs = SqueezeAttrs(axis=optional_int_tuple(axis, "axis"))
-    return Call(_SQUEEZE, (data,), attrs)
+    return call_op(_SQUEEZE, (data,), attrs)
 
 
 class BroadcastToAttrs(Attrs, frozen=True):
@@ -218,7 +219,7 @@ _BROADCAST_TO = register_op(
 def broadcast_to(data: Expr, shape: Ints) -> Call:
     """Repeat dimensions of length 1 to fill a shape."""
     attrs = BroadcastToAttrs(shape=int_tuple(shape, "shape"))
-    return Call(_BROADCAST_TO, (data,), attrs)
+    return call_op(_BROADCAST_TO, (data,), attrs)
 
 
 class ShapeOfAttrs(Attrs, frozen=True):
@@ -244,12 +245,12 @@ _VM_SHAPE_OF = register_op(
 
 def shape_of(data: Expr, dtype: str = "int32") -> Call:
     """Return the shape as a tensor."""
-    return Call(_SHAPE_OF, (data,), ShapeOfAttrs(dtype=dtype_name(dtype)))
+    return call_op(_SHAPE_OF, (data,), ShapeOfAttrs(dtype=dtype_name(dtype)))
 
 
 def vm_shape_of(data: Expr, dtype: str = "int64") -> Call:
     """Return the shape as a tensor; `relay.op.vm.shape_of` in TVM."""
-    return Call(_VM_SHAPE_OF, (data,), ShapeOfAttrs(dtype=dtype_name(dtype)))
+    return call_op(_VM_SHAPE_OF, (data,), ShapeOfAttrs(dtype=dtype_name(dtype)))
 
 
 def _ndarray_size_relation(types: Sequence[Type], attrs: ShapeOfAttrs) -> TensorType:
@@ -268,4 +269,4 @@ _NDARRAY_SIZE = register_op(
 
 def ndarray_size(data: Expr, dtype: str = "int32") -> Call:
     """Return the number of elements."""
-    return Call(_NDARRAY_SIZE, (data,), ShapeOfAttrs(dtype=dtype_name(dtype)))
+    return call_op(_NDARRAY_SIZE, (data,), ShapeOfAttrs(dtype=dtype_name(dtype)))

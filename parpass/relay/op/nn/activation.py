@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, TupleGetItem, TupleWrapper
+from parpass.relay.op.build import call_op
 from parpass.relay.op.elementwise import unary
 from parpass.relay.op.registry import Attrs, Op, register_op
 from parpass.relay.op.relations import (
@@ -49,7 +50,7 @@ _LEAKY_RELU = register_op(
 
 def leaky_relu(data: Expr, alpha: float) -> Call:
     """Return `data` where it is above 0, `alpha * data` elsewhere."""
-    return Call(_LEAKY_RELU, (data,), LeakyReluAttrs(alpha=float(alpha)))
+    return call_op(_LEAKY_RELU, (data,), LeakyReluAttrs(alpha=float(alpha)))
 
 
 class PReluAttrs(Attrs, frozen=True):
@@ -77,7 +78,7 @@ _PRELU = register_op(Op("nn.prelu", 2, _prelu_relation, _prelu, PReluAttrs))
 
 def prelu(data: Expr, alpha: Expr, axis: int = 1) -> Call:
     """Return `data` where it is above 0, times its channel's `alpha` elsewhere."""
-    return Call(_PRELU, (data, alpha), PReluAttrs(axis=axis))
+    return call_op(_PRELU, (data, alpha), PReluAttrs(axis=axis))
 
 
 class SoftmaxAttrs(Attrs, frozen=True):
@@ -110,12 +111,12 @@ _LOG_SOFTMAX = register_op(
 
 def softmax(data: Expr, axis: int = -1) -> Call:
     """Return `exp(data)`, scaled to the sum 1 along an axis."""
-    return Call(_SOFTMAX, (data,), SoftmaxAttrs(axis=axis))
+    return call_op(_SOFTMAX, (data,), SoftmaxAttrs(axis=axis))
 
 
 def log_softmax(data: Expr, axis: int = -1) -> Call:
     """Return the logarithm of `softmax`."""
-    return Call(_LOG_SOFTMAX, (data,), SoftmaxAttrs(axis=axis))
+    return call_op(_LOG_SOFTMAX, (data,), SoftmaxAttrs(axis=axis))
 
 
 class DropoutAttrs(Attrs, frozen=True):
@@ -146,4 +147,4 @@ def dropout_raw(data: Expr, rate: float = 0.5) -> TupleWrapper:
     """Return the result of `dropout` and the mask of what it kept."""
     if not 0 <= rate < 1:
         raise IRTypeError(f"expected a rate from 0 up to 1, got {rate}")
-    return TupleWrapper(Call(_DROPOUT, (data,), DropoutAttrs(rate=float(rate))), 2)
+    return TupleWrapper(call_op(_DROPOUT, (data,), DropoutAttrs(rate=float(rate))), 2)

@@ -16,6 +16,7 @@ from parpass.relay.op.attributes import (
     padding_2d,
     require_choice,
 )
+from parpass.relay.op.build import call_op
 from parpass.relay.op.nn.windows import Pair, window_counts, window_dims, windows
 from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
 from parpass.relay.op.relations import (
@@ -149,4 +150,4 @@ def conv2d(
         out_layout=require_choice(out_layout, ("", "NCHW"), "out_layout"),
         out_dtype=dtype_name(out_dtype) if out_dtype else "",
     )
-    return Call(_CONV2D, (data, weight), attrs)
+    return call_op(_CONV2D, (data, weight), attrs)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import dtype_name
+from parpass.relay.op.build import call_op
 from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
 from parpass.relay.op.relations import (
     agree,
@@ -78,7 +79,7 @@ def dense(
     attrs = DenseAttrs(
         units=units, out_dtype=dtype_name(out_dtype) if out_dtype else ""
     )
-    return Call(_DENSE, (data, weight), attrs)
+    return call_op(_DENSE, (data, weight), attrs)
 
 
 class BatchMatmulAttrs(Attrs, frozen=True):
@@ -131,7 +132,7 @@ def batch_matmul(
         transpose_a=transpose_a,
         transpose_b=transpose_b,
     )
-    return Call(_BATCH_MATMUL, (tensor_a, tensor_b), attrs)
+    return call_op(_BATCH_MATMUL, (tensor_a, tensor_b), attrs)
 
 
 class BiasAddAttrs(Attrs, frozen=True):
@@ -161,7 +162,7 @@ _BIAS_ADD = register_op(
 
 def bias_add(data: Expr, bias: Expr, axis: int = 1) -> Call:
     """Add a vector along an axis."""
-    return Call(_BIAS_ADD, (data, bias), BiasAddAttrs(axis=axis))
+    return call_op(_BIAS_ADD, (data, bias), BiasAddAttrs(axis=axis))
 
 
 def _batch_flatten_relation(types: Sequence[Type], _attrs: None) -> TensorType:
@@ -182,4 +183,4 @@ _BATCH_FLATTEN = register_op(
 
 def batch_flatten(data: Expr) -> Call:
     """Join all dimensions but the first."""
-    return Call(_BATCH_FLATTEN, (data,))
+    return call_op(_BATCH_FLATTEN, (data,))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.attributes import Ints, optional_int_tuple
+from parpass.relay.op.build import call_op
 from parpass.relay.op.registry import Attrs, Op, register_op
 from parpass.relay.op.relations import (
     float_identity,
@@ -118,7 +119,7 @@ def batch_norm(
     """
     attrs = BatchNormAttrs(axis=axis, epsilon=epsilon, center=center, scale=scale)
     args = data, gamma, beta, moving_mean, moving_var
-    return TupleWrapper(Call(_BATCH_NORM, args, attrs), 3)
+    return TupleWrapper(call_op(_BATCH_NORM, args, attrs), 3)
 
 
 class LayerNormAttrs(NormAttrs, frozen=True):
@@ -148,7 +149,7 @@ def layer_norm(
 ) -> Call:
     """Normalise along one axis by the mean and the variance found there."""
     attrs = LayerNormAttrs(axis=axis, epsilon=epsilon, center=center, scale=scale)
-    return Call(_LAYER_NORM, (data, gamma, beta), attrs)
+    return call_op(_LAYER_NORM, (data, gamma, beta), attrs)
 
 
 class InstanceNormAttrs(NormAttrs, frozen=True):
@@ -177,7 +178,7 @@ def instance_norm(
 ) -> Call:
     """Normalise each channel of each instance by its own mean and variance."""
     attrs = InstanceNormAttrs(axis=axis, epsilon=epsilon, center=center, scale=scale)
-    return Call(_INSTANCE_NORM, (data, gamma, beta), attrs)
+    return call_op(_INSTANCE_NORM, (data, gamma, beta), attrs)
 
 
 class LRNAttrs(Attrs, frozen=True):
@@ -227,7 +228,7 @@ def lrn(
     attrs = LRNAttrs(
         size=size, axis=axis, bias=float(bias), alpha=float(alpha), beta=float(beta)
     )
-    return Call(_LRN, (data,), attrs)
+    return call_op(_LRN, (data,), attrs)
 
 
 class L2NormalizeAttrs(Attrs, frozen=True):
@@ -258,4 +259,4 @@ _L2_NORMALIZE = register_op(
 def l2_normalize(data: Expr, eps: float, axis: Ints | None = None) -> Call:
     """Divide by the Euclidean length along some axes, at least `sqrt(eps)`."""
     attrs = L2NormalizeAttrs(eps=float(eps), axis=optional_int_tuple(axis, "axis"))
-    return Call(_L2_NORMALIZE, (data,), attrs)
+    return call_op(_L2_NORMALIZE, (data,), attrs)

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
-from parpass.relay.expr import Call, Expr, Operand, as_expr
+from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import int_tuple, require_choice
+from parpass.relay.op.build import call_op
 from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
 from parpass.relay.op.relations import require_rank, tensors
 from parpass.relay.ty import Any as UnknownDim
@@ -76,4 +77,4 @@ def pad(
         widths.append((ints[0], ints[1]))
     mode = require_choice(pad_mode, ("constant", "edge", "reflect"), "pad_mode")
     attrs = PadAttrs(pad_width=tuple(widths), pad_mode=mode)
-    return Call(_PAD, (data, as_expr(pad_value)), attrs)
+    return call_op(_PAD, (data, pad_value), attrs)

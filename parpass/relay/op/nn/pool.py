@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, int_pair, padding_2d, require_choice
+from parpass.relay.op.build import call_op
 from parpass.relay.op.nn.windows import Pair, window_counts, window_dims, windows
 from parpass.relay.op.registry import Attrs, Op, register_op
 from parpass.relay.op.relations import (
@@ -123,7 +124,7 @@ def max_pool2d(
         out_layout=require_choice(out_layout, ("", "NCHW"), "out_layout"),
         ceil_mode=ceil_mode,
     )
-    return Call(_MAX_POOL2D, (data,), attrs)
+    return call_op(_MAX_POOL2D, (data,), attrs)
 
 
 def avg_pool2d(
@@ -148,7 +149,7 @@ def avg_pool2d(
         ceil_mode=ceil_mode,
         count_include_pad=count_include_pad,
     )
-    return Call(_AVG_POOL2D, (data,), attrs)
+    return call_op(_AVG_POOL2D, (data,), attrs)
 
 
 class GlobalPool2DAttrs(Attrs, frozen=True):
@@ -182,7 +183,7 @@ def _global_pool(
             layout=require_choice(layout, ("NCHW",), "layout"),
             out_layout=require_choice(out_layout, ("", "NCHW"), "out_layout"),
         )
-        return Call(op, (data,), attrs)
+        return call_op(op, (data,), attrs)
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = doc
