@@ -7,7 +7,7 @@ nodes too (`checked_type`); a rebuilt node has none until InferType runs again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -238,7 +238,7 @@ class Function(Expr, frozen=True, eq=False):
     body: Expr
     ret_type: Type | None = None
     type_params: tuple[TypeVar, ...] = ()
-    attrs: DictAttrs | None = None
+    attrs: Mapping[str, Any] | None = None
     span: Span | None = None
     checked_type_: Type | None = None
 

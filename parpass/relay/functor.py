@@ -57,12 +57,20 @@ class ExprFunctor(Generic[ResultT]):
             one, enters the value of a `let`-bound variable.
     """
 
+    # The methods of a class are looked up once, instead of at every node.
     _visit_methods: ClassVar[dict[type[Expr], Callable[..., Any]]]
     _children_first: ClassVar[dict[type[Expr], Callable[[Any], Sequence[Expr]]]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        _tabulate(cls)
+        methods = {kind: getattr(cls, name) for kind, name in _METHODS.items()}
+        cls._visit_methods = methods
+        cls._children_first = {
+            kind: layout(kind).children
+            if kind not in _SCOPES or method in _DEFAULTS
+            else _no_children
+            for kind, method in methods.items()
+        }
 
     def __init__(self) -> None:
         self.memo_map: dict[Expr, ResultT] = {}
@@ -155,25 +163,11 @@ class ExprFunctor(Generic[ResultT]):
         )
 
 
-def _tabulate(cls: type[ExprFunctor[Any]]) -> None:
-    """Look up the methods of a functor class once, instead of at every node."""
-    cls._visit_methods = {kind: getattr(cls, name) for kind, name in _METHODS.items()}
-    cls._children_first = {
-        kind: layout(kind).children
-        if kind not in _SCOPES
-        or getattr(cls, name) is getattr(_default_of(cls), name)
-        else _no_children
-        for kind, name in _METHODS.items()
-    }
-
-
-def _default_of(cls: type[ExprFunctor[Any]]) -> type[ExprFunctor[Any]]:
-    ours = {ExprFunctor.__module__}
-    return next(c for c in cls.__mro__ if c.__module__ in ours)
-
-
 def _no_children(_expr: Expr) -> tuple[Expr, ...]:
     return ()
+
+
+_DEFAULTS = {getattr(ExprFunctor, name) for name in _METHODS.values()}
 
 
 class ExprVisitor(ExprFunctor[None]):
@@ -217,6 +211,3 @@ def let_chain(let: Expr) -> tuple[list[Let], Expr]:
         chain.append(let)
         let = let.body
     return chain, let
-
-
-_tabulate(ExprFunctor)

@@ -52,7 +52,9 @@ class IRModule:
             self[key] = function
 
     @classmethod
-    def from_expr(cls, expr: Expr, functions: Mapping[Any, Any] | None = None) -> IRModule:
+    def from_expr(
+        cls, expr: Expr, functions: Mapping[Any, Any] | None = None
+    ) -> IRModule:
         """Return a module with `expr` in it.
 
         A function goes in under its `global_symbol`, or `main` (`main_1`, ... where
@@ -143,7 +145,7 @@ class IRModule:
         come to mean them by name.
         """
         incoming = other if isinstance(other, IRModule) else IRModule(other)
-        for name, function in incoming._functions.items():
+        for name, function in incoming.functions_by_name.items():
             self[name] = function
         self.sources |= incoming.sources
 
@@ -160,7 +162,7 @@ class IRModule:
         del functions[name]
         del self._global_vars[name]
 
-    def astext(self, show_meta_data: bool = True) -> str:  # noqa: FBT001, FBT002 -- TVM's
+    def astext(self, show_meta_data: bool = True) -> str:
         """Return the module in Relay's text format."""
         from parpass.relay.text.printer import astext
 

@@ -77,7 +77,7 @@ class NDArray:
                 state.update(chunk)
             state.update(chunk[: rest * array.dtype.itemsize])
         else:
-            state.update(np.ascontiguousarray(array).data.cast("B"))
+            state.update(_bits(array, "u1").data)
         return state.digest()
 
     def __eq__(self, other: object) -> bool:

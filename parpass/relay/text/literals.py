@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -13,7 +14,7 @@ from parpass.relay.text.names import name_text
 from parpass.relay.ty import Type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from parpass.relay.ndarray import NDArray
 
@@ -53,6 +54,11 @@ def value_text(value: Any) -> str:
     if isinstance(value, tuple | list):
         items = map(value_text, cast("Sequence[Any]", value))
         return f"[{', '.join(items)}]"
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, Any]", value).items()
+        return (
+            f"{{{', '.join(f'{value_text(k)}: {value_text(v)}' for k, v in entries)}}}"
+        )
     if isinstance(value, Type):
         return str(value)
     return repr(value)

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from parpass.relay.analysis import node_count, post_order_visit
+from parpass.relay.expr import Expr, Function, Tuple, Var
+from parpass.relay.module import IRModule
+from parpass.relay.node import post_order
+from tests.support.programs import call_op
+
+X, Y = Var("x"), Var("y")
+SHARED = call_op("add", X, Y)
+
+
+def test_post_order_visit_calls_back_once_for_each_node_children_first():
+    seen: list[Expr] = []
+    root = Tuple((SHARED, SHARED))
+    post_order_visit(root, seen.append)
+    assert seen == post_order(root)
+
+
+def test_shared_nodes_count_once_and_operators_not():
+    assert node_count(Tuple((SHARED, SHARED))) == 4
+
+
+def test_the_functions_of_a_module_count_each_for_itself():
+    function = Function((X, Y), SHARED)
+    assert node_count(IRModule({"f": function, "g": function})) == 8

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from rich.pretty import pretty_repr
+
+from parpass import relay
+from parpass.diagnostic import Span
+from parpass.errors import IRTypeError, UntypedError
+from parpass.relay.dict_attrs import DictAttrs
+from parpass.relay.expr import Expr, as_expr
+from parpass.relay.op.registry import Op
+from tests.support.deep import DEPTH, KINDS
+
+X = relay.var("x", shape=(2, 3))
+Y = relay.var("y", "float32")
+
+
+def test_nodes_are_equal_to_themselves_alone():
+    other = relay.var("x", shape=(2, 3))
+    assert other != X
+    assert {X: 1, other: 2}[X] == 1
+    assert X.same_as(X)
+    assert not X.same_as(other)
+
+
+def test_nodes_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        X.name_hint = "z"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_var_takes_a_type_a_dtype_or_a_shape():
+    assert X.type_annotation == relay.TensorType((2, 3), "float32")
+    assert Y.type_annotation == relay.TensorType((), "float32")
+    assert relay.var("z").type_annotation is None
+    with pytest.raises(IRTypeError, match="a type or a shape"):
+        relay.var("z", "float32", shape=(1,))
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(1, "int32"), (1.0, "float32"), (True, "bool"), (np.float64(1), "float64")],
+)
+def test_const_chooses_tvms_dtypes(value: npt.ArrayLike, dtype: str):
+    assert relay.const(value).data.dtype == dtype
+
+
+def test_const_takes_a_dtype_and_refuses_what_is_no_number():
+    assert relay.const([1, 2], "float16").data.dtype == "float16"
+    with pytest.raises(IRTypeError, match="expected numbers"):
+        relay.const("text")
+
+
+def test_a_constant_knows_its_type():
+    assert relay.const(np.ones((2, 3))).checked_type == relay.TensorType(
+        (2, 3), "float64"
+    )
+
+
+def test_a_type_that_is_not_inferred_yet_is_an_error_that_says_what_to_do():
+    with pytest.raises(UntypedError, match=r"this Var .*run .*InferType"):
+        _ = X.checked_type
+
+
+@pytest.mark.parametrize(
+    ("expr", "op"),
+    [
+        (X + Y, "add"),
+        (1 + X, "add"),
+        (X - 1, "subtract"),
+        (X * Y, "multiply"),
+        (2.0 / X, "divide"),
+        (-X, "negative"),
+        (X < Y, "less"),
+        (X >= 0, "greater_equal"),
+    ],
+)
+def test_pythons_operators_build_calls(expr: relay.Call, op: str):
+    assert expr.op is Op.get(op)
+    assert all(isinstance(arg, relay.Expr) for arg in expr.args)
+
+
+def test_astype_builds_a_cast_and_calling_an_expression_a_call():
+    assert X.astype("int32").op is Op.get("cast")
+    assert relay.GlobalVar("f")(X, Y).args == (X, Y)
+
+
+def test_an_expression_has_no_truth_value():
+    with pytest.raises(IRTypeError, match="no truth value"):
+        bool(X < Y)
+
+
+def test_as_expr_refuses_what_is_no_operand():
+    with pytest.raises(IRTypeError, match="got str"):
+        as_expr("x")
+
+
+def test_function_attributes_are_added_and_taken_away_in_copies():
+    function = relay.Function((X,), X, relay.TensorType((2, 3)))
+    with_attr = function.with_attr("Primitive", 1)
+    assert with_attr.attrs == {"Primitive": 1}
+    assert function.attrs is None
+    assert with_attr.without_attr("Primitive").attrs is None
+    assert with_attr.has_nonzero_attr("Primitive")
+    assert not with_attr.with_attr("Primitive", 0).has_nonzero_attr("Primitive")
+
+
+def test_no_attributes_and_empty_attributes_are_the_same():
+    assert relay.Function((), X, attrs={}).attrs is None
+
+
+def test_the_annotated_type_needs_all_annotations():
+    tensor = relay.TensorType((2, 3))
+    typed = relay.Function((X,), X, tensor)
+    assert typed.annotated_type == relay.FuncType((tensor,), tensor)
+    assert relay.Function((X,), X).annotated_type is None
+    assert relay.Function((relay.var("z"),), X, tensor).annotated_type is None
+
+
+def test_attributes_are_compared_by_content():
+    assert DictAttrs({"a": 1}) == DictAttrs({"a": 1}) != DictAttrs({"a": 2})
+    assert hash(DictAttrs({"a": 1, "b": 2})) == hash(DictAttrs({"b": 2, "a": 1}))
+    assert pickle.loads(pickle.dumps(DictAttrs({"a": 1}))) == {"a": 1}
+
+
+def test_a_tuple_wrapper_unpacks_and_knows_its_size():
+    wrapper = relay.TupleWrapper(X, 2)
+    first, second = wrapper
+    assert (first.index, second.index, len(wrapper)) == (0, 1, 2)
+    assert wrapper.astuple() is X
+    with pytest.raises(IndexError, match="2 is out of range of 2"):
+        wrapper[2]
+
+
+def test_a_tuple_has_length_and_fields():
+    pair = relay.Tuple((X, Y))
+    assert len(pair) == 2
+    assert pair[1] is Y
+
+
+@pytest.mark.parametrize(
+    ("expr", "text"),
+    [
+        (X, "Var(x)"),
+        (relay.GlobalVar("main"), "GlobalVar(main)"),
+        (Op.get("nn.conv2d"), "Op(nn.conv2d)"),
+        (relay.const(1), "Constant(int32)"),
+        (X + Y, "Call(add, 2 args)"),
+        (relay.Call(relay.Function((), X), ()), "Call(Function, 0 args)"),
+        (relay.Tuple((X, Y)), "Tuple(2 fields)"),
+        (relay.TupleGetItem(X, 1), "TupleGetItem(1)"),
+        (relay.Let(X, Y, Y), "Let(x)"),
+        (relay.If(X, Y, Y), "If(x)"),
+        (relay.Function((X,), Y), "Function(1 params)"),
+    ],
+)
+def test_repr_names_a_node_in_a_few_words(expr: relay.Expr, text: str):
+    assert repr(expr) == text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_repr_does_not_look_below_the_children(kind: Callable[[int], Expr]):
+    deep = kind(DEPTH)
+    assert len(repr(deep)) < 80
+    assert len(pretty_repr(deep)) < 80
+
+
+def test_a_span_names_its_place():
+    assert str(Span("model.relay", 3, 3, 5, 9)) == "model.relay:3:5"

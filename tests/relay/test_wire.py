@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from parpass.relay import wire
+from parpass.relay.expr import Call, Expr, Function, GlobalVar, Tuple, Var, const
+from parpass.relay.module import IRModule
+from parpass.relay.node import post_order
+from parpass.relay.op.registry import Op
+from parpass.relay.structural import assert_structural_equal
+from parpass.relay.transform import InferType
+from tests.support.deep import DEPTH, KINDS, function_of
+from tests.support.programs import call_op, functions, modules
+
+
+@pytest.mark.slow
+@given(functions())
+@settings(deadline=None, max_examples=50)
+def test_decode_is_the_inverse_of_encode(function: Function):
+    assert_structural_equal(wire.decode(wire.encode(function)), function)
+
+
+@pytest.mark.slow
+@given(modules())
+@settings(deadline=None, max_examples=25)
+def test_inferred_types_travel_along(module: IRModule):
+    typed = InferType()(module)
+    for function in typed.functions_by_name.values():
+        again = wire.decode(wire.encode(function), (), typed.global_vars_by_name)
+        assert _types(again) == _types(function)
+
+
+def _types(function: Function) -> list[object]:
+    return [getattr(node, "checked_type_", None) for node in post_order(function)]
+
+
+def test_nodes_that_are_shared_stay_shared():
+    shared = call_op("negative", Var("x"))
+    again = wire.decode(wire.encode(Function((), Tuple((shared, shared)))))
+    assert isinstance(again.body, Tuple)
+    assert again.body[0] is again.body[1]
+
+
+def test_operators_are_those_of_the_table():
+    again = wire.decode(wire.encode(Function((), call_op("negative", Var("x")))))
+    assert isinstance(again.body, Call)
+    assert again.body.op is Op.get("negative")
+
+
+def test_global_variables_become_those_of_the_module_that_the_function_joins():
+    encoded = wire.encode(Function((), Call(GlobalVar("f"), (GlobalVar("g"),))))
+    mine = GlobalVar("f")
+    again = wire.decode(encoded, (), {"f": mine})
+    assert isinstance(again.body, Call)
+    assert again.body.op is mine
+    assert getattr(again.body.args[0], "name_hint", "") == "g"
+
+
+def test_global_variables_are_new_ones_after_decoding():
+    wire.decode(wire.encode(Function((), GlobalVar("f"))), (), {"f": GlobalVar("f")})
+    assert wire.global_var_named("f") is not wire.global_var_named("f")
+
+
+def test_buffers_may_stay_outside():
+    values = np.arange(10_000.0)
+    function = Function((), const(values))
+    buffers: list[pickle.PickleBuffer] = []
+    encoded = wire.encode(function, buffers.append)
+    assert len(encoded) < 2000
+    assert [buffer.raw().nbytes for buffer in buffers] == [values.nbytes]
+    assert_structural_equal(wire.decode(encoded, buffers), function)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_depth_travels(kind: Callable[[int], Expr]):
+    function = function_of(kind(DEPTH))
+    assert_structural_equal(wire.decode(wire.encode(function)), function)
