@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from onnx import helper
 
 from parpass.cli import main
 from tests.support import commands
 from tests.support.commands import write_model
+from tests.support.onnx_models import graph_model, random
 
 FAILING = commands.FailAlways.pass_info.name
 SAYING = commands.SayError.pass_info.name
@@ -55,6 +57,25 @@ def test_the_ir_can_go_to_a_file(model: Path, tmp_path: Path):
     result = opt(model, "-p", "InferType", "-o", out)
     assert (result.exit_code, result.output) == (0, "")
     assert out.read_text() == TYPED
+
+
+def test_values_of_constants_are_written_when_asked_for(tmp_path: Path):
+    path = tmp_path / "add.onnx"
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    numbers = random(3)
+    model = graph_model([node], {"x": numbers}, ["y"], known={"w": numbers})
+    path.write_bytes(model.SerializeToString())
+    out = tmp_path / "out.relay"
+    without = opt(path, "-o", out)
+    assert without.stderr == (
+        f"Note: '{out}' has no values of constants; see --print-metadata.\n"
+    )
+    text = out.read_text()
+    assert "meta[relay.Constant][0]" in text
+    assert opt(path).stderr == ""
+    full = opt(path, "--print-metadata", "-o", out)
+    assert (full.exit_code, full.output) == (0, "")
+    assert len(out.read_text()) > len(text)
 
 
 def test_a_failed_run_leaves_the_file_as_it_was(model: Path, tmp_path: Path):

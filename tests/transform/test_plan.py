@@ -7,7 +7,14 @@ import pytest
 
 from parpass.diagnostic import Diagnostic, DiagnosticLevel
 from parpass.errors import DiagnosticError
-from parpass.transform import Pass, PassContext, Sequential, adapter_of
+from parpass.instrument import PassInstrument
+from parpass.transform import (
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+    adapter_of,
+)
 from parpass.transform.plan import (
     CallHook,
     Command,
@@ -92,6 +99,15 @@ def _text(command: Command) -> str:
             return f"render {command.record.pass_name} on {command.mod}"
 
 
+class Vetoer(PassInstrument):
+    """Decides on passes without looking at the IR."""
+
+    observes_ir = False
+
+    def should_run(self, mod: Any, info: PassInfo) -> bool:
+        return True
+
+
 def test_an_unwatched_pipeline_is_stages_between_module_passes():
     drive = Drive(Sequential([Add(), AddFrom("f"), Keep(), Add()]))
     assert drive.run() == "m3"
@@ -164,6 +180,24 @@ def test_a_vetoed_pass_is_left_out_with_what_follows_it():
     assert [text for text in drive.text() if "Add" in text or "Check" in text] == [
         "should_run Add on m0"
     ]
+
+
+@pytest.mark.parametrize(
+    ("instruments", "wanted"),
+    [
+        ([], [True, True]),  # by Keep, and by the caller
+        ([Blind()], [True, True]),
+        ([Log()], [True, True, True]),
+        ([Vetoer()], [False, True, True]),
+    ],
+)
+def test_a_stage_tells_whether_somebody_will_look_at_its_module(
+    instruments: list[Any], wanted: list[bool]
+):
+    drive = Drive(Sequential([Add(), AddFrom("f"), Keep(), Add()]), *instruments)
+    drive.run()
+    stages = [command for command in drive.commands if isinstance(command, RunStage)]
+    assert [stage.wanted for stage in stages] == wanted
 
 
 def test_a_failing_step_ends_a_fused_stage_where_serial_would():

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from parpass.diagnostic import (
     Diagnostic,
@@ -25,6 +26,7 @@ from parpass.transform.apply import inside_function_pass
 from parpass.transform.clock import now, replayed
 from tests.support.toy_ir import Fn, Program, program
 from tests.support.toy_passes import Add, Duplicate, FailOn, Keep, Say
+from tests.support.toy_pipelines import pipelines, programs, see
 from tests.support.watching import Blind, Log
 
 
@@ -169,15 +171,38 @@ def test_an_async_module_pass_says_how_to_run_it():
     assert caught.value.__notes__ == ["in pass 'later'"]
 
 
-def test_fused_passes_give_what_single_ones_give():
-    pipeline = Sequential([Add(1), Add(2), Duplicate(), Add(3), FailOn(99)])
-    plain = pipeline(program(1, 2))
-    with PassContext(instruments=[Log()]):
-        assert pipeline(program(1, 2)) == plain
+class Observing(Blind):
+    """Logs the same as Blind, but each pass is a stage of its own."""
+
+    observes_ir = True
+
+
+@pytest.mark.slow
+@given(pipelines(), programs())
+def test_fused_passes_give_what_single_ones_give(pipeline: Sequential, mod: Program):
+    blind, observing = Blind(), Observing()
+    functions = dict(mod.functions)
+    fused = see(pipeline, mod, blind)
+    assert fused == see(pipeline, mod, observing)
+    assert fused == see(pipeline, mod)
+    assert blind.log == observing.log
+    assert set(blind.modules) <= {None}
+    assert mod.functions == functions
+
+
+@pytest.mark.slow
+@given(pipelines(), programs())
+def test_each_pass_that_begins_ends_once(pipeline: Sequential, mod: Program):
     blind = Blind()
-    with PassContext(instruments=[blind]):
-        assert pipeline(program(1, 2)) == plain
-    assert set(blind.modules) == {None}
+    see(pipeline, mod, blind)
+    opened: list[str] = []
+    for call in blind.log:
+        event, _, name = call.partition(" ")
+        if event == "before":
+            opened.append(name)
+        else:
+            assert opened.pop() == name
+    assert opened == []
 
 
 def test_hooks_within_a_fused_stage_read_a_clock_that_goes_on():

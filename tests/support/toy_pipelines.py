@@ -1,0 +1,113 @@
+"""Pipelines on the toy IR, generated, and all that can be seen of running one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from parpass.diagnostic import (
+    Diagnostic,
+    DiagnosticContext,
+    DiagnosticLevel,
+    override_renderer,
+)
+from parpass.transform import Pass, PassContext, Sequential
+from tests.support.toy_ir import CheckedProgram, Fn, Program
+from tests.support.toy_passes import (
+    Add,
+    AddFrom,
+    Duplicate,
+    FailOn,
+    FailWhole,
+    Keep,
+    ReturnWrong,
+    Say,
+    Write,
+)
+
+_functions = st.builds(
+    Fn,
+    st.lists(st.integers(-1, 4), max_size=2).map(tuple),
+    skip=st.sampled_from([False, False, False, True]),
+)
+
+
+def programs() -> st.SearchStrategy[Program]:
+    """Generate programs, with a restoring pass or without."""
+    functions = st.lists(_functions, max_size=5).map(
+        lambda fns: {f"f{at}": fn for at, fn in enumerate(fns)}
+    )
+    return st.one_of(
+        st.builds(Program, functions), st.builds(CheckedProgram, functions)
+    )
+
+
+def pipelines() -> st.SearchStrategy[Sequential]:
+    """Generate pipelines of passes of all kinds, some of which fail; some nested."""
+    harmless = st.one_of(
+        st.builds(Add, st.integers(-1, 2)),
+        st.builds(AddFrom, st.sampled_from(["f0", "f1"])),
+        st.builds(Say, st.sampled_from([DiagnosticLevel.NOTE, DiagnosticLevel.BUG])),
+        st.builds(Keep),
+        st.builds(Duplicate),
+    )
+    failing = st.one_of(
+        st.builds(FailOn, st.integers(2, 5), st.sampled_from([ValueError, KeyError])),
+        st.builds(Say, st.just(DiagnosticLevel.ERROR)),
+        st.builds(FailWhole),
+        st.builds(ReturnWrong),
+        st.builds(Write),
+    )
+    one = st.one_of(harmless, harmless, harmless, failing)
+    return st.recursive(
+        st.builds(Sequential, st.lists(one, max_size=5)),
+        lambda inner: st.builds(Sequential, st.lists(one | inner, max_size=4)),
+        max_leaves=3,
+    )
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All that can be seen of a run.
+
+    Attributes:
+        result: The new module; None if it failed.
+        error: Type, text and notes of what it raised.
+        said: The diagnostics of each rendering.
+        statistics: The counters.
+    """
+
+    result: Program | None
+    error: tuple[type[Exception], str, list[str]] | None
+    said: list[list[Diagnostic]]
+    statistics: dict[str, Counter[str]]
+
+
+def see(
+    root: Pass,
+    mod: Program,
+    *instruments: Any,
+    run: Callable[[Pass, Program], Program] | None = None,
+) -> Seen:
+    """Run a pipeline, serially if not told otherwise, and return what is seen of it."""
+    said: list[list[Diagnostic]] = []
+
+    def render(diag_ctx: DiagnosticContext) -> None:
+        said.append(list(diag_ctx.diagnostics))
+
+    override_renderer(render)
+    result, error = None, None
+    context = PassContext(instruments=instruments)
+    try:
+        with context:
+            result = root(mod) if run is None else run(root, mod)
+    except Exception as raised:  # noqa: BLE001 -- it is compared
+        notes: list[str] = getattr(raised, "__notes__", [])
+        error = (type(raised), str(raised), notes)
+    finally:
+        override_renderer(None)
+    return Seen(result, error, said, context.statistics)
