@@ -9,6 +9,7 @@ from typing import Any
 from parpass.relay import wire
 from parpass.relay.expr import Function
 from parpass.relay.module import IRModule
+from parpass.relay.node import count_nodes
 from parpass.transform import Pass, declare_passes, register_adapter
 from parpass.transform.adapter import KeepOutside
 
@@ -51,6 +52,10 @@ class RelayAdapter:
             or function.has_nonzero_attr("SkipOptimization")
             or function.has_nonzero_attr("Extern")
         )
+
+    def size(self, function: Function, limit: int) -> int:
+        """Return the number of nodes."""
+        return count_nodes(function, limit)
 
     def restoring_pass(self) -> Pass:
         """Return InferType, which gives rewritten functions their types again."""

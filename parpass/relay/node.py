@@ -146,6 +146,18 @@ def post_order(root: Node) -> list[Node]:
     return order
 
 
+def count_nodes(root: Node, limit: int) -> int:
+    """Return how many nodes `root` has, counted no further than to `limit`."""
+    seen = {root}
+    stack = [root]
+    while stack and len(seen) < limit:
+        for child in children(stack.pop()):
+            if child not in seen:
+                seen.add(child)
+                stack.append(child)
+    return len(seen)
+
+
 # The two functions below run once for every node that anybody visits or rewrites, so
 # they are generated from the roles, as attrs and dataclasses generate their methods: a
 # loop over the roles takes three times as long.

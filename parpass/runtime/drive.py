@@ -17,15 +17,14 @@ from parpass.errors import PassStateWarning, UnpicklablePassWarning
 from parpass.runtime.executor import Executor
 from parpass.runtime.merge import merged_records
 from parpass.runtime.pooled import PooledStage
-from parpass.runtime.retained import Held, HeldModule, Retainer
+from parpass.runtime.retained import HeldModule, Retainer
 from parpass.runtime.shipping import why_not_picklable
+from parpass.runtime.small_work import begin_here
 from parpass.runtime.snapshot import Snapshot
-from parpass.runtime.stage import FunctionOutcome, StageWork
 from parpass.runtime.store import Note
-from parpass.transform import ModuleAdapter, Pass, PassContext, register_config_option
+from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import (
     ends_the_stage,
-    function_pass_body,
     inside_function_pass,
     run_module_pass,
     run_stage_in_place,
@@ -44,21 +43,6 @@ from parpass.transform.serial import call_hook
 
 if TYPE_CHECKING:
     from parpass.runtime.coordinator import Host
-
-IN_PROCESS_SECONDS = "parpass.in_process_seconds"
-register_config_option(
-    IN_PROCESS_SECONDS,
-    float,
-    "seconds of a stage's work to do in this process before the workers are asked; "
-    "by default what asking them costs",
-)
-
-# Work is begun in this process. When that has taken as long as asking the workers
-# would, they are asked: at most twice the better choice is spent (the ski rental
-# argument), and small work never pays for a pool.
-_WARM_SECONDS = 0.004
-_COLD_SECONDS = 0.25
-
 
 AsyncBody = Callable[[], Awaitable[Any]]
 
@@ -158,7 +142,14 @@ class Drive:
             )
         began = time.perf_counter()
         held = await self._host.call(self._retainer.hold, command.mod)
-        done = await self._host.call(self._begin_here, command.steps, held)
+        done = await self._host.call(
+            begin_here,
+            command.steps,
+            held,
+            self._context,
+            self._executor,
+            self._retainer,
+        )
         if len(done) == len(held.held):
             names = list(held.held)
             made = HeldModule(held.base, {name: done[name].function for name in names})
@@ -192,37 +183,6 @@ class Drive:
             )
         records = merged_records(stage.steps, stage.names, stage.outcomes)
         return Outcome(stage.result(), records, began, time.perf_counter())
-
-    def _begin_here(
-        self, steps: Sequence[Pass], mod: HeldModule
-    ) -> dict[str, FunctionOutcome]:
-        """Run a stage on functions in this process, until workers would be cheaper."""
-        assert self._executor is not None
-        default = _WARM_SECONDS if self._executor.is_warm else _COLD_SECONDS
-        budget: float | None = self._context.config.get(IN_PROCESS_SECONDS)
-        if budget is None:
-            # A single function cannot be shared out.
-            budget = default if len(mod.held) > 1 else float("inf")
-        done: dict[str, FunctionOutcome] = {}
-        if budget <= 0:
-            return done
-        until = time.perf_counter() + budget
-        with function_pass_body():
-            work = StageWork(
-                steps,
-                self._context,
-                self._adapter,
-                mod.base,
-                list(mod.held),
-                lambda name: self._retainer.function(mod.held[name], mod.base),
-            )
-            for name, held in mod.held.items():
-                if time.perf_counter() >= until:
-                    break
-                outcome = done[name] = work.run(name)
-                unchanged = outcome.function is held.function
-                outcome.function = held if unchanged else Held(outcome.function)
-        return done
 
     async def _stage_in_parts(self, command: RunStage, error: Exception) -> Outcome:
         """Run passes that cannot travel here, and the others between them on the pool.

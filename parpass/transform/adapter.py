@@ -53,6 +53,13 @@ class ModuleAdapter(Protocol):
         """Return whether function passes leave this function alone."""
         ...
 
+    def size(self, function: Any, limit: int) -> int:
+        """Return how large a function is, counted no further than to `limit`.
+
+        In any unit in which a pass takes longer on a larger function: nodes, say.
+        """
+        ...
+
     def restoring_pass(self) -> Pass | None:
         """Return the pass that restores the IR's invariants after a function pass."""
         ...

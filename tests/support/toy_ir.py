@@ -113,6 +113,9 @@ class ToyAdapter:
     def is_skipped(self, function: Fn) -> bool:
         return function.skip
 
+    def size(self, function: Fn, limit: int) -> int:
+        return min(len(function.values) + 1, limit)
+
     def restoring_pass(self) -> Pass | None:
         return None
 
