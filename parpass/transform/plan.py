@@ -217,7 +217,9 @@ class _Walk:
 
     def _enter(self, pass_: Pass, mod: Any) -> Generator[Command, Any, bool]:
         should_run = True
-        if pass_.info.name not in self.context.required_pass:
+        # A step that was run ahead cannot be vetoed any more, by an instrument that
+        # has come in between.
+        if not self.ready and pass_.info.name not in self.context.required_pass:
             for hooks in self._hooks():
                 if hooks.should_run is not None:
                     answer = yield self._hook(hooks, "should_run", pass_, mod)

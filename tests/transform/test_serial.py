@@ -27,7 +27,7 @@ from parpass.transform.clock import now, replayed
 from tests.support.toy_ir import Fn, Program, program
 from tests.support.toy_passes import Add, Duplicate, FailOn, Keep, Say
 from tests.support.toy_pipelines import pipelines, programs, see
-from tests.support.watching import Blind, Log
+from tests.support.watching import Blind, Log, vetoing
 
 
 @pytest.fixture
@@ -203,6 +203,23 @@ def test_each_pass_that_begins_ends_once(pipeline: Sequential, mod: Program):
         else:
             assert opened.pop() == name
     assert opened == []
+
+
+def test_an_instrument_that_comes_in_during_a_stage_cannot_veto_what_was_run():
+    class Override(Blind):
+        def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+            if info.name == "Add":
+                PassContext.current().override_instruments([vetoes])
+
+    vetoes = Log(at=vetoing("Say"))
+    with PassContext(instruments=[Override()]):
+        result = Sequential([Add(1), Say(DiagnosticLevel.NOTE), Keep(), Add(2)])(
+            program(1)
+        )
+    assert result == program(5)
+    assert "after Say" in vetoes.log
+    with PassContext(instruments=[vetoes]):
+        assert Sequential([Add(1), Say()])(program(1)) == program(2)
 
 
 def test_hooks_within_a_fused_stage_read_a_clock_that_goes_on():

@@ -1,0 +1,44 @@
+"""The names of a first day, and what importing them costs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import parpass
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_names_are_sorted_and_all_there():
+    assert parpass.__all__ == sorted(parpass.__all__)
+    for name in parpass.__all__:
+        assert getattr(parpass, name) is not None
+    assert set(parpass.__all__) <= set(dir(parpass))
+
+
+def test_other_names_are_refused():
+    with pytest.raises(
+        AttributeError, match="module 'parpass' has no attribute 'nope'"
+    ):
+        _ = parpass.nope  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("names", "unwanted"),
+    [
+        ("parpass", "click loky msgspec numpy onnx rich trio parpass.transform"),
+        ("parpass.transform, parpass.instrument", "numpy onnx trio loky rich click"),
+        ("parpass.relay", "onnx trio loky rich click"),
+        ("parpass.runtime.worker", "onnx trio loky rich click parpass.adapters"),
+        ("parpass.cli", "numpy onnx trio loky rich parpass.relay"),
+    ],
+)
+def test_importing_a_room_leaves_what_it_may_not_need(names: str, unwanted: str):
+    program = f"import {names}, sys; print(*sys.modules)"
+    output = subprocess.check_output(
+        [sys.executable, "-c", program], text=True, cwd=ROOT, timeout=60
+    )
+    assert not set(unwanted.split()) & set(output.split())
