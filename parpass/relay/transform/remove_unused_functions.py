@@ -8,6 +8,7 @@ from parpass.errors import UnknownGlobalError
 from parpass.relay.analysis import called_globals
 from parpass.relay.module import IRModule
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
+from parpass.transform.info import names
 
 
 @register_pass("relay._transform.RemoveUnusedFunctions")
@@ -27,13 +28,16 @@ class RemoveUnusedFunctions(ModulePass):
 
     Args:
         entry_functions: The names of the functions to keep; by default `main` alone.
+
+    Raises:
+        ArgumentError: `entry_functions` is no list of names.
     """
 
     pass_info = PassInfo(opt_level=1, name="RemoveUnusedFunctions")
 
     def __init__(self, entry_functions: Iterable[str] | None = None) -> None:
-        names = ("main",) if entry_functions is None else entry_functions
-        self.entry_functions = tuple(names)
+        entries = ("main",) if entry_functions is None else entry_functions
+        self.entry_functions = names(entries, "entry_functions")
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """Return a module with the functions that are used.

@@ -247,6 +247,12 @@ def test_a_function_with_errors_comes_back_unchanged() -> None:
     assert broken.checked_type_ is None
 
 
+def test_outside_of_a_pass_errors_are_raised_at_once() -> None:
+    mod = IRModule({"main": Function((), relay.negative(relay.var("p")))})
+    with pytest.raises(DiagnosticError, match="free variable 'p'"):
+        InferType().transform_function(mod["main"], mod, PassContext())
+
+
 def test_all_errors_of_a_module_are_found_in_one_run() -> None:
     x, y = vector("x"), relay.var("y", shape=(4,))
     bad = relay.add(x, y)

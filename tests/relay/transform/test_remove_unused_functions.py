@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from parpass import relay
-from parpass.errors import UnknownGlobalError
+from parpass.errors import ArgumentError, UnknownGlobalError
 from parpass.relay.expr import Expr, Function, GlobalVar
 from parpass.relay.module import IRModule
 from parpass.relay.transform import RemoveUnusedFunctions
@@ -66,6 +66,11 @@ def test_an_unknown_entry_function_is_an_error_with_the_nearest_names() -> None:
     assert str(caught.value) == (
         "the module has no function named 'mian'; did you mean 'main'?"
     )
+
+
+def test_one_name_in_the_place_of_a_list_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"write \['main'\]"):
+        RemoveUnusedFunctions("main")
 
 
 def test_it_is_a_module_pass_of_level_1_7_13() -> None:
