@@ -22,7 +22,7 @@ class DeadCodeElimination(FunctionPass):
 
     ::
 
-        fn (%x: Tensor[(2,), float32]) {
+        def @main(%x: Tensor[(3,), float32]) {
           let %dead = add(%x, %x);
           let %alive = negative(%x);
           %alive
@@ -30,7 +30,7 @@ class DeadCodeElimination(FunctionPass):
 
     becomes::
 
-        fn (%x: Tensor[(2,), float32]) {
+        def @main(%x: Tensor[(3,), float32]) {
           let %alive = negative(%x);
           %alive
         }

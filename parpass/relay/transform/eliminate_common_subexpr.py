@@ -21,7 +21,7 @@ class EliminateCommonSubexpr(FunctionPass):
 
     ::
 
-        fn (%x: Tensor[(2,), float32]) {
+        def @main(%x: Tensor[(3,), float32]) {
           %0 = add(%x, 1f);
           %1 = add(%x, 1f);
           multiply(%0, %1)
@@ -29,7 +29,7 @@ class EliminateCommonSubexpr(FunctionPass):
 
     becomes::
 
-        fn (%x: Tensor[(2,), float32]) {
+        def @main(%x: Tensor[(3,), float32]) {
           %0 = add(%x, 1f);
           multiply(%0, %0)
         }

@@ -54,14 +54,19 @@ class FoldConstant(FunctionPass):
 
     ::
 
-        fn (%x: Tensor[(2,), float32]) {
+        def @main(%x: Tensor[(2,), float32]) {
           let %two = add(1f, 1f);
-          if (less(0f, %two)) { multiply(%x, %two) } else { %x }
+          %0 = less(0f, %two);
+          if (%0) {
+            multiply(%x, %two)
+          } else {
+            %x
+          }
         }
 
     becomes::
 
-        fn (%x: Tensor[(2,), float32]) {
+        def @main(%x: Tensor[(2,), float32]) {
           multiply(%x, 2f)
         }
 

@@ -33,14 +33,14 @@ class InferType(FunctionwisePass):
     inferred from the operators' type relations. Types are kept in the nodes, as
     `checked_type`, and a function's result is annotated where it was not::
 
-        fn (%x: Tensor[(2, 3), float32]) {
+        def @main(%x: Tensor[(2, 3), float32]) {
           nn.relu(%x)
         }
 
     becomes::
 
-        fn (%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {
-          nn.relu(%x) /* ty=Tensor[(2, 3), float32] */
+        def @main(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {
+          nn.relu(%x)
         }
 
     Ill-typed expressions are error diagnostics, all of a module in one run; a function

@@ -17,14 +17,27 @@ class RemoveUnusedFunctions(ModulePass):
 
     With the entry function `main`::
 
-        def @main(%x: float32) { @used(%x) }
-        def @used(%x: float32) { negative(%x) }
-        def @unused(%x: float32) { @used(%x) }
+        def @main(%x: float32) {
+          @used(%x)
+        }
+
+        def @used(%x: float32) {
+          negative(%x)
+        }
+
+        def @unused(%x: float32) {
+          @used(%x)
+        }
 
     becomes::
 
-        def @main(%x: float32) { @used(%x) }
-        def @used(%x: float32) { negative(%x) }
+        def @main(%x: float32) {
+          @used(%x)
+        }
+
+        def @used(%x: float32) {
+          negative(%x)
+        }
 
     Args:
         entry_functions: The names of the functions to keep; by default `main` alone.

@@ -25,28 +25,24 @@ class SimplifyInference(FunctionPass):
 
     ::
 
-        fn (%x: Tensor[(1, 8, 4, 4), float32], %gamma: Tensor[(8,), float32],
-            %beta: Tensor[(8,), float32], %mean: Tensor[(8,), float32],
-            %var: Tensor[(8,), float32]) {
-          %0 = nn.batch_norm(%x, %gamma, %beta, %mean, %var);
+        def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(3,), float32]) {
+          %0 = nn.batch_norm(%x, %y, %y, %y, %y);
           %1 = nn.dropout(%0.0);
           %1.0
         }
 
     becomes::
 
-        fn (...) {
-          %0 = add(%var, 1e-05f);
+        def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(3,), float32]) {
+          %0 = add(%y, 1e-05f);
           %1 = sqrt(%0);
           %2 = divide(1f, %1);
-          %3 = multiply(%2, %gamma);
-          %4 = expand_dims(%3, axis=1, num_newaxis=2);
-          %5 = negative(%mean);
+          %3 = multiply(%2, %y);
+          %4 = multiply(%x, %3);
+          %5 = negative(%y);
           %6 = multiply(%5, %3);
-          %7 = add(%6, %beta);
-          %8 = expand_dims(%7, axis=1, num_newaxis=2);
-          %9 = multiply(%x, %4);
-          add(%9, %8)
+          %7 = add(%6, %y);
+          add(%4, %7)
         }
 
     Layer and instance normalisation and `nn.l2_normalize` are replaced too. Of batch

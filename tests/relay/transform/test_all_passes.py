@@ -55,7 +55,7 @@ def typed(mod: IRModule) -> IRModule:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PASSES)
 @given(mod=modules())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_a_pass_keeps_the_meaning_and_the_types(name: str, mod: IRModule) -> None:
     before = typed(mod)
     after = PASSES[name]()(before)
@@ -71,7 +71,7 @@ def test_a_pass_keeps_the_meaning_and_the_types(name: str, mod: IRModule) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PASSES)
 @given(mod=modules())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 def test_a_pass_that_runs_again_soon_changes_nothing(name: str, mod: IRModule) -> None:
     repeated = typed(mod)
     for _ in range(20):
@@ -83,7 +83,7 @@ def test_a_pass_that_runs_again_soon_changes_nothing(name: str, mod: IRModule) -
 
 @pytest.mark.slow
 @given(mod=modules())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 def test_the_passes_in_a_row_keep_the_meaning(mod: IRModule) -> None:
     last = [factory() for name, factory in PASSES.items() if name != "InferType"]
     after = Sequential([transform.InferType(), *last], opt_level=0)(mod)

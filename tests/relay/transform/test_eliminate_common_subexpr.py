@@ -15,6 +15,7 @@ from parpass.relay.transform import EliminateCommonSubexpr
 from parpass.relay.transform.eliminate_common_subexpr import eliminate_common_subexpr
 from parpass.relay.transform.infer_type import infer_type
 from parpass.transform import PassContext
+from tests.support.docs import shows
 
 DEEP = 100_000
 
@@ -50,6 +51,8 @@ def test_the_documented_program_has_one_sum_left() -> None:
     shared = add_one()
     expected = Function((x,), relay.multiply(shared, shared))
     assert_structural_equal(eliminate_common_subexpr(before), expected)
+    programs = IRModule.from_expr(before), IRModule.from_expr(expected)
+    assert shows(EliminateCommonSubexpr, *programs)
 
 
 def test_the_pass_merges_in_every_function_and_counts() -> None:

@@ -19,6 +19,7 @@ from parpass.relay.transform.fold_constant import fold_constant
 from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import Any
 from parpass.transform import PassContext
+from tests.support.docs import shows
 
 DEEP = 100_000
 
@@ -43,11 +44,12 @@ def vector(name: str) -> Var:
 
 
 def test_the_documented_program_folds() -> None:
-    x, two = vector("x"), relay.var("two")
+    x, two = relay.var("x", shape=(2,)), relay.var("two")
     branches = If(relay.less(const(0), two), relay.multiply(x, two), x)
     before = Function((x,), Let(two, relay.add(const(1), const(1)), branches))
     expected = Function((x,), relay.multiply(x, const(2)))
     assert_structural_equal(fold_constant(before), expected)
+    assert shows(FoldConstant, IRModule.from_expr(before), IRModule.from_expr(expected))
 
 
 def test_the_pass_folds_every_function_and_counts_what_it_folds() -> None:

@@ -13,6 +13,7 @@ from parpass.relay.transform import InferType, InferTypeLocal
 from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import Any, FuncType, TensorType, TupleType, Type
 from parpass.transform import PassContext
+from tests.support.docs import shows
 
 VECTOR = TensorType((3,))
 DEEP = 100_000
@@ -39,6 +40,14 @@ def errors_of(mod: IRModule) -> list[str]:
 
 def errors_in(function: Function) -> list[str]:
     return errors_of(IRModule({"main": function}))
+
+
+def test_the_documented_function_has_its_result_annotated() -> None:
+    x = relay.var("x", shape=(2, 3))
+    before = IRModule({"main": Function((x,), relay.nn.relu(x))})
+    after = InferType()(before)
+    assert after["main"].ret_type == TensorType((2, 3))
+    assert shows(InferType, before, after)
 
 
 def test_every_node_has_its_type_afterwards() -> None:

@@ -8,6 +8,7 @@ from parpass.relay.expr import Expr, Function, GlobalVar
 from parpass.relay.module import IRModule
 from parpass.relay.transform import RemoveUnusedFunctions
 from parpass.transform import PassContext
+from tests.support.docs import shows
 
 
 def module(**calls: str) -> IRModule:
@@ -20,6 +21,14 @@ def module(**calls: str) -> IRModule:
             body = relay.add(body, names[callee]())
         mod[names[name]] = Function((), body)
     return mod
+
+
+def test_the_documented_module_loses_its_unused_function() -> None:
+    x, used = relay.var("x", "float32"), GlobalVar("used")
+    mod = IRModule({"main": Function((x,), used(x))})
+    mod[used] = Function((x,), relay.negative(x))
+    mod["unused"] = Function((x,), used(x))
+    assert shows(RemoveUnusedFunctions, mod, RemoveUnusedFunctions()(mod))
 
 
 def test_what_main_cannot_reach_is_removed() -> None:

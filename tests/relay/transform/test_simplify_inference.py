@@ -16,6 +16,7 @@ from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.transform.simplify_inference import simplify_inference
 from parpass.relay.ty import TensorType
 from parpass.transform import PassContext
+from tests.support.docs import shows
 
 DEEP = 100_000
 
@@ -56,6 +57,16 @@ def test_batch_norm_becomes_scale_and_shift(
     before = infer_type(Function(tuple(free_vars(body)), body))
     after = written_out(shape, axis, dtype)
     assert_structural_equal(simplify_inference(before), infer_type(after))
+
+
+def test_the_documented_program_is_written_out() -> None:
+    x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(3,))
+    body = relay.nn.dropout(relay.nn.batch_norm(x, y, y, y, y)[0])
+    before = Function((x, y), body)
+    after = simplify_inference(infer_type(before))
+    unannotated = Function(after.params, after.body)
+    programs = IRModule.from_expr(before), IRModule.from_expr(unannotated)
+    assert shows(SimplifyInference, *programs)
 
 
 def value_of(expr: Expr) -> np.ndarray:
