@@ -9,14 +9,13 @@ Scopes may be nested 100,000 deep and a node be used at every depth: a way up th
 
 from __future__ import annotations
 
-from itertools import repeat
 from typing import TYPE_CHECKING
 
 from parpass.relay.expr import Expr, Function, If, Let, Var
 from parpass.relay.node import Node, bindings, children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 _SCOPES_OPENED: dict[type[Node], int] = {Let: 1, If: 2, Function: 1}
 
@@ -86,16 +85,20 @@ class ScopeTree:
                 if known is not scope:
                     around[child] = innermost_common(known, scope) if known else scope
 
-    def uses(self, node: Node) -> Iterator[tuple[Expr, Scope]]:
-        """Give the children of a node with the scopes that they are used in.
+    def uses(self, node: Node) -> list[tuple[Expr, Scope]]:
+        """Return the children of a node with the scopes that they are used in.
 
         Variables that the node binds are not used by it.
         """
-        below, opened = children(node), self.opened.get(node, ())
+        below = children(node)
+        if not below:
+            return []
+        outer, opened = self.around[node], self.opened.get(node)
+        if opened is None:
+            return [(child, outer) for child in below]
         first, last = len(bindings(node)), len(below) - len(opened)
-        if below:
-            yield from zip(below[first:last], repeat(self.around[node]), strict=False)
-            yield from zip(below[last:], opened, strict=True)
+        inside = zip(below[last:], opened, strict=True)
+        return [*((child, outer) for child in below[first:last]), *inside]
 
 
 def used_out_of_scope(order: Sequence[Node]) -> set[Expr]:
