@@ -37,6 +37,7 @@ class GlobalTypes:
     def __init__(self, mod: IRModule | None) -> None:
         self._functions: Mapping[str, Function]
         self._functions = mod.functions_by_name if mod is not None else {}
+        self._types: dict[str, FuncType | None] = {}
         self._inferred: dict[Function, Inferred] = {}
         self._callees: dict[str, list[str]] = {}
         self._recursive: dict[str, bool] = {}
@@ -48,15 +49,14 @@ class GlobalTypes:
 
     def type_of(self, name: str) -> FuncType | None:
         """Return the type of a function of the module, None if it cannot be found."""
-        function = self._functions[name]
-        annotated = function.annotated_type
-        if annotated is not None:
-            return annotated
-        if function not in self._inferred and name not in self._callees:
-            self._infer_with_callees(name)
-        inferred = self._inferred.get(function)
-        found = inferred.function.checked_type_ if inferred is not None else None
-        return found if isinstance(found, FuncType) else None
+        # By name, for a module may load another equal object when it is asked again.
+        if name not in self._types:
+            annotated = self._functions[name].annotated_type
+            if annotated is not None:
+                self._types[name] = annotated
+            else:
+                self._infer_with_callees(name)
+        return self._types[name]
 
     def is_recursive(self, name: str) -> bool:
         """Return whether a function needs its own type, which is not annotated."""
@@ -77,14 +77,19 @@ class GlobalTypes:
         return Inferred(typed, inferencer.findings, inferencer.used_globals)
 
     def _infer_with_callees(self, name: str) -> None:
-        below = [name, *self._unannotated_below(name)]
-        order = TopologicalSorter({each: self._callees[each] for each in below})
+        below = {name, *self._unannotated_below(name)} - self._types.keys()
+        order = TopologicalSorter(
+            {each: below.intersection(self._callees[each]) for each in below}
+        )
+        self._types |= dict.fromkeys(below)
         with contextlib.suppress(CycleError):
             order.prepare()  # it still gives what needs no cycle; the rest has no type
         while ready := order.get_ready():
             for each in ready:
                 function = self._functions[each]
-                self._inferred[function] = self.infer(function)
+                inferred = self._inferred[function] = self.infer(function)
+                found = inferred.function.checked_type_
+                self._types[each] = found if isinstance(found, FuncType) else None
             order.done(*ready)
 
     def _unannotated_below(self, name: str) -> set[str]:

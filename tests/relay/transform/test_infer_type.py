@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import pytest
 
 from parpass import relay
@@ -12,6 +14,7 @@ from parpass.relay.op.registry import Op
 from parpass.relay.transform import InferType, InferTypeLocal
 from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import Any, FuncType, TensorType, TupleType, Type
+from parpass.relay.wire import decode, encode
 from parpass.transform import PassContext
 from tests.support.docs import shows
 
@@ -151,6 +154,33 @@ def test_a_long_chain_of_globals_is_inferred_without_recursion() -> None:
         x = scalar("x")
         mod[name] = Function((x,), names[at + 1](x) if at + 1 < count else x)
     assert InferType()(mod)["f0"].ret_type == TensorType(())
+
+
+class Reloaded(Mapping[str, Function]):
+    """Functions that are other objects whenever they are asked for."""
+
+    def __init__(self, mod: IRModule) -> None:
+        self._mod = mod
+
+    def __getitem__(self, name: str) -> Function:
+        return decode(encode(self._mod[name]), (), self._mod.global_vars_by_name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._mod.functions_by_name)
+
+    def __len__(self) -> int:
+        return len(self._mod)
+
+
+def test_a_module_may_load_a_function_again_and_again() -> None:
+    g, h = GlobalVar("g"), GlobalVar("h")
+    p, q, x = vector("p"), vector("q"), vector("x")
+    mod = IRModule({g: Function((p,), h(p)), h: Function((q,), relay.negative(q))})
+    view = IRModule.assemble(mod, Reloaded(mod), reader="InferType")
+    for _ in range(2):
+        function = Function((x,), relay.add(g(x), h(x)))
+        typed = InferType().transform_function(function, view, PassContext())
+        assert typed.ret_type == VECTOR
 
 
 def test_a_caller_is_looked_at_again_when_its_callee_has_another_type() -> None:
