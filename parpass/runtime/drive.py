@@ -1,6 +1,6 @@
 """The parallel driver: carries out the commands of the same plan as the serial one.
 
-It is written once, as a coroutine. What waiting means is the host's (`coordinator`), so
+It is written once, as a coroutine. What waiting means is the host's (`hosts`), so
 it runs under trio, under asyncio, and in one go when called from a plain thread.
 """
 
@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from parpass.errors import PassStateWarning, UnpicklablePassWarning
+from parpass.errors import PassStateWarning, RuntimeUseError, UnpicklablePassWarning
 from parpass.runtime.executor import Executor
 from parpass.runtime.merge import merged_records
 from parpass.runtime.pooled import PooledStage
@@ -42,7 +42,11 @@ from parpass.transform.plan import (
 from parpass.transform.serial import call_hook
 
 if TYPE_CHECKING:
-    from parpass.runtime.coordinator import Host
+    from parpass.runtime.hosts import Host
+
+# Passes that go together at most: a pass that reads other functions has the passes
+# before it run on them, and those read others, as deep on Python's stack as this.
+_MOST_STEPS = 16
 
 AsyncBody = Callable[[], Awaitable[Any]]
 
@@ -98,7 +102,7 @@ class Drive:
         except StopIteration as end:
             return await self._module(end.value)
         finally:
-            self._retainer.close()
+            await self._host.call_through(self._retainer.close)
 
     async def _carry_out(self, command: Command) -> Any:
         match command:
@@ -116,7 +120,7 @@ class Drive:
     async def _module(self, mod: Any) -> Any:
         if not isinstance(mod, HeldModule) or mod.made is not None:
             return self._retainer.module(mod)
-        return await self._host.call(self._retainer.module, mod)
+        return await self._host.call_through(self._retainer.module, mod)
 
     async def _module_pass(self, command: RunModulePass) -> Outcome:
         mod = await self._module(command.mod)
@@ -136,12 +140,13 @@ class Drive:
 
     async def _stage(self, command: RunStage) -> Outcome:
         if self._executor is None:
-            mod = await self._module(command.mod)
-            return await self._host.call(
-                run_stage_in_place, command.steps, mod, self._context, self._adapter
-            )
+            return await self._stage_here(command)
+        if len(command.steps) > _MOST_STEPS:
+            parts = range(0, len(command.steps), _MOST_STEPS)
+            steps = [command.steps[at : at + _MOST_STEPS] for at in parts]
+            return await self._in_parts(command, [(self._stage, one) for one in steps])
         began = time.perf_counter()
-        held = await self._host.call(self._retainer.hold, command.mod)
+        held = await self._host.call_through(self._retainer.hold, command.mod)
         done = await self._host.call(
             begin_here,
             command.steps,
@@ -155,14 +160,14 @@ class Drive:
             made = HeldModule(held.base, {name: done[name].function for name in names})
             records = merged_records(command.steps, names, done)
             return Outcome(made, records, began, time.perf_counter())
-        snapshot = await self._host.call(Snapshot.take, self._context)
+        snapshot = await self._host.call_through(Snapshot.take, self._context)
         stage = PooledStage(
             command.steps, held, snapshot, self._retainer, done, wanted=command.wanted
         )
         try:
-            await self._host.call(stage.publish_spec)
+            await self._host.call_through(stage.publish_spec)
         except Exception as error:  # noqa: BLE001 -- looked into
-            return await self._stage_in_parts(command, error)
+            return await self._unsendable_stage(command, snapshot, error)
         return await self._pooled(stage, self._executor, began)
 
     async def _pooled(
@@ -170,9 +175,11 @@ class Drive:
     ) -> Outcome:
         from parpass.runtime.coordinator import run_stage
 
-        folder = self._retainer.folder
-        await self._host.run(run_stage, stage, executor, lambda: Note.take_all(folder))
-        await self._host.call(stage.end)
+        notes = functools.partial(Note.take_all, self._retainer.folder)
+        try:
+            await self._host.run(run_stage, stage, executor, notes)
+        finally:
+            await self._host.call_through(stage.end)
         for pass_name, attribute in stage.written:
             warnings.warn(
                 f"pass '{pass_name}' wrote its attribute '{attribute}' in a worker; "
@@ -184,47 +191,65 @@ class Drive:
         records = merged_records(stage.steps, stage.names, stage.outcomes)
         return Outcome(stage.result(), records, began, time.perf_counter())
 
-    async def _stage_in_parts(self, command: RunStage, error: Exception) -> Outcome:
+    async def _unsendable_stage(
+        self, command: RunStage, snapshot: Snapshot, error: Exception
+    ) -> Outcome:
         """Run passes that cannot travel here, and the others between them on the pool.
 
         Raises:
-            Exception: All passes can travel; something else cannot.
+            RuntimeUseError: The settings cannot travel.
+            Exception: Something else cannot.
         """
-        reasons = [why_not_picklable(step) for step in command.steps]
-        if not any(reasons):
-            error.add_note("while the settings of a stage were packed for the workers")
+        reason = snapshot.why_not_picklable()
+        if reason is not None:
+            raise RuntimeUseError(
+                f"the settings cannot be sent to the workers: {reason}"
+            ) from error
+        stays: list[bool] = []
+        for step in command.steps:
+            reason = why_not_picklable(step, step.info.name)
+            stays.append(reason is not None)
+            if reason is not None:
+                warnings.warn(
+                    f"pass '{step.info.name}' cannot be sent to the workers, so it "
+                    f"runs in this process: {reason}",
+                    UnpicklablePassWarning,
+                    stacklevel=2,
+                )
+        if not any(stays):
+            error.add_note("while a stage was packed for the workers")
             raise error
+        pairs = zip(stays, command.steps, strict=True)
+        parts = [
+            (self._stage_here if here else self._stage, tuple(step for _, step in part))
+            for here, part in itertools.groupby(pairs, key=lambda pair: pair[0])
+        ]
+        return await self._in_parts(command, parts)
+
+    async def _in_parts(
+        self,
+        command: RunStage,
+        parts: Sequence[
+            tuple[Callable[[RunStage], Awaitable[Outcome]], tuple[Pass, ...]]
+        ],
+    ) -> Outcome:
         began = time.perf_counter()
         mod = command.mod
         records: list[StepRecord] = []
-        pairs = zip(command.steps, reasons, strict=True)
-        for stays, group in itertools.groupby(pairs, key=lambda pair: bool(pair[1])):
-            part = list(group)
-            steps = tuple(step for step, _ in part)
-            if stays:
-                outcome = await self._stage_here(part, mod)
-            else:
-                outcome = await self._stage(RunStage(steps, mod, command.wanted))
+        for run, steps in parts:
+            outcome = await run(RunStage(steps, mod, command.wanted))
             mod = outcome.mod
             records.extend(outcome.records)
             if ends_the_stage(records[-1]):
                 break
         return Outcome(mod, records, began, time.perf_counter())
 
-    async def _stage_here(
-        self, part: Sequence[tuple[Pass, str | None]], mod: Any
-    ) -> Outcome:
-        for step, reason in part:
-            warnings.warn(
-                f"pass '{step.info.name}' cannot be sent to the workers, so it runs in "
-                f"this process: {reason}",
-                UnpicklablePassWarning,
-                stacklevel=2,
-            )
+    async def _stage_here(self, command: RunStage) -> Outcome:
         return await self._host.call(
             run_stage_in_place,
-            tuple(step for step, _ in part),
-            await self._module(mod),
+            command.steps,
+            await self._module(command.mod),
             self._context,
             self._adapter,
+            self._retainer.check_open,
         )

@@ -8,9 +8,9 @@ from typing import Protocol
 
 
 class Executor(Protocol):
-    """A pool of processes that run jobs.
+    """A pool of processes that run jobs, for one run or for several at once.
 
-    The methods are called from one thread at a time, never from an event loop's.
+    The methods are called from several threads. Only `submit` is called on event loops.
     """
 
     @property
@@ -24,14 +24,23 @@ class Executor(Protocol):
         ...
 
     def start(self) -> None:
-        """Start the workers, if they are not running."""
+        """Start the workers if none are running, or if the pool broke.
+
+        Raises:
+            RuntimeUseError: The executor is closed.
+        """
         ...
 
     def submit(self, run: Callable[[bytes], bytes], job: bytes) -> Future[bytes]:
         """Have a worker call `run(job)`.
 
-        A future fails with `WorkersDiedError` if the pool broke.
+        The future fails with `WorkersDiedError` if a worker died, and with
+        `WorkersKilledError` if `kill` was called, or if no workers are running.
         """
+        ...
+
+    def alone(self) -> Executor:
+        """Return another pool, of one worker, on which nothing else will run."""
         ...
 
     def kill(self) -> None:
@@ -39,9 +48,13 @@ class Executor(Protocol):
         ...
 
     def close(self) -> None:
-        """Let the workers finish, and end them."""
+        """Let the workers finish, and end them; there will be no others."""
         ...
 
 
 class WorkersDiedError(Exception):
     """The pool broke: a worker died, and all jobs in flight are lost."""
+
+
+class WorkersKilledError(Exception):
+    """The workers were killed on purpose, perhaps by another run's cancellation."""

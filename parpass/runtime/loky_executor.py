@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 
 import loky
+from loky.process_executor import ShutdownExecutorError
 
-from parpass.runtime.executor import WorkersDiedError
+from parpass.errors import RuntimeUseError
+from parpass.runtime.executor import WorkersDiedError, WorkersKilledError
 
 # Constants are folded with one native thread everywhere, so that results are equal to
 # the bit, and so that W workers of W threads each do not fight for W cores.
@@ -25,7 +28,7 @@ _ONE_THREAD = (
 
 
 class LokyExecutor:
-    """A pool of loky's processes, made anew after it broke or was killed.
+    """A pool of loky's processes, made anew by `start` after it broke or was killed.
 
     Args:
         workers: How many processes.
@@ -34,6 +37,9 @@ class LokyExecutor:
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._pool: loky.ProcessPoolExecutor | None = None
+        self._broken: loky.ProcessPoolExecutor | None = None
+        self._closed = False
+        self._lock = threading.Lock()
 
     @property
     def is_warm(self) -> bool:
@@ -41,56 +47,91 @@ class LokyExecutor:
         return self._pool is not None
 
     def start(self) -> None:
-        """Start the processes, if they are not running."""
-        if self._pool is not None:
-            return
-        # One hash seed for all, so that nothing depends on which worker ran.
-        seed = os.environ.get("PYTHONHASHSEED", "0")
-        env = dict.fromkeys(_ONE_THREAD, "1") | {"PYTHONHASHSEED": seed}
-        self._pool = loky.ProcessPoolExecutor(self.workers, env=env, timeout=None)
-        # loky starts its processes at the first submission, all at once.
-        self._pool.submit(_load_worker)
+        """Start the processes if none are running, or if the pool broke."""
+        # Of several runs that lost their jobs together, the first makes the new pool.
+        with self._lock:
+            if self._closed:
+                raise RuntimeUseError("this runner is closed; open another one")
+            if self._pool is not None and self._pool is self._broken:
+                self._pool.shutdown(wait=True, kill_workers=True)
+                self._pool = None
+            if self._pool is None:
+                self._pool = _started_pool(self.workers)
 
     def submit(self, run: Callable[[bytes], bytes], job: bytes) -> Future[bytes]:
         """Have a process call `run(job)`."""
-        self.start()
-        assert self._pool is not None
         answer: Future[bytes] = Future()
-        try:
-            running = self._pool.submit(run, job)
-        except BrokenProcessPool as error:
-            answer.set_exception(WorkersDiedError(str(error)))
+        pool = self._pool
+        if pool is None:
+            answer.set_exception(WorkersKilledError())
             return answer
-        running.add_done_callback(lambda done: _pass_on(done, answer))
+        try:
+            running = pool.submit(run, job)
+        except (BrokenProcessPool, ShutdownExecutorError) as error:
+            self._fail(pool, answer, error)
+            return answer
+        running.add_done_callback(lambda done: self._pass_on(pool, done, answer))
         return answer
+
+    def alone(self) -> LokyExecutor:
+        """Return another pool, of one process."""
+        return LokyExecutor(1)
 
     def kill(self) -> None:
         """Kill all processes now."""
         self._end(kill=True)
 
     def close(self) -> None:
-        """End the processes."""
+        """End the processes, for good."""
+        self._closed = True
         self._end(kill=False)
 
     def _end(self, *, kill: bool) -> None:
-        pool, self._pool = self._pool, None
+        with self._lock:
+            pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=True, kill_workers=kill)
+
+    def _pass_on(
+        self,
+        pool: loky.ProcessPoolExecutor,
+        done: Future[bytes],
+        answer: Future[bytes],
+    ) -> None:
+        error = done.exception()
+        if error is None:
+            answer.set_result(done.result())
+        else:
+            self._fail(pool, answer, error)
+
+    def _fail(
+        self,
+        pool: loky.ProcessPoolExecutor,
+        answer: Future[bytes],
+        error: BaseException,
+    ) -> None:
+        if isinstance(error, BrokenProcessPool):
+            self._broken = pool
+            answer.set_exception(WorkersDiedError(str(error)))
+        elif isinstance(error, ShutdownExecutorError):
+            answer.set_exception(WorkersKilledError())
+        else:
+            answer.set_exception(error)
+
+
+def _started_pool(workers: int) -> loky.ProcessPoolExecutor:
+    # One hash seed for all, so that nothing depends on which worker ran.
+    seed = os.environ.get("PYTHONHASHSEED", "random")
+    env = {"PYTHONHASHSEED": seed if seed.isdecimal() else "0"}
+    env |= dict.fromkeys(_ONE_THREAD, "1")
+    pool = loky.ProcessPoolExecutor(
+        workers, env=env, timeout=None, initializer=_load_worker
+    )
+    # loky starts its processes at the first submission, all at once.
+    pool.submit(os.getpid)
+    return pool
 
 
 def _load_worker() -> None:
     """Load what jobs need, while the coordinator is still packing the first."""
     importlib.import_module("parpass.runtime.worker")
-
-
-def _pass_on(done: Future[bytes], answer: Future[bytes]) -> None:
-    if done.cancelled():
-        answer.set_exception(WorkersDiedError("the workers were killed"))
-        return
-    error = done.exception()
-    if isinstance(error, BrokenProcessPool):
-        answer.set_exception(WorkersDiedError(str(error)))
-    elif error is not None:
-        answer.set_exception(error)
-    else:
-        answer.set_result(done.result())

@@ -110,23 +110,34 @@ class WorkerTraceback(Exception):  # noqa: N818 -- shown as a cause, never raise
 def pack_error(error: Exception) -> bytes:
     """Return an error with its traceback as bytes; it always comes through."""
     text = "".join(traceback.format_exception(error))
-    notes: list[str] = getattr(error, "__notes__", [])
+    notes: list[str] = list(getattr(error, "__notes__", ()))
     try:
-        packed = cloudpickle.dumps((error, notes, text))
-        pickle.loads(packed)  # some errors can be pickled but not unpickled
+        packed = cloudpickle.dumps(error)
+        _unpacked(packed)  # some errors can be pickled but not unpickled
     except Exception:  # noqa: BLE001 -- whatever a user's class does in its __reduce__
-        stand_in = WorkerError(f"{type(error).__qualname__}: {error}")
-        packed = cloudpickle.dumps((stand_in, notes, text))
-    return packed
+        packed = b""
+    headline = traceback.format_exception_only(type(error), error)[0].strip()
+    return pickle.dumps((packed, headline, notes, text))
 
 
-def unpack_error(packed: bytes) -> Exception:
+def unpack_error(message: bytes) -> Exception:
     """Return an error from a worker, with the worker's traceback as its cause."""
-    error, notes, text = pickle.loads(packed)
+    packed, headline, notes, text = pickle.loads(message)
+    try:
+        error = _unpacked(packed)
+    except Exception:  # noqa: BLE001 -- what a worker could import may be unknown here
+        error = WorkerError(headline)
     if not getattr(error, "__notes__", None):
         for note in notes:
             error.add_note(note)
     error.__cause__ = WorkerTraceback(text)
+    return error
+
+
+def _unpacked(packed: bytes) -> Exception:
+    error = pickle.loads(packed)
+    if not isinstance(error, Exception):
+        raise TypeError("an exception's __reduce__ gave something else")
     return error
 
 
@@ -147,6 +158,11 @@ def unpack_message(packed: bytes) -> Any:
 def spec_name(stage: int) -> str:
     """Return the name of the file of a stage's spec."""
     return f"spec-{stage}"
+
+
+def functions_name(stage: int) -> str:
+    """Return the name of the file of a stage's functions."""
+    return f"functions-{stage}"
 
 
 def index_name(stage: int) -> str:

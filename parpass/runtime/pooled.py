@@ -10,11 +10,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from parpass.errors import WorkerDiedError
 from parpass.runtime.packing import (
     Job,
     JobResult,
     Outcome,
+    Packed,
     StageSpec,
+    functions_name,
     index_name,
     pack_message,
     spec_name,
@@ -24,7 +27,7 @@ from parpass.runtime.packing import (
 from parpass.runtime.retained import Held, HeldModule, Retainer, resting_collector
 from parpass.runtime.schedule import FunctionsReady
 from parpass.runtime.snapshot import Snapshot
-from parpass.runtime.stage import FunctionOutcome
+from parpass.runtime.stage import FunctionOutcome, FunctionStep
 from parpass.runtime.store import Ref
 from parpass.transform import Pass
 
@@ -86,7 +89,7 @@ class PooledStage:
         spec = StageSpec(self.steps, self._snapshot, adapter, shell, self.names)
         folder = self._retainer.folder
         folder.publish(spec_name(self._stage), pack_message(spec))
-        self._writer = folder.open_writer(f"functions-{self._stage}")
+        self._writer = folder.open_writer(functions_name(self._stage))
 
     def pack_some(self) -> FunctionsReady | None:
         """Pack functions for a few milliseconds; return those that can be run now.
@@ -99,7 +102,7 @@ class PooledStage:
         with resting_collector():
             while self._packed < len(self._to_pack) and time.perf_counter() < until:
                 name = self._to_pack[self._packed]
-                packed = self._retainer.packed(self._mod.held[name])
+                packed = self._packed_function(name)
                 place = self._writer.append(packed.payload)
                 self._places[name] = (place, packed.buffers)
                 if self._packed < self.total:
@@ -107,11 +110,17 @@ class PooledStage:
                     weights.append(len(packed.payload))
                 self._packed += 1
         if not ready and self._packed == len(self._to_pack):
-            self._writer.close()
             index = pack_message(self._places)
             self._retainer.folder.publish(index_name(self._stage), index)
             return None
         return FunctionsReady(ready, weights)
+
+    def _packed_function(self, name: str) -> Packed:
+        try:
+            return self._retainer.packed(self._mod.held[name])
+        except Exception as error:
+            error.add_note(f"function '{name}' could not be sent to the workers")
+            raise
 
     def job(self, functions: Iterable[int]) -> bytes:
         """Return the message that has a worker run these functions."""
@@ -134,6 +143,15 @@ class PooledStage:
         self.outcomes[name] = FunctionOutcome(held, list(outcome.steps), failure)
         return held
 
+    def blame(self, function: int, step: int, cause: str) -> None:
+        """Take down that a function killed its worker, twice, in a step."""
+        name = self.names[function]
+        error = WorkerDiedError(
+            pass_name=self.steps[step].info.name, function=name, cause=cause
+        )
+        steps = [FunctionStep(0.0)] * (step + 1)
+        self.outcomes[name] = FunctionOutcome(self._mod.held[name], steps, error)
+
     def look_at(self, functions: Sequence[Held]) -> None:
         """Unpack new functions, because somebody will look at them."""
         with resting_collector():
@@ -147,6 +165,7 @@ class PooledStage:
 
     def end(self) -> None:
         """Remove what was published."""
+        self._writer.close()
         self._retainer.folder.discard(
-            spec_name(self._stage), index_name(self._stage), f"functions-{self._stage}"
+            spec_name(self._stage), index_name(self._stage), functions_name(self._stage)
         )

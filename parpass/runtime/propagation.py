@@ -1,7 +1,8 @@
 """Contextvars that reach the workers: `propagate` registers them.
 
 A ContextVar cannot be pickled, so it is known by its name on both sides: where a pass
-refers to a registered one, the worker finds its own of the same name.
+refers to a registered one, the worker finds its own of the same name. A worker that has
+not imported the definition makes one to hold its place.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import copyreg
 from collections.abc import Generator, Mapping
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from parpass.errors import RuntimeUseError
@@ -17,7 +18,7 @@ from parpass.errors import RuntimeUseError
 ValueT = TypeVar("ValueT")
 
 _registered: dict[str, ContextVar[Any]] = {}
-_in_force: dict[str, Any] = {}  # in a worker: the values of the run that it works for
+_place_holders: dict[str, ContextVar[Any]] = {}
 
 
 def propagate(var: ContextVar[ValueT]) -> ContextVar[ValueT]:
@@ -32,47 +33,49 @@ def propagate(var: ContextVar[ValueT]) -> ContextVar[ValueT]:
     Raises:
         RuntimeUseError: Another variable of that name is registered.
     """
-    known = _registered.setdefault(var.name, var)
-    if known is not var:
-        if var.name not in _in_force:
-            raise RuntimeUseError(
-                f"another contextvar named '{var.name}' is propagated already; "
-                "names tell them apart in the workers, so they must differ"
-            )
-        # A worker knew the name from the run before it imported the definition.
-        _registered[var.name] = var
-        var.set(_in_force[var.name])
+    if _registered.setdefault(var.name, var) is not var:
+        raise RuntimeUseError(
+            f"another contextvar named '{var.name}' is propagated already; "
+            "names tell them apart in the workers, so they must differ"
+        )
+    if var.name in _place_holders:  # a pass that is running imports the definition
+        with contextlib.suppress(LookupError):
+            var.set(_place_holders[var.name].get())
     return var
 
 
 def propagated_values() -> dict[str, Any]:
-    """Return the values of registered contextvars, where set, by name."""
-    unset = object()
-    values = {name: var.get(unset) for name, var in _registered.items()}
-    return {name: value for name, value in values.items() if value is not unset}
+    """Return the values, or defaults, of registered contextvars by name."""
+    values: dict[str, Any] = {}
+    for name, var in _registered.items():
+        with contextlib.suppress(LookupError):
+            values[name] = var.get()
+    return values
 
 
 @contextlib.contextmanager
 def values_in_force(values: Mapping[str, Any]) -> Generator[None]:
     """Give the registered contextvars these values while in the context."""
-    _in_force.update(values)
-    tokens: list[tuple[ContextVar[Any], Token[Any]]] = []
-    for name, value in values.items():
-        var = _var_named(name)
-        tokens.append((var, var.set(value)))
+    tokens = [var.set(value) for name, value in values.items() for var in _named(name)]
     try:
         yield
     finally:
-        for var, token in tokens:
-            var.reset(token)
-        _in_force.clear()
+        for token in tokens:
+            token.var.reset(token)
+
+
+def _named(name: str) -> list[ContextVar[Any]]:
+    """Return all that stand for a name: passes may have been sent with either."""
+    known = (_registered.get(name), _place_holders.get(name))
+    return [var for var in known if var is not None] or [_place_holder(name)]
+
+
+def _place_holder(name: str) -> ContextVar[Any]:
+    return _place_holders.setdefault(name, ContextVar(name))
 
 
 def _var_named(name: str) -> ContextVar[Any]:
-    known = _registered.get(name)
-    if known is None:
-        known = _registered[name] = ContextVar(name)
-    return known
+    return _registered.get(name) or _place_holder(name)
 
 
 def _reduce(var: ContextVar[Any]) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Generator, Mapping
 from typing import Any
 
+from parpass.errors import RuntimeUseError
 from parpass.runtime.packing import Packed, pack, unpack
 from parpass.runtime.store import Buffers, Folder
 from parpass.transform import ModuleAdapter
@@ -48,6 +49,7 @@ class Retainer:
     def __init__(self, adapter: ModuleAdapter) -> None:
         self.adapter = adapter
         self.stages = 0
+        self.is_closed = False
         self._known: dict[int, Held] = {}
         self._folder: Folder | None = None
         self._buffers: Buffers | None = None
@@ -105,8 +107,14 @@ class Retainer:
             held.packed = pack(held.function, self.adapter, self.buffers)
         return held.packed
 
+    def check_open(self) -> None:
+        """Raise, in a thread that a cancelled run abandoned."""
+        if self.is_closed:
+            raise RuntimeUseError("this run was cancelled")
+
     def close(self) -> None:
-        """Remove the run's folder."""
+        """Remove the run's folder, and have what was abandoned end soon."""
+        self.is_closed = True
         if self._buffers is not None:
             self._buffers.close()
         if self._folder is not None:

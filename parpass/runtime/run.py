@@ -12,6 +12,7 @@ from parpass.errors import ArgumentError, InternalError, RuntimeUseError
 from parpass.runtime.drive import Drive
 from parpass.runtime.executor import Executor
 from parpass.transform import Pass, PassContext, adapter_of, as_pass
+from parpass.transform.apply import inside_function_pass
 
 ValueT = TypeVar("ValueT")
 
@@ -107,7 +108,7 @@ class Runner:
         self, mod: Any, pipeline: Pipeline, *, context: PassContext | None = None
     ) -> Any:
         """Run a pipeline; see `run_pipeline`."""
-        from parpass.runtime.coordinator import current_host
+        from parpass.runtime.hosts import current_host
 
         return await self._run(current_host(), mod, pipeline, context)
 
@@ -115,7 +116,7 @@ class Runner:
         self, mod: Any, pipeline: Pipeline, *, context: PassContext | None = None
     ) -> Any:
         """Run a pipeline and wait for it; see `run_pipeline_sync`."""
-        from parpass.runtime.coordinator import BlockingHost
+        from parpass.runtime.hosts import BlockingHost
 
         return _completed(self._run(BlockingHost(), mod, pipeline, context))
 
@@ -127,15 +128,17 @@ class Runner:
         root = as_pass(pipeline)
         adapter = adapter_of(mod, root.info.name)
         current: PassContext = await host.call(PassContext.current)
-        context = context or current
-        drive = Drive(host, self._executor, context, adapter)
+        context = current if context is None else context
+        # The workers are all at work when a pass body in one of them comes here.
+        executor = None if inside_function_pass() else self._executor
+        drive = Drive(host, executor, context, adapter)
         if context is current:
             return await drive.run(root, mod)
         await host.call(context.__enter__)
         try:
             result = await drive.run(root, mod)
         except BaseException:
-            await host.call_last(context.__exit__, *sys.exc_info())
+            await host.call_through(context.__exit__, *sys.exc_info())
             raise
         await host.call(context.__exit__, None, None, None)
         return result
@@ -166,11 +169,9 @@ class Runner:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._closed = True
-        if self._owned is not None and self._owned.is_warm:
-            from parpass.runtime.coordinator import current_host
+        from parpass.runtime.hosts import current_host
 
-            await current_host().call_last(self._owned.close)
+        await current_host().call_through(self.close)
 
 
 def _completed(run: Coroutine[Any, Any, ValueT]) -> ValueT:

@@ -10,7 +10,8 @@ Polychronopoulos and Kuck's name for it, 1987).
 
 When workers die, all jobs in flight are lost. Functions that no worker was working on
 go back to the others; each suspect runs again alone. If that kills again, it is to
-blame.
+blame: it is done with, and the others go on, so that the error which is raised at last
+does not depend on who was first.
 """
 
 from __future__ import annotations
@@ -49,31 +50,37 @@ class WorkersDied:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkersKilled:
+    """Event: the workers were killed on purpose; no function is to blame."""
+
+
+@dataclass(frozen=True, slots=True)
 class SubmitJob:
-    """Command: send these functions to a worker."""
+    """Command: send these functions to a worker; `alone` on a pool of its own."""
 
     job: int
     functions: tuple[int, ...]
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RestartWorkers:
-    """Command: replace all workers."""
+    """Command: replace the workers that died."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Command: give up, because of this function."""
+    """Command: take down that this function kills workers; it will not run again."""
 
     function: int
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Command: all functions have come back."""
+    """Command: all functions have come back, or are to blame."""
 
 
-Event = FunctionsReady | JobFinished | WorkersDied
+Event = FunctionsReady | JobFinished | WorkersDied | WorkersKilled
 Command = SubmitJob | RestartWorkers | Blame | Finish
 
 
@@ -115,19 +122,33 @@ class Schedule:
                 self._alone = None
             case WorkersDied():
                 return self._after_death(event)
+            case WorkersKilled():
+                if self._alone is not None:
+                    self._suspects.extendleft(self._lost())
+                for function in self._lost():
+                    self._put_back(function)
+                return [RestartWorkers(), *self._next()]
         return self._next()
 
     def _after_death(self, event: WorkersDied) -> list[Command]:
-        if self._alone is not None:
-            return [Blame(self._in_flight[self._alone][0])]
-        lost = [f for functions in self._in_flight.values() for f in functions]
+        alone = self._alone is not None
+        lost = self._lost()
+        if alone:
+            self._left -= 1
+            return [Blame(lost[0]), *self._next()]
         working_on = [f for f in lost if f in event.working_on] or lost
         self._suspects.extend(sorted(working_on))
         for function in lost:
             if function not in working_on:
                 self._put_back(function)
-        self._in_flight.clear()
         return [RestartWorkers(), *self._next()]
+
+    def _lost(self) -> list[int]:
+        """Return the functions in flight, which are no more."""
+        lost = [f for functions in self._in_flight.values() for f in functions]
+        self._in_flight.clear()
+        self._alone = None
+        return lost
 
     def _next(self) -> list[Command]:
         if self._left == 0:
@@ -142,14 +163,14 @@ class Schedule:
     def _next_suspect(self) -> list[Command]:
         if self._in_flight:
             return []
-        command = self._submit((self._suspects.popleft(),))
+        command = self._submit((self._suspects.popleft(),), alone=True)
         self._alone = command.job
         return [command]
 
-    def _submit(self, functions: tuple[int, ...]) -> SubmitJob:
+    def _submit(self, functions: tuple[int, ...], *, alone: bool = False) -> SubmitJob:
         self._jobs += 1
         self._in_flight[self._jobs] = functions
-        return SubmitJob(self._jobs, functions)
+        return SubmitJob(self._jobs, functions, alone)
 
     def _put_back(self, function: int) -> None:
         weight = self._weights[function]

@@ -1,23 +1,22 @@
-"""Can a pass travel? If not, what in it cannot: `my_pass.rewriter.lock`."""
+"""Can something travel? If not, what in it cannot: `my_pass.rewriter.lock`."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import cloudpickle
 
-from parpass.transform import Pass
-
 _DEEPEST = 8  # attributes of attributes; deeper paths help nobody
 
 
-def why_not_picklable(pass_: Pass) -> str | None:
-    """Return None for a pass that can travel, else what is in the way, by its path."""
-    error = _pickle_error(pass_)
+def why_not_picklable(value: Any, name: str) -> str | None:
+    """Return None for what can travel, else what is in the way, by its path."""
+    error = _pickle_error(value)
     if error is None:
         return None
-    path, error = _innermost(pass_, pass_.info.name, error)
+    path, error = _innermost(value, name, error)
     return f"{path}: {type(error).__name__}: {error}"
 
 
@@ -56,7 +55,8 @@ def _closure(value: Any) -> Iterator[tuple[str, Any]]:
         return
     cells: Sequence[Any] = value.__closure__ or ()
     for name, cell in zip(code.co_freevars, cells, strict=True):
-        yield f" (its variable '{name}')", cell.cell_contents
+        with contextlib.suppress(ValueError):  # it has no value yet
+            yield f" (its variable '{name}')", cell.cell_contents
     for name in code.co_names:
         if name in value.__globals__:
             yield f" (the global '{name}')", value.__globals__[name]

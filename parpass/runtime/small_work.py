@@ -56,6 +56,7 @@ def begin_here(
     saved = 1 - 1 / executor.workers if executor.workers > 1 else 0.0
     with function_pass_body():
         for name, held in mod.held.items():
+            retainer.check_open()
             function = retainer.function(held, mod.base)
             limit = int(min(asking / pace, 1e9)) + 1
             size = retainer.adapter.size(function, limit)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from parpass.runtime.propagation import propagated_values, values_in_force
+from parpass.runtime.shipping import why_not_picklable
 from parpass.transform import PassContext
 from parpass.transform.context import in_force
 
@@ -32,6 +33,16 @@ class Snapshot:
             dict(context.config),
             propagated_values(),
         )
+
+    def why_not_picklable(self) -> str | None:
+        """Return None if it can travel, else what is in the way, by its path."""
+        parts = [(f"config['{key}']", value) for key, value in self.config.items()]
+        parts += [
+            (f"the propagated contextvar '{name}'", value)
+            for name, value in self.contextvars.items()
+        ]
+        reasons = (why_not_picklable(value, name) for name, value in parts)
+        return next((reason for reason in reasons if reason), None)
 
     def context(self) -> PassContext:
         """Return a PassContext with these settings, for the worker."""

@@ -11,13 +11,14 @@ what was mapped from it lives on as long as it is used.
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import pickle
 import shutil
 import struct
 import tempfile
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ LARGE = 16 * 1024  # bytes from which on a buffer stays outside of the pickle
 
 _ALIGNMENT = 64  # of buffers in a file: numpy's and BLAS's favourite
 _SHARED_MEMORY = Path("/dev/shm")
+_ENOUGH = 1 << 30  # bytes free there; containers often have 64 MiB, too few for weights
 
 
 class Ref(NamedTuple):
@@ -44,10 +46,8 @@ class Folder:
 
     def __init__(self, path: str | None = None) -> None:
         if path is None:
-            usable = os.access(_SHARED_MEMORY, os.W_OK)
-            path = tempfile.mkdtemp(
-                prefix="parpass-", dir=_SHARED_MEMORY if usable else None
-            )
+            where = _SHARED_MEMORY if _is_roomy(_SHARED_MEMORY) else None
+            path = tempfile.mkdtemp(prefix="parpass-", dir=where)
         self.path = path
 
     def remove(self) -> None:
@@ -69,9 +69,11 @@ class Folder:
             return None
 
     def discard(self, *names: str) -> None:
-        """Remove files, if they are there."""
+        """Remove files, if they are there, and free their room."""
         for name in names:
-            Path(self.path, name).unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                os.truncate(os.path.join(self.path, name), 0)  # it may still be open
+                os.unlink(os.path.join(self.path, name))
 
     def names(self, prefix: str) -> list[str]:
         """Return the names of the files that begin so."""
@@ -88,6 +90,10 @@ class Folder:
 
     def _open(self, name: str, flags: int) -> int:
         return os.open(os.path.join(self.path, name), flags | os.O_CLOEXEC, 0o600)
+
+
+def _is_roomy(directory: Path) -> bool:
+    return os.access(directory, os.W_OK) and shutil.disk_usage(directory).free > _ENOUGH
 
 
 class Writer:
@@ -139,7 +145,9 @@ class Buffers:
         self._originals: dict[Ref, memoryview] = {}
         self._placed: dict[tuple[int, int], Ref] = {}
         self._maps: dict[str, memoryview] = {}
-        self._starts: list[tuple[int, str, int]] = []  # address, file, length; sorted
+        # Address, file, and the map, sorted. All maps stay until the end: another
+        # array at the address of one that is gone would be taken for a part of it.
+        self._starts: list[tuple[int, str, memoryview]] = []
 
     def put(self, buffer: pickle.PickleBuffer) -> Ref | None:
         """Return a reference to a buffer, written if need be; None if it is small."""
@@ -180,16 +188,20 @@ class Buffers:
         finally:
             os.close(fd)
         self._maps[name] = mapped
-        self._starts.append((_address(mapped), name, len(mapped)))
-        self._starts.sort()
+        insort(self._starts, (_address(mapped), name, mapped), key=_by_address)
 
     def _mapped(self, address: int, raw: memoryview) -> Ref | None:
-        at = bisect_right(self._starts, (address, "\U0010ffff", 0)) - 1
+        at = bisect_right(self._starts, address, key=_by_address) - 1
         if at < 0:
             return None
-        start, name, length = self._starts[at]
+        start, name, mapped = self._starts[at]
         offset = address - start
-        return Ref(name, offset, raw.nbytes) if offset + raw.nbytes <= length else None
+        inside = offset + raw.nbytes <= len(mapped)
+        return Ref(name, offset, raw.nbytes) if inside else None
+
+
+def _by_address(start: tuple[int, str, memoryview]) -> int:
+    return start[0]
 
 
 def _address(view: memoryview) -> int:
@@ -206,11 +218,12 @@ class Note:
     """
 
     _FORMAT = struct.Struct("<qq")
+    _IDLE = _FORMAT.pack(-1, -1)
     _PREFIX = "note-"
 
-    def __init__(self, folder: Folder) -> None:
-        writer = folder.open_writer(f"{self._PREFIX}{os.getpid()}")
-        writer.append(self._FORMAT.pack(-1, -1))
+    def __init__(self, folder: Folder, owner: str) -> None:
+        writer = folder.open_writer(f"{self._PREFIX}{owner}")
+        writer.append(self._IDLE)
         self._map = writer.mapped()
 
     def write(self, function: int, step: int) -> None:
@@ -219,11 +232,13 @@ class Note:
 
     @classmethod
     def take_all(cls, folder: Folder) -> dict[int, int]:
-        """Return the step by function of all notes of work, and remove the notes."""
+        """Return the step by function of all notes of work, and wipe them."""
         found: dict[int, int] = {}
         for name in folder.names(cls._PREFIX):
-            content = folder.read(name)
-            folder.discard(name)
+            with Path(folder.path, name).open("r+b") as file:
+                content = file.read()
+                file.seek(0)
+                file.write(cls._IDLE)
             if content:
                 function, step = cls._FORMAT.unpack(content)
                 if function >= 0:

@@ -1,11 +1,13 @@
 """The worker's side: runs one job after the other.
 
 Called in the processes of the pool by the executor. It must never import trio or loky
-itself, and keeps nothing from one stage to the next.
+itself. It keeps what belongs to a run, and to the run's present stage, from one job to
+the next; jobs of several runs may alternate.
 """
 
 from __future__ import annotations
 
+import contextvars
 import gc
 import os
 import time
@@ -20,6 +22,7 @@ from parpass.runtime.packing import (
     Outcome,
     Packed,
     StageSpec,
+    functions_name,
     index_name,
     pack,
     pack_error,
@@ -35,42 +38,67 @@ from parpass.transform.apply import function_pass_body
 
 _INDEX_POLL = 0.001  # seconds between two looks for the index of a stage
 
-_present: _Stage | None = None
+_runs: dict[str, _Run] = {}  # by folder
 
 
 def run_job(packed_job: bytes) -> bytes:
     """Run a job; the entry point of a worker. Takes a Job, returns a JobResult."""
-    global _present
-    job: Job = unpack_message(packed_job)
     # Most objects here live until the job ends or are freed by their count; looking
     # for cycles among them takes a quarter of the time and finds none.
     gc.disable()
     try:
-        if _present is None or _present.key != (job.folder, job.stage):
-            run = _present.run if _present and _present.run.matches(job) else _Run(job)
-            _present = _Stage(job, run)
-        return pack_message(_present.run_job(job))
+        # What pass bodies and imports set in contextvars ends with the job.
+        return contextvars.copy_context().run(_run_job, packed_job)
     finally:
         gc.enable()
+
+
+def _run_job(packed_job: bytes) -> bytes:
+    job: Job = unpack_message(packed_job)
+    if job.folder not in _runs:
+        _forget_ended_runs()
+        _runs[job.folder] = _Run(job.folder)
+    return pack_message(_runs[job.folder].stage(job.stage).run_job(job))
+
+
+def _forget_ended_runs() -> None:
+    for path in [path for path in _runs if not os.path.isdir(path)]:
+        _runs.pop(path).close()
 
 
 class _Run:
     """What lasts as long as a run: the folder, its buffers, the note."""
 
-    def __init__(self, job: Job) -> None:
-        self.folder = Folder(job.folder)
-        self.buffers = Buffers(self.folder, str(os.getpid()), keeps_originals=False)
-        self.note = Note(self.folder)
+    def __init__(self, path: str) -> None:
+        # A process that died may have had the same number.
+        owner = f"{os.getpid()}-{os.urandom(4).hex()}"
+        self.folder = Folder(path)
+        self.buffers = Buffers(self.folder, owner, keeps_originals=False)
+        self.note = Note(self.folder, owner)
+        self._stage: _Stage | None = None
 
-    def matches(self, job: Job) -> bool:
-        return self.folder.path == job.folder
+    def stage(self, number: int) -> _Stage:
+        """Return a stage; the one before it is over then."""
+        if self._stage is None or self._stage.number != number:
+            self._end_stage()
+            self._stage = _Stage(number, self)
+        return self._stage
+
+    def close(self) -> None:
+        self._end_stage()
+        self.buffers.close()
+
+    def _end_stage(self) -> None:
+        if self._stage is not None:
+            self._stage.close()
+            self._stage = None
 
 
 class _Stage:
-    def __init__(self, job: Job, run: _Run) -> None:
-        self.key = (job.folder, job.stage)
-        self.run = run
-        published = run.folder.read(spec_name(job.stage))
+    def __init__(self, number: int, run: _Run) -> None:
+        self.number = number
+        self._run = run
+        published = run.folder.read(spec_name(number))
         if published is None:
             raise InternalError("a job came before the spec of its stage")
         self._spec: StageSpec = unpack_message(published)
@@ -78,7 +106,6 @@ class _Stage:
         self._module = self._spec.adapter.decode_shell(self._spec.shell)
         self._places: dict[str, tuple[Ref, tuple[Ref, ...]]] = {}
         self._index: Index | None = None
-        self._fds: dict[str, int] = {}
         self._loaded: dict[str, Any] = {}
         positions = {name: at for at, name in enumerate(self._spec.names)}
         self._work = StageWork(
@@ -90,6 +117,10 @@ class _Stage:
             self._load,
             lambda name, step: run.note.write(positions[name], step),
         )
+        self._functions = run.folder.open_reader(functions_name(number))
+
+    def close(self) -> None:
+        os.close(self._functions)
 
     def run_job(self, job: Job) -> JobResult:
         began = time.perf_counter()
@@ -99,8 +130,8 @@ class _Stage:
             for index, place, buffers in job.functions:
                 name = self._spec.names[index]
                 self._places[name] = (place, buffers)
-                outcomes.append(self._run(index, name))
-        self.run.note.write(-1, -1)
+                outcomes.append(self._outcome(index, name))
+        self._run.note.write(-1, -1)
         written = [
             (self._spec.steps[at].info.name, attribute)
             for (at, attribute), value in _attributes(self._spec.steps).items()
@@ -108,26 +139,28 @@ class _Stage:
         ]
         return JobResult(outcomes, time.perf_counter() - began, written)
 
-    def _run(self, index: int, name: str) -> Outcome:
-        self.run.note.write(index, 0)
+    def _outcome(self, index: int, name: str) -> Outcome:
+        self._run.note.write(index, 0)
         original = self._loaded[name] = self._load(name)
         outcome = self._work.run(name)
         del self._loaded[name]
-        failure = None if outcome.failure is None else pack_error(outcome.failure)
-        result = None
+        result, failure = None, outcome.failure
         if failure is None and outcome.function is not original:
-            result = pack(outcome.function, self._spec.adapter, self.run.buffers)
-        return Outcome(index, result, outcome.steps, failure)
+            try:
+                result = pack(outcome.function, self._spec.adapter, self._run.buffers)
+            except Exception as error:  # noqa: BLE001 -- it is the outcome
+                error.add_note(f"function '{name}' could not be sent from a worker")
+                failure = error
+        failed = None if failure is None else pack_error(failure)
+        return Outcome(index, result, outcome.steps, failed)
 
     def _load(self, name: str) -> Any:
         if name in self._loaded:
             return self._loaded[name]
         place, buffers = self._places[name] if name in self._places else self._at(name)
-        if place.file not in self._fds:
-            self._fds[place.file] = self.run.folder.open_reader(place.file)
-        payload = os.pread(self._fds[place.file], place.length, place.offset)
+        payload = os.pread(self._functions, place.length, place.offset)
         packed = Packed(payload, buffers)
-        return unpack(packed, self._spec.adapter, self.run.buffers, self._module)
+        return unpack(packed, self._spec.adapter, self._run.buffers, self._module)
 
     def _at(self, name: str) -> tuple[Ref, tuple[Ref, ...]]:
         """Return where another function is, waiting until all are written down.
@@ -135,17 +168,16 @@ class _Stage:
         The coordinator publishes the index when it has packed the last function. Only
         a pass that reads another function in the first moments of a stage waits here.
         """
+        coordinator = os.getppid()
         while self._index is None:
-            published = self.run.folder.read(index_name(self.key[1]))
+            published = self._run.folder.read(index_name(self.number))
             if published is not None:
                 self._index = unpack_message(published)
+            elif os.getppid() != coordinator:
+                raise InternalError("the coordinator is gone")
             else:
                 time.sleep(_INDEX_POLL)
         return self._index[name]
-
-    def __del__(self) -> None:
-        for fd in self._fds.values():
-            os.close(fd)
 
 
 def _attributes(steps: Sequence[Pass]) -> dict[tuple[int, str], Any]:

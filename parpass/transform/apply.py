@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
 from typing import Any, cast
 
@@ -78,13 +78,20 @@ def transform_function(
 
 
 def run_stage_in_place(
-    steps: Sequence[Pass], mod: Any, context: PassContext, adapter: ModuleAdapter
+    steps: Sequence[Pass],
+    mod: Any,
+    context: PassContext,
+    adapter: ModuleAdapter,
+    checkpoint: Callable[[], None] | None = None,
 ) -> Outcome:
-    """Run function-wise passes here, one after the other: the serial definition."""
+    """Run function-wise passes here, one after the other: the serial definition.
+
+    `checkpoint` is called before each function, and may raise to end the run.
+    """
     began = time.perf_counter()
     records: list[StepRecord] = []
     for pass_ in steps:
-        mod, record = _run_step(pass_, mod, context, adapter)
+        mod, record = _run_step(pass_, mod, context, adapter, checkpoint)
         records.append(record)
         if ends_the_stage(record):
             break
@@ -99,7 +106,11 @@ def ends_the_stage(record: StepRecord) -> bool:
 
 
 def _run_step(
-    pass_: Pass, mod: Any, context: PassContext, adapter: ModuleAdapter
+    pass_: Pass,
+    mod: Any,
+    context: PassContext,
+    adapter: ModuleAdapter,
+    checkpoint: Callable[[], None] | None,
 ) -> tuple[Any, StepRecord]:
     began = time.perf_counter()
     record = StepRecord(pass_.info.name)
@@ -109,6 +120,8 @@ def _run_step(
     changed: dict[str, Any] = {}
     with recording(recorder), function_pass_body():
         for name, function in functions.items():
+            if checkpoint is not None:
+                checkpoint()
             if not applies_to(pass_, function, adapter):
                 continue
             try:

@@ -33,6 +33,7 @@ from typing import Any
 from parpass.diagnostic import (
     Diagnostic,
     DiagnosticContext,
+    DiagnosticLevel,
     get_renderer,
     render_to_stderr,
 )
@@ -50,6 +51,7 @@ from parpass.transform.layout import (
     lay_out,
 )
 from parpass.transform.passes import Pass
+from parpass.transform.record import current_recorder
 
 
 @dataclass(slots=True)
@@ -145,6 +147,26 @@ class Render:
             raise
 
 
+def hand_up(record: StepRecord) -> None:
+    """Count and say what a pass did that was run by the body of another one.
+
+    It may have been run in a worker, so it is told with what that body says itself.
+
+    Raises:
+        DiagnosticError: The pass reported errors, and did not raise.
+    """
+    recorder = current_recorder()
+    assert recorder is not None
+    recorder.counters.update(record.counters)
+    for diagnostic in record.diagnostics:
+        if diagnostic.level != DiagnosticLevel.ERROR:
+            recorder.diag_ctx.emit(diagnostic)
+    if record.failure is None:
+        said = DiagnosticContext(recorder.diag_ctx.module, lambda _: None)
+        said.diagnostics.extend(record.diagnostics)
+        said.render()
+
+
 Command = CallHook | RunModulePass | RunStage | Render
 Plan = Generator[Command, Any, Any]
 
@@ -196,6 +218,7 @@ class _Walk:
         self.at = 0
         self.opened: list[_Opened] = []
         self.ready: deque[StepRecord] = deque()  # of steps that were run ahead
+        self.given: Any = None  # the module that those began with
         self.moment: float | None = None  # what the clock shows between those
         self.pace = 0.0  # seconds of the clock for each second in workers
 
@@ -249,24 +272,26 @@ class _Walk:
                 outcome: Outcome = yield RunStage(steps, mod, wanted)
             else:
                 outcome = yield RunModulePass(event.pass_, mod)
-            mod = outcome.mod
+            self.given, mod = mod, outcome.mod
             self.ready.extend(outcome.records)
             total = sum(record.seconds for record in outcome.records)
             self.pace = (outcome.ended - outcome.began) / total if total else 0.0
             self.moment = outcome.began
-        yield from self._finish(self.ready.popleft(), mod)
+        yield from self._finish(self.ready.popleft())
         return mod
 
-    def _finish(self, record: StepRecord, mod: Any) -> Generator[Command, Any, None]:
+    def _finish(self, record: StepRecord) -> Generator[Command, Any, None]:
         if self.moment is not None:
             self.moment += record.seconds * self.pace
         if not self.ready:
             self.moment = None
-        if record.diagnostics or get_renderer() is not render_to_stderr:
-            yield Render(record, mod)
+        if not self.instrumented:
+            hand_up(record)
+        elif record.diagnostics or get_renderer() is not render_to_stderr:
+            yield Render(record, self.given)
         if record.failure is not None:
             raise record.failure
-        if record.counters:
+        if record.counters and self.instrumented:
             totals = self.context.statistics
             totals.setdefault(record.pass_name, Counter()).update(record.counters)
 

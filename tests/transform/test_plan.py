@@ -243,7 +243,7 @@ def test_what_a_pass_said_is_rendered_before_its_end_is_told(
     drive.run()
     assert drive.text()[2:5] == [
         "stage Add+AddFrom on m0",
-        "render Add on m1",
+        "render Add on m0",
         "run_after Add on None",
     ]
     assert capsys.readouterr().err == "note: hello\n"

@@ -1,0 +1,267 @@
+"""The places that a pipeline may be run from: trio, asyncio, or a plain thread.
+
+Stages run under trio in all of them (see `coordinator`); a host says how its caller
+waits for that, and for what the user's code does in threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import sniffio
+import trio
+
+from parpass.errors import RuntimeUseError
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from outcome import Outcome
+
+ValueT = TypeVar("ValueT")
+
+_in_thread = trio.to_thread.run_sync
+
+
+class Host(Protocol):
+    """A place that a pipeline is run from; how it waits there."""
+
+    async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
+        """Call something of the user's, in the caller's contextvars context."""
+        ...
+
+    async def call_through(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
+        """The same for our own work, which no cancellation cuts short."""
+        ...
+
+    async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
+        """Wait for the body of an async module pass, on the caller's event loop."""
+        ...
+
+    async def run(
+        self, function: Callable[..., Awaitable[ValueT]], *args: Any
+    ) -> ValueT:
+        """Run something of trio's."""
+        ...
+
+
+class TrioHost:
+    """Called from a task of trio's."""
+
+    def __init__(self) -> None:
+        self._context = contextvars.copy_context()
+
+    async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
+        """Call in a thread, so that the event loop stays responsive."""
+        run = _bound(self._context, function, *args)
+        return await _in_thread(run, abandon_on_cancel=True)
+
+    async def call_through(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
+        """Call in a thread, not to be cancelled."""
+        # A call that was abandoned may still be in the context itself.
+        run = _bound(self._context.copy(), function, *args)
+        done: list[ValueT] = []
+        with trio.CancelScope(shield=True):
+            done.append(await _in_thread(run))
+        return done[0]
+
+    async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
+        """Wait in this task."""
+        return await body()
+
+    async def run(
+        self, function: Callable[..., Awaitable[ValueT]], *args: Any
+    ) -> ValueT:
+        """Run in this task."""
+        return await function(*args)
+
+
+class AsyncioHost:
+    """Called from a task of asyncio's; trio runs in a thread beside it."""
+
+    def __init__(self) -> None:
+        self._context = contextvars.copy_context()
+
+    async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
+        """Call in a thread, so that the event loop stays responsive."""
+        return await _in_asyncio_thread(_bound(self._context, function, *args))
+
+    async def call_through(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
+        """Call in a thread, and wait for it even if cancelled."""
+        run = _bound(self._context.copy(), function, *args)
+        return await _to_its_end(_in_asyncio_thread(run))
+
+    async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
+        """Wait in this task."""
+        return await body()
+
+    async def run(
+        self, function: Callable[..., Awaitable[ValueT]], *args: Any
+    ) -> ValueT:
+        """Run a trio event loop in a thread; a cancellation is passed on to it."""
+        elsewhere = _Elsewhere(function, *args)
+        running = _in_asyncio_thread(elsewhere.run)
+        return await _to_its_end(running, elsewhere.cancel)
+
+
+class BlockingHost:
+    """Called from a plain thread, or from one whose event loop may be blocked."""
+
+    def __init__(self) -> None:
+        library = _running_library()
+        if library == "trio":
+            raise RuntimeUseError(
+                "run_pipeline_sync was called inside a running trio event loop, which "
+                "it would block; write 'await parpass.run_pipeline(...)' instead"
+            )
+        self._in_loop = library is not None
+
+    async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
+        """Call here."""
+        return _without_stop_iteration(function, *args)
+
+    call_through = call
+
+    async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
+        """Wait for it on a trio event loop of its own."""
+        return await self.run(body)
+
+    async def run(
+        self, function: Callable[..., Awaitable[ValueT]], *args: Any
+    ) -> ValueT:
+        """Run a trio event loop here, or in a thread beside the loop that runs here."""
+        if not self._in_loop:
+            return trio.run(function, *args)
+        elsewhere = _Elsewhere(function, *args)
+        thread = threading.Thread(target=elsewhere.run_for_future, daemon=True)
+        thread.start()
+        try:
+            return elsewhere.future.result()
+        except KeyboardInterrupt:
+            elsewhere.cancel()
+            thread.join()
+            raise
+
+
+class _Elsewhere:
+    """A trio event loop in another thread, that can be cancelled from this one."""
+
+    def __init__(self, function: Callable[..., Awaitable[Any]], *args: Any) -> None:
+        self.future: Future[Any] = Future()
+        self._function = function
+        self._args = args
+        self._scope = trio.CancelScope()
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._cancelled = False
+
+    def run(self) -> Any:
+        return trio.run(self._main)
+
+    def run_for_future(self) -> None:
+        try:
+            self.future.set_result(self.run())
+        except BaseException as error:  # noqa: BLE001 -- raised where it is waited for
+            self.future.set_exception(error)
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        if self._token is not None:
+            with contextlib.suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(self._scope.cancel)
+
+    async def _main(self) -> Any:
+        self._token = trio.lowlevel.current_trio_token()
+        with self._scope:
+            if self._cancelled:
+                self._scope.cancel()
+            return await self._function(*self._args)
+
+
+def _bound(
+    context: contextvars.Context, function: Callable[..., ValueT], *args: Any
+) -> Callable[[], ValueT]:
+    """Return a call to be made in a contextvars context."""
+    return lambda: context.run(_without_stop_iteration, function, *args)
+
+
+def _without_stop_iteration(function: Callable[..., ValueT], *args: Any) -> ValueT:
+    try:
+        return function(*args)
+    except StopIteration as error:  # it gets lost in a coroutine, and in asyncio
+        raise RuntimeError("generator raised StopIteration") from error
+
+
+def _in_asyncio_thread(call: Callable[[], ValueT]) -> asyncio.Future[ValueT]:
+    """Return the result to come of a call in a thread.
+
+    Unlike those of asyncio's own executor, the thread is no concern of other users,
+    and what a cancellation abandons in it does not keep the program from ending.
+    """
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[ValueT] = loop.create_future()
+
+    def settle(result: Outcome[ValueT]) -> None:
+        if future.done():
+            return
+        try:
+            future.set_result(result.unwrap())
+        except BaseException as error:  # noqa: BLE001 -- raised where it is waited for
+            future.set_exception(error)
+
+    def deliver(result: Outcome[ValueT]) -> None:
+        with contextlib.suppress(RuntimeError):  # the event loop is closed
+            loop.call_soon_threadsafe(settle, result)
+
+    trio.lowlevel.start_thread_soon(call, deliver)
+    return future
+
+
+async def _to_its_end(
+    running: asyncio.Future[ValueT], cancel: Callable[[], None] | None = None
+) -> ValueT:
+    """Wait for something to end, however often this task is cancelled meanwhile."""
+    import asyncio
+
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            cancelled = error
+            if cancel is not None:
+                cancel()
+    if cancelled is not None:
+        running.exception()  # asyncio reports an exception that nobody has asked for
+        raise cancelled
+    return running.result()
+
+
+def current_host() -> Host:
+    """Return the host for the event loop that is running here.
+
+    Raises:
+        RuntimeUseError: None that we know is running.
+    """
+    library = _running_library()
+    if library == "trio":
+        return TrioHost()
+    if library == "asyncio":
+        return AsyncioHost()
+    raise RuntimeUseError(
+        f"run_pipeline can be awaited under trio and asyncio, not under {library}; use "
+        "parpass.run_pipeline_sync instead"
+    )
+
+
+def _running_library() -> str | None:
+    try:
+        return sniffio.current_async_library()
+    except sniffio.AsyncLibraryNotFoundError:
+        return None
