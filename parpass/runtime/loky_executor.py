@@ -124,14 +124,21 @@ def _started_pool(workers: int) -> loky.ProcessPoolExecutor:
     seed = os.environ.get("PYTHONHASHSEED", "random")
     env = {"PYTHONHASHSEED": seed if seed.isdecimal() else "0"}
     env |= dict.fromkeys(_ONE_THREAD, "1")
+    # Constants are mapped and shared with all; they are no leak of the process.
+    env["LOKY_MAX_MEMORY_LEAK_SIZE"] = "1e18"
     pool = loky.ProcessPoolExecutor(
-        workers, env=env, timeout=None, initializer=_load_worker
+        workers,
+        env=env,
+        timeout=None,
+        initializer=_begin_worker,
+        initargs=(os.getpid(),),
     )
     # loky starts its processes at the first submission, all at once.
     pool.submit(os.getpid)
     return pool
 
 
-def _load_worker() -> None:
+def _begin_worker(coordinator: int) -> None:
     """Load what jobs need, while the coordinator is still packing the first."""
-    importlib.import_module("parpass.runtime.worker")
+    worker = importlib.import_module("parpass.runtime.worker")
+    worker.end_with_parent(coordinator)

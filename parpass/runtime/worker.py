@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextvars
 import gc
 import os
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -38,7 +39,25 @@ from parpass.transform.apply import function_pass_body
 
 _INDEX_POLL = 0.001  # seconds between two looks for the index of a stage
 
+_PARENT_POLL = 1.0  # seconds between two looks whether the coordinator is still there
+
 _runs: dict[str, _Run] = {}  # by folder
+
+
+def end_with_parent(parent: int) -> None:
+    """Have this process end soon after its parent, however that ends.
+
+    A coordinator that was killed can neither end its workers nor remove its folders.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT_POLL)
+        for run in list(_runs.values()):
+            run.folder.remove()
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parpass-end-with-parent", daemon=True).start()
 
 
 def run_job(packed_job: bytes) -> bytes:
@@ -168,13 +187,10 @@ class _Stage:
         The coordinator publishes the index when it has packed the last function. Only
         a pass that reads another function in the first moments of a stage waits here.
         """
-        coordinator = os.getppid()
         while self._index is None:
             published = self._run.folder.read(index_name(self.number))
             if published is not None:
                 self._index = unpack_message(published)
-            elif os.getppid() != coordinator:
-                raise InternalError("the coordinator is gone")
             else:
                 time.sleep(_INDEX_POLL)
         return self._index[name]
