@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,13 +77,13 @@ class Seen:
     Attributes:
         result: The new module; None if it failed.
         error: Type, text and notes of what it raised.
-        said: The diagnostics of each rendering.
+        said: The diagnostics of each rendering, after the module that they are on.
         statistics: The counters.
     """
 
     result: Program | None
     error: tuple[type[Exception], str, list[str]] | None
-    said: list[list[Diagnostic]]
+    said: list[tuple[str, list[Diagnostic]]]
     statistics: dict[str, Counter[str]]
 
 
@@ -92,16 +92,17 @@ def see(
     mod: Program,
     *instruments: Any,
     run: Callable[[Pass, Program], Program] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Seen:
     """Run a pipeline, serially if not told otherwise, and return what is seen of it."""
-    said: list[list[Diagnostic]] = []
+    said: list[tuple[str, list[Diagnostic]]] = []
 
     def render(diag_ctx: DiagnosticContext) -> None:
-        said.append(list(diag_ctx.diagnostics))
+        said.append((str(diag_ctx.module), list(diag_ctx.diagnostics)))
 
     override_renderer(render)
     result, error = None, None
-    context = PassContext(instruments=instruments)
+    context = PassContext(instruments=instruments, **(settings or {}))
     try:
         with context:
             result = root(mod) if run is None else run(root, mod)
