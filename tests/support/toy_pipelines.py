@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
@@ -77,14 +77,17 @@ class Seen:
     Attributes:
         result: The new module; None if it failed.
         error: Type, text and notes of what it raised.
-        said: The diagnostics of each rendering, after the module that they are on.
+        said: The diagnostics of each rendering.
         statistics: The counters.
+        rendered_on: The module of each rendering; with passes fused it is the one
+            that the first of them began with, so it is compared by who knows.
     """
 
     result: Program | None
     error: tuple[type[Exception], str, list[str]] | None
-    said: list[tuple[str, list[Diagnostic]]]
+    said: list[list[Diagnostic]]
     statistics: dict[str, Counter[str]]
+    rendered_on: list[str] = field(compare=False)
 
 
 def see(
@@ -95,10 +98,12 @@ def see(
     settings: Mapping[str, Any] | None = None,
 ) -> Seen:
     """Run a pipeline, serially if not told otherwise, and return what is seen of it."""
-    said: list[tuple[str, list[Diagnostic]]] = []
+    said: list[list[Diagnostic]] = []
+    rendered_on: list[str] = []
 
     def render(diag_ctx: DiagnosticContext) -> None:
-        said.append((str(diag_ctx.module), list(diag_ctx.diagnostics)))
+        said.append(list(diag_ctx.diagnostics))
+        rendered_on.append(str(diag_ctx.module))
 
     override_renderer(render)
     result, error = None, None
@@ -111,4 +116,4 @@ def see(
         error = (type(raised), str(raised), notes)
     finally:
         override_renderer(None)
-    return Seen(result, error, said, context.statistics)
+    return Seen(result, error, said, context.statistics, rendered_on)

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parpass.runtime.schedule import (
+    Blame,
+    Command,
+    Event,
+    Finish,
+    FunctionsReady,
+    JobFinished,
+    RestartWorkers,
+    Schedule,
+    SubmitJob,
+    WorkersDied,
+    WorkersKilled,
+)
+
+
+@dataclass
+class Pool:
+    """Checks the commands of a schedule against what a pool would have seen."""
+
+    total: int
+    workers: int
+    killers: set[int] = field(default_factory=set[int])
+    announced: set[int] = field(default_factory=set[int])
+    done: set[int] = field(default_factory=set[int])
+    blamed: set[int] = field(default_factory=set[int])
+    in_flight: dict[int, SubmitJob] = field(default_factory=dict[int, SubmitJob])
+    finished: bool = False
+
+    def __post_init__(self) -> None:
+        self.schedule = Schedule(self.total, self.workers)
+
+    def handle(self, event: Event) -> list[Command]:
+        commands = self.schedule.handle(event)
+        for command in commands:
+            match command:
+                case SubmitJob():
+                    self._submit(command)
+                case Blame():
+                    assert command.function in self.killers
+                    assert command.function not in self.done
+                    self.blamed.add(command.function)
+                case Finish():
+                    assert self.done | self.blamed == set(range(self.total))
+                    assert not self.in_flight
+                    self.finished = True
+                case RestartWorkers():
+                    assert not self.in_flight
+        return commands
+
+    def _submit(self, job: SubmitJob) -> None:
+        busy = {f for other in self.in_flight.values() for f in other.functions}
+        assert job.functions
+        for function in job.functions:
+            assert function in self.announced
+            assert function not in busy | self.done | self.blamed
+        alone = [other for other in self.in_flight.values() if other.alone]
+        assert not alone
+        if job.alone:
+            assert not self.in_flight
+            assert len(job.functions) == 1
+        self.in_flight[job.job] = job
+        assert len(self.in_flight) <= 2 * self.workers
+
+    def announce(self, functions: list[int], weights: list[int]) -> None:
+        self.announced |= set(functions)
+        self.handle(FunctionsReady(functions, weights))
+
+    def finish(self, job: int, seconds: float) -> None:
+        self.done |= set(self.in_flight.pop(job).functions)
+        self.handle(JobFinished(job, seconds))
+
+    def lose(self, event: WorkersDied | WorkersKilled) -> None:
+        self.in_flight.clear()
+        self.handle(event)
+
+    def deadly(self, job: SubmitJob) -> set[int]:
+        return self.killers & set(job.functions)
+
+
+@pytest.mark.slow
+@given(st.data())
+def test_every_function_is_run_to_its_end_once_or_blamed_whatever_happens(
+    data: st.DataObject,
+):
+    total = data.draw(st.integers(1, 12))
+    killers = data.draw(st.sets(st.integers(0, total - 1), max_size=3))
+    pool = Pool(total, data.draw(st.integers(1, 3)), killers)
+    mishaps = data.draw(st.integers(0, 3))  # deaths that no function is to blame for
+    while not pool.finished:
+        unannounced = sorted(set(range(total)) - pool.announced)
+        jobs = list(pool.in_flight.values())
+        choices = ["announce"] if unannounced else []
+        choices += ["finish"] if any(not pool.deadly(job) for job in jobs) else []
+        choices += ["die"] if any(pool.deadly(job) for job in jobs) else []
+        choices += ["killed"] if jobs and mishaps else []
+        choices += ["mishap"] if jobs and mishaps and not jobs[0].alone else []
+        assert choices, "nothing can happen any more, and the stage is not done"
+        chosen = data.draw(st.sampled_from(choices))
+        if chosen == "announce":
+            some = unannounced[: data.draw(st.integers(1, len(unannounced)))]
+            weights = [data.draw(st.integers(0, 1000)) for _ in some]
+            pool.announce(some, weights)
+        elif chosen == "finish":
+            harmless = [job.job for job in jobs if not pool.deadly(job)]
+            seconds = data.draw(st.floats(0, 1))
+            pool.finish(data.draw(st.sampled_from(harmless)), seconds)
+        elif chosen == "die":
+            deadly = sorted(f for job in jobs for f in pool.deadly(job))
+            note = {data.draw(st.sampled_from(deadly))}
+            pool.lose(WorkersDied(note if data.draw(st.booleans()) else ()))
+        else:
+            mishaps -= 1
+            noted = data.draw(st.sampled_from(jobs)).functions[:1]
+            lost = WorkersKilled() if chosen == "killed" else WorkersDied(noted)
+            pool.lose(lost)
+    assert pool.blamed == killers
+
+
+def ready(total: int, workers: int = 2) -> Pool:
+    pool = Pool(total, workers)
+    pool.announce(list(range(total)), [10] * total)
+    return pool
+
+
+def test_the_largest_functions_go_first():
+    pool = Pool(4, 1)
+    pool.announce([0, 1, 2, 3], [1, 100, 10, 1000])
+    first, second = pool.in_flight.values()
+    assert (first.functions, second.functions) == ((3,), (1,))
+
+
+def test_jobs_begin_small_and_grow_when_functions_turn_out_to_be_quick():
+    pool = ready(1000)
+    first = len(pool.in_flight[1].functions)
+    pool.finish(1, seconds=1e-6)
+    assert len(pool.in_flight[5].functions) > first
+
+
+def test_jobs_stay_small_when_functions_turn_out_to_be_slow():
+    pool = ready(1000)
+    pool.finish(1, seconds=len(pool.in_flight[1].functions) * 1.0)
+    assert len(pool.in_flight[5].functions) == 1
+
+
+def test_a_stage_with_one_function_is_one_job():
+    pool = ready(1)
+    pool.finish(1, seconds=0.0)
+    assert pool.finished
+
+
+def test_functions_nobody_worked_on_are_not_suspects():
+    pool = ready(4, workers=1)
+    pool.killers = {0}
+    pool.lose(WorkersDied([0]))
+    (alone,) = pool.in_flight.values()
+    assert (alone.functions, alone.alone) == ((0,), True)
+    pool.finish(alone.job, seconds=0.0)
+    assert not any(job.alone for job in pool.in_flight.values())
+
+
+def test_without_notes_all_that_was_in_flight_is_suspected():
+    pool = ready(2, workers=1)
+    pool.lose(WorkersDied())
+    (first,) = pool.in_flight.values()
+    pool.finish(first.job, seconds=0.0)
+    (second,) = pool.in_flight.values()
+    assert first.alone
+    assert second.alone
+
+
+def test_what_was_lost_when_workers_were_killed_is_not_suspected():
+    pool = ready(4)
+    pool.lose(WorkersKilled())
+    assert pool.in_flight
+    assert not any(job.alone for job in pool.in_flight.values())
+
+
+def test_a_suspect_whose_workers_were_killed_is_still_a_suspect():
+    pool = ready(4)
+    pool.lose(WorkersDied([1]))
+    pool.lose(WorkersKilled())
+    (job,) = pool.in_flight.values()
+    assert (job.functions, job.alone) == ((1,), True)

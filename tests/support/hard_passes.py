@@ -1,0 +1,146 @@
+"""Passes on the toy IR that are hard on the workers, or on what travels."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextvars import ContextVar
+from typing import Any
+
+from parpass.runtime.propagation import propagate
+from parpass.transform import FunctionPass, PassContext, PassInfo
+from tests.support.toy_ir import Fn, Program
+
+propagated: ContextVar[Any] = propagate(ContextVar("test_propagated", default=0))
+
+
+class Exit(FunctionPass):
+    """Ends the process on functions that have a number."""
+
+    pass_info = PassInfo(0, "Exit")
+
+    def __init__(self, number: int, signalled: int | None = None) -> None:
+        self.number = number
+        self.signalled = signalled
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        if self.number in func.values:
+            if self.signalled is not None:
+                signal.raise_signal(self.signalled)
+            os._exit(3)
+        return func
+
+
+class ExitOnce(FunctionPass):
+    """Ends the process on functions that have a number, if no file tells of it."""
+
+    pass_info = PassInfo(0, "ExitOnce")
+
+    def __init__(self, number: int, path: str) -> None:
+        self.number = number
+        self.path = path
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        if self.number in func.values and not os.path.exists(self.path):
+            with open(self.path, "w"):
+                os._exit(3)
+        return func
+
+
+class Hang(FunctionPass):
+    """Tells by a file that it has begun, and does not end by itself."""
+
+    pass_info = PassInfo(0, "Hang")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        with open(self.path, "w"):
+            pass
+        while True:
+            time.sleep(0.01)
+
+
+class AppendPropagated(FunctionPass):
+    """Appends the value of a propagated contextvar."""
+
+    pass_info = PassInfo(0, "AppendPropagated")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return func.with_values((*func.values, propagated.get()))
+
+
+class SetPropagated(FunctionPass):
+    """Sets the propagated contextvar to 99, and appends what it was."""
+
+    pass_info = PassInfo(0, "SetPropagated")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        before = propagated.get()
+        propagated.set(99)
+        return func.with_values((*func.values, before))
+
+
+class Locked(FunctionPass):
+    """Cannot travel, because it has a lock; appends 1."""
+
+    pass_info = PassInfo(0, "Locked")
+
+    def __init__(self) -> None:
+        self.state = {"lock": threading.Lock()}
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        with self.state["lock"]:
+            return func.with_values((*func.values, os.getpid()))
+
+
+class Remember(FunctionPass):
+    """Writes to itself."""
+
+    pass_info = PassInfo(0, "Remember")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        self.last = func
+        return func
+
+
+class AppendPid(FunctionPass):
+    """Appends the number of the process that it runs in."""
+
+    pass_info = PassInfo(0, "AppendPid")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return func.with_values((*func.values, os.getpid()))
+
+
+class Raise(FunctionPass):
+    """Raises an error that it is given, made by a callable where it runs."""
+
+    pass_info = PassInfo(0, "Raise")
+
+    def __init__(self, make: Any) -> None:
+        self.make = make
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        raise self.make()
+
+
+class RunInside(FunctionPass):
+    """Runs another pass on a module of its own from its body."""
+
+    pass_info = PassInfo(0, "RunInside")
+
+    def __init__(self, inner: Any, workers: int | None = None) -> None:
+        self.inner = inner
+        self.workers = workers
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        given = Program({"inner": func, "other": func})
+        if self.workers is None:
+            return self.inner(given)["inner"]
+        from parpass import run_pipeline_sync
+
+        return run_pipeline_sync(given, self.inner, workers=self.workers)["inner"]

@@ -1,0 +1,39 @@
+"""Runs that are made to use their pool, and what they may leave behind."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from parpass.runtime import Runner
+from parpass.runtime.small_work import ASKING_SECONDS
+from parpass.transform import Pass, PassContext
+
+POOLED = {ASKING_SECONDS: 0.0}  # a config that leaves all work to the workers
+
+
+def pooled(**settings: Any) -> PassContext:
+    """Return a context under which all function passes are run by workers."""
+    return PassContext(config=POOLED, **settings)
+
+
+def run_pooled(runner: Runner, root: Pass, mod: Any, **settings: Any) -> Any:
+    """Run a pass on a pool and wait."""
+    return runner.run_sync(mod, root, context=pooled(**settings))
+
+
+def folders() -> set[str]:
+    """Return the folders of runs that are there now."""
+    return {str(path) for path in Path("/dev/shm").glob("parpass-*")}
+
+
+def child_processes() -> set[int]:
+    """Return the processes that this one has started, and that are still running."""
+    children: set[int] = set()
+    for path in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
+        for pid in path.read_text().split():
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            if b"resource_tracker" not in command and command:  # empty for a zombie
+                children.add(int(pid))
+    return children
