@@ -7,7 +7,10 @@
     │   ├── PassResultError       it returned the wrong kind (also TypeError)
     │   ├── PassInputError        it was given no module (also TypeError)
     │   ├── UndefinedPassError    a pipeline item is missing (also ValueError)
-    │   └── ReadOnlyModuleError   a function pass wrote to the module it was given
+    │   ├── ReadOnlyModuleError   a function pass wrote to the module it was given
+    │   ├── InputChangedError     a module pass changed the module it was given
+    │   ├── WellFormedError       it broke the IR's rules (also AssertionError)
+    │   └── UnprintablePassError  it cannot be put in pipeline text (also ValueError)
     ├── UnknownPassError          no pass of that name (also KeyError)
     ├── PassContextError          a context was left out of order (also RuntimeError)
     ├── ArgumentError             a value of the wrong kind (also TypeError)
@@ -22,6 +25,7 @@
     │   ├── UntypedError          ... its type has not been inferred (also ValueError)
     │   ├── UnknownOpError        ... no operator of that name (also AttributeError)
     │   └── StructuralMismatchError   two nodes differ (also ValueError)
+    ├── MalformedJSONError        text that load_json cannot read (also ValueError)
     ├── EvaluationError           the interpreter met a program it cannot evaluate
     ├── FrontendError             an input file cannot be imported
     │   ├── MalformedModelError   ... truncated, or not of its format (also ValueError)
@@ -44,7 +48,7 @@ import difflib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
@@ -111,6 +115,32 @@ class UndefinedPassError(PassError, ValueError):
 
 class ReadOnlyModuleError(PassError):
     """A function pass tried to change the module that it was given to read."""
+
+
+class InputChangedError(PassError):
+    """A module pass changed its input under the option `testing.immutable_module`."""
+
+
+class WellFormedError(PassError, AssertionError):
+    """A module breaks the rules of its IR, before a pass or after it.
+
+    `faults` has what is wrong, by function.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        pass_name: str,
+        function: str | None = None,
+        faults: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        super().__init__(message, pass_name=pass_name, function=function)
+        self.faults = faults or {}
+
+
+class UnprintablePassError(PassError, ValueError):
+    """A pass cannot be written as pipeline text."""
 
 
 class UnknownPassError(ParpassError, KeyError):
@@ -203,6 +233,14 @@ class StructuralMismatchError(IRError, ValueError):
         self.function = function
 
 
+class MalformedJSONError(ParpassError, ValueError):
+    """JSON text holds no IR; `where` is the place, such as `nodes[12].args[0]`."""
+
+    def __init__(self, message: str, *, where: str) -> None:
+        super().__init__(f"{where}: {message}")
+        self.where = where
+
+
 class EvaluationError(ParpassError):
     """The interpreter met a program that it cannot evaluate."""
 
@@ -229,7 +267,17 @@ class UnsupportedOpsError(FrontendError, NotImplementedError):
 
 
 class PipelineSyntaxError(ParpassError, ValueError):
-    """Pipeline text cannot be read."""
+    """Pipeline text cannot be read.
+
+    `faults` has what is wrong with it, each as its line, its column and a message; line
+    and column count from 1.
+    """
+
+    def __init__(
+        self, message: str, *, faults: Sequence[tuple[int, int, str]] = ()
+    ) -> None:
+        super().__init__(message)
+        self.faults = tuple(faults)
 
 
 class RuntimeUseError(ParpassError, RuntimeError):

@@ -39,6 +39,7 @@ from parpass.relay.ty import (
 
 if TYPE_CHECKING:
     from parpass.relay import analysis, frontend, op, transform
+    from parpass.relay.build_config import build_config
     from parpass.relay.interpreter import create_executor
     from parpass.relay.op import *  # noqa: F403 -- the builders, found by __getattr__
     from parpass.relay.op import nn
@@ -67,6 +68,7 @@ __all__ = [
     "Var",
     "analysis",
     "astext",
+    "build_config",
     "const",
     "create_executor",
     "frontend",
@@ -87,6 +89,7 @@ _ROOMS = {
 
 _HOME = {
     "astext": "parpass.relay.text.printer",
+    "build_config": "parpass.relay.build_config",
     "create_executor": "parpass.relay.interpreter",
 }
 
@@ -107,3 +110,4 @@ def __dir__() -> list[str]:
 
 
 importlib.import_module("parpass.relay.adapter")  # makes passes run on IRModules
+importlib.import_module("parpass.relay.options")  # makes contexts accept TVM's options

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from parpass.relay import wire
-from parpass.relay.expr import Function
+from parpass.relay.expr import Expr, Function
 from parpass.relay.module import IRModule
 from parpass.relay.node import count_nodes
 from parpass.transform import Pass, declare_passes, register_adapter
-from parpass.transform.adapter import KeepOutside
+from parpass.transform.adapter import KeepOutside, register_wrapping
 
 
 class RelayAdapter:
@@ -63,6 +63,12 @@ class RelayAdapter:
 
         return InferType()
 
+    def faults(self, function: Function, mod: IRModule) -> list[str]:
+        """Return where variables, globals and types break Relay's rules."""
+        from parpass.relay.analysis import function_faults
+
+        return function_faults(function, mod)
+
     def encode_function(self, function: Function, keep_outside: KeepOutside) -> bytes:
         """Return a function as bytes."""
         return wire.encode(function, keep_outside)
@@ -83,5 +89,17 @@ class RelayAdapter:
         return IRModule(attrs=attrs, sources=sources)
 
 
+def _wrapped(expr: Expr) -> tuple[IRModule, Callable[[IRModule], Expr]]:
+    mod = IRModule.from_expr(expr)
+    [name] = mod.functions_by_name
+
+    def unwrapped(result: IRModule) -> Expr:
+        function = result[name]
+        return function if isinstance(expr, Function) else function.body
+
+    return mod, unwrapped
+
+
 register_adapter(IRModule, RelayAdapter())
+register_wrapping(Expr, _wrapped)
 declare_passes("parpass.relay.transform")

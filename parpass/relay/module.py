@@ -10,8 +10,10 @@ from parpass.errors import (
     ModuleTypeError,
     ReadOnlyModuleError,
     UnknownGlobalError,
+    quoted,
 )
-from parpass.relay.expr import DictAttrs, Expr, Function, GlobalVar
+from parpass.relay.expr import DictAttrs, Expr, Function, GlobalVar, Var
+from parpass.relay.node import bindings, post_order
 
 Key = str | GlobalVar
 
@@ -141,12 +143,17 @@ class IRModule:
     def update(self, other: IRModule | Mapping[Any, Any]) -> None:
         """Take over the functions of another module; the other's win where names meet.
 
-        This module's global variables stay, and references in the incoming functions
-        come to mean them by name.
+        Where they do, this module's global variable stays, and references to the
+        other's, in the incoming functions, become references to it.
         """
         incoming = other if isinstance(other, IRModule) else IRModule(other)
-        for name, function in incoming.functions_by_name.items():
-            self[name] = function
+        mine = {
+            theirs: self._global_vars[name]
+            for name, theirs in incoming.global_vars_by_name.items()
+            if self._global_vars.get(name, theirs) is not theirs
+        }
+        for var, function in incoming.functions.items():
+            self[mine.get(var, var)] = _with_globals(function, mine)
         self.sources |= incoming.sources
 
     def update_func(self, var: GlobalVar, func: Function) -> None:
@@ -155,10 +162,8 @@ class IRModule:
 
     def remove(self, key: Key) -> None:
         """Take a function out."""
-        name = self._name_of(key)
+        name = self._known(key)
         functions = self._writable("remove a function from")
-        if name not in functions:
-            raise UnknownGlobalError(name, functions)
         del functions[name]
         del self._global_vars[name]
 
@@ -173,25 +178,18 @@ class IRModule:
         return self is other
 
     def __getitem__(self, key: Key) -> Function:
-        name = self._name_of(key)
-        if name not in self._functions:
-            raise UnknownGlobalError(name, self._functions)
-        return self._functions[name]
+        return self._functions[self._known(key)]
 
-    def __setitem__(self, key: Key, function: Any) -> None:
+    def __setitem__(self, key: Key, value: Any) -> None:
         name = self._name_of(key)
-        value = _as_function(function, name)
+        function = self._as_function(value, name)
         functions = self._writable("add or replace a function in")
-        if isinstance(key, GlobalVar):
-            known = self._global_vars.setdefault(name, key)
-            if known is not key:
-                raise ModuleError(
-                    f"the module has another global variable named '{name}'; use "
-                    f"mod.get_global_var('{name}')"
-                )
-        elif name not in self._global_vars:
-            self._global_vars[name] = GlobalVar(name)
-        functions[name] = value
+        if name in self._global_vars:
+            self._known(key)
+        else:
+            new = key if isinstance(key, GlobalVar) else GlobalVar(name)
+            self._global_vars[name] = new
+        functions[name] = function
 
     def __contains__(self, key: Key) -> bool:
         return self._name_of(key) in self._functions
@@ -220,6 +218,18 @@ class IRModule:
             )
         return cast("dict[str, Function]", self._functions)
 
+    def _known(self, key: Key) -> str:
+        """Return the name of a function that is there, by its own GlobalVar if any."""
+        name = self._name_of(key)
+        if name not in self._global_vars:
+            raise UnknownGlobalError(name, self._global_vars)
+        if isinstance(key, GlobalVar) and self._global_vars[name] is not key:
+            raise ModuleError(
+                f"the module has another global variable named '{name}'; use "
+                f"mod.get_global_var('{name}')"
+            )
+        return name
+
     def _name_of(self, key: Any) -> str:
         if isinstance(key, GlobalVar):
             return key.name_hint
@@ -229,12 +239,46 @@ class IRModule:
             f"expected a GlobalVar or a name for a key, got {type(key).__name__}"
         )
 
-
-def _as_function(value: Any, name: str) -> Function:
-    if isinstance(value, Function):
+    def _as_function(self, value: Any, name: str) -> Function:
+        if isinstance(value, GlobalVar):
+            return _eta_expanded(value, self[value])
+        if isinstance(value, Expr) and not isinstance(value, Function):
+            value = Function((), value)
+        if not isinstance(value, Function):
+            raise ModuleTypeError(
+                f"expected a relay.Function for '{name}', got {type(value).__name__}"
+            )
+        _check_closed(value, name)
         return value
-    if isinstance(value, Expr):
-        return Function((), value)
-    raise ModuleTypeError(
-        f"expected a relay.Function for '{name}', got {type(value).__name__}"
+
+
+def _eta_expanded(var: GlobalVar, function: Function) -> Function:
+    """Return a function that calls a global one with its own parameters."""
+    params = [Var(param.name_hint, param.type_annotation) for param in function.params]
+    return Function(
+        tuple(params), var(*params), function.ret_type, function.type_params
     )
+
+
+def _check_closed(function: Function, name: str) -> None:
+    order = post_order(function)
+    bound = {var for node in order for var in bindings(node)}
+    free = [n.name_hint for n in order if isinstance(n, Var) and n not in bound]
+    if free:
+        raise ModuleError(
+            f"function '{name}' has free variables: {quoted(free)}; a function of a "
+            "module binds all that it uses"
+        )
+
+
+def _with_globals(
+    function: Function, replaced: Mapping[GlobalVar, GlobalVar]
+) -> Function:
+    """Return a function with references to other global variables."""
+    from parpass.relay.functor import ExprMutator
+
+    class Repointed(ExprMutator):
+        def visit_global_var(self, global_var: GlobalVar) -> Expr:
+            return replaced.get(global_var, global_var)
+
+    return cast("Function", Repointed().visit(function)) if replaced else function

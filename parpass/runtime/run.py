@@ -12,6 +12,7 @@ from parpass.errors import ArgumentError, InternalError, RuntimeUseError
 from parpass.runtime.drive import Drive
 from parpass.runtime.executor import Executor
 from parpass.transform import Pass, PassContext, adapter_of, as_pass
+from parpass.transform.adapter import wrapped
 from parpass.transform.apply import inside_function_pass
 
 ValueT = TypeVar("ValueT")
@@ -126,22 +127,23 @@ class Runner:
         if self._closed:
             raise RuntimeUseError("this runner is closed; open another one")
         root = as_pass(pipeline)
-        adapter = adapter_of(mod, root.info.name)
+        module, unwrap = wrapped(mod)
+        adapter = adapter_of(module, root.info.name)
         current: PassContext = await host.call(PassContext.current)
         context = current if context is None else context
         # The workers are all at work when a pass body in one of them comes here.
         executor = None if inside_function_pass() else self._executor
         drive = Drive(host, executor, context, adapter)
         if context is current:
-            return await drive.run(root, mod)
+            return unwrap(await drive.run(root, module))
         await host.call(context.__enter__)
         try:
-            result = await drive.run(root, mod)
+            result = await drive.run(root, module)
         except BaseException:
             await host.call_through(context.__exit__, *sys.exc_info())
             raise
         await host.call(context.__exit__, None, None, None)
-        return result
+        return unwrap(result)
 
     def close(self) -> None:
         """End the processes."""

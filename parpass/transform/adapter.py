@@ -7,7 +7,7 @@ embedded Relay registers its adapter in the same way as a foreign IR does.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from parpass.errors import PassInputError
@@ -64,6 +64,14 @@ class ModuleAdapter(Protocol):
         """Return the pass that restores the IR's invariants after a function pass."""
         ...
 
+    def faults(self, function: Any, mod: Any) -> Sequence[str]:
+        """Return what is wrong with a function of `mod`, each in a phrase.
+
+        That is what breaks the rules of the IR, such as a variable that nothing binds;
+        what is merely not known yet, such as a type, is not wrong.
+        """
+        ...
+
     def encode_function(self, function: Any, keep_outside: KeepOutside) -> bytes:
         """Return a function as bytes; `keep_outside` may take the buffers of arrays."""
         ...
@@ -89,6 +97,29 @@ _adapters: dict[type, ModuleAdapter] = {}
 def register_adapter(module_type: type, adapter: ModuleAdapter) -> None:
     """Say how modules of a type, and of its subclasses, are handled."""
     _adapters[module_type] = adapter
+
+
+Unwrap = Callable[[Any], Any]
+
+_wrappings: dict[type, Callable[[Any], tuple[Any, Unwrap]]] = {}
+
+
+def register_wrapping(
+    part_type: type, wrap: Callable[[Any], tuple[Any, Unwrap]]
+) -> None:
+    """Say how something less than a module, of a type, goes through passes.
+
+    `wrap` returns a module with it, and what takes it out of the resulting module.
+    """
+    _wrappings[part_type] = wrap
+
+
+def wrapped(value: Any) -> tuple[Any, Unwrap]:
+    """Return what a pass was called on as a module, and what gives the result back."""
+    for kind in type(value).__mro__:
+        if kind in _wrappings:
+            return _wrappings[kind](value)
+    return value, lambda mod: mod
 
 
 def adapter_of(mod: Any, pass_name: str) -> ModuleAdapter:

@@ -11,8 +11,9 @@ from contextvars import ContextVar
 from typing import Any, cast
 
 from parpass.diagnostic import DiagnosticContext, DiagnosticLevel
-from parpass.errors import PassResultError
+from parpass.errors import InputChangedError, PassResultError
 from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.config import IMMUTABLE_MODULE
 from parpass.transform.context import PassContext, in_force
 from parpass.transform.passes import FunctionPass, FunctionwisePass, ModulePass, Pass
 from parpass.transform.plan import Outcome, StepRecord
@@ -149,12 +150,19 @@ def run_module_pass(
     record = StepRecord(pass_.info.name)
     recorder = Recorder(DiagnosticContext(mod))
     result = mod
+    watched = context.config.get(IMMUTABLE_MODULE, False)
+    content = _content(mod, adapter) if watched else None
     try:
         with recording(recorder):
             result = cast("ModulePass", pass_).transform_module(mod, context)
         if hasattr(result, "__await__"):
             result = yield from _wait_for(result, recorder, context)
         _check_module(result, pass_, adapter)
+        if watched and _content(mod, adapter) != content:
+            raise InputChangedError(
+                f"module pass '{pass_.info.name}' changed the module that it was given",
+                pass_name=pass_.info.name,
+            )
     except Exception as error:  # noqa: BLE001 -- raised by the plan
         error.add_note(f"in pass '{pass_.info.name}'")
         record.failure = error
@@ -176,6 +184,11 @@ async def _awaited(body: Any, recorder: Recorder, context: PassContext) -> Any:
     # It is awaited in a task of its own, where the context may not be the current one.
     with recording(recorder), in_force(context):
         return await body
+
+
+def _content(mod: Any, adapter: ModuleAdapter) -> tuple[list[Any], bytes]:
+    # Functions are values, so a module that has the same ones is the same.
+    return list(adapter.functions(mod).items()), adapter.encode_shell(mod)
 
 
 def _check_module(result: Any, pass_: Pass, adapter: ModuleAdapter) -> None:

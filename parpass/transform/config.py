@@ -99,3 +99,16 @@ def _field_names(kind: type[Any]) -> list[str]:
     if dataclasses.is_dataclass(kind):
         return [field.name for field in dataclasses.fields(kind)]
     return list(getattr(kind, "__struct_fields__", ()))
+
+
+IMMUTABLE_MODULE = register_config_option(
+    "testing.immutable_module",
+    bool,
+    "check that no module pass changes the module that it is given",
+).key
+
+STRICT_REQUIRED = register_config_option(
+    "parpass.strict_required",
+    bool,
+    "do not run a pass that is disabled because another one requires it",
+).key

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from parpass.errors import ParpassError, UndefinedPassError, UnknownPassError
 from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.config import STRICT_REQUIRED
 from parpass.transform.context import PassContext
 from parpass.transform.passes import FunctionPass, Pass, Sequential
 from parpass.transform.registry import create_pass, registered_passes
@@ -91,6 +92,7 @@ def _add_child(
         return
     if not context.pass_enabled(child.info):
         return
+    strict = context.config.get(STRICT_REQUIRED, False)
     for name in child.info.required:
         # A required pass runs whatever its level, each time anew, and what it requires
         # itself does not count (contract items 7.7 and 7.8).
@@ -102,5 +104,6 @@ def _add_child(
             )
             events.append(Impossible(unknown))
         else:
-            _add(required, context, adapter, events)
+            if not (strict and required.info.name in context.disabled_pass):
+                _add(required, context, adapter, events)
     _add(child, context, adapter, events)

@@ -32,7 +32,10 @@ class Pass:
         return self.pass_info
 
     def __call__(self, mod: Any, /) -> Any:
-        """Run the pass on a module in this process and return the new module."""
+        """Run the pass on a module in this process and return the new module.
+
+        Called on an expression, as passes once were, it gives an expression back.
+        """
         from parpass.transform.serial import run_serial
 
         return run_serial(self, mod)

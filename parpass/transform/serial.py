@@ -9,7 +9,7 @@ from typing import Any
 
 from parpass.errors import RuntimeUseError
 from parpass.transform import clock
-from parpass.transform.adapter import ModuleAdapter, adapter_of
+from parpass.transform.adapter import ModuleAdapter, adapter_of, wrapped
 from parpass.transform.apply import (
     inside_function_pass,
     run_module_pass,
@@ -28,9 +28,10 @@ from parpass.transform.plan import (
 )
 
 
-def run_serial(root: Pass, mod: Any) -> Any:
+def run_serial(root: Pass, given: Any) -> Any:
     """Run a pass on a module in this thread, under the current context."""
     context = PassContext.current()
+    mod, unwrap = wrapped(given)
     adapter = adapter_of(mod, root.info.name)
     commands = plan(
         root, mod, context, adapter, instrumented=not inside_function_pass()
@@ -45,7 +46,7 @@ def run_serial(root: Pass, mod: Any) -> Any:
             else:
                 command = commands.send(answer)
     except StopIteration as end:
-        return end.value
+        return unwrap(end.value)
 
 
 def _carry_out(command: Command, context: PassContext, adapter: ModuleAdapter) -> Any:

@@ -10,7 +10,7 @@ from parpass.errors import (
     ReadOnlyModuleError,
     UnknownGlobalError,
 )
-from parpass.relay.expr import Function, GlobalVar, Var
+from parpass.relay.expr import Function, GlobalVar, Var, const
 from parpass.relay.module import IRModule
 from tests.support.programs import call_op
 
@@ -67,9 +67,10 @@ def test_what_is_no_function_or_name_is_refused(functions: Any, message: str):
 
 
 def test_an_expression_becomes_the_body_of_a_function():
-    module = IRModule({"f": X})
+    body = const(1)
+    module = IRModule({"f": body})
     assert module["f"].params == ()
-    assert module["f"].body is X
+    assert module["f"].body is body
 
 
 def test_from_expr_binds_free_variables_and_finds_a_name():

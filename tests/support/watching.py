@@ -90,3 +90,24 @@ class Blind(PassInstrument):
 
     def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:
         self.log.append(f"failed {info.name}")
+
+
+class InfoLog(PassInstrument):
+    """Keeps the PassInfo of each pass that begins, and the modules around it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[PassInfo] = []
+        self.before: list[Any] = []
+        self.after: list[Any] = []
+
+    @property
+    def names(self) -> list[str]:
+        return [info.name for info in self.seen]
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        self.seen.append(info)
+        self.before.append(mod)
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        self.after.append(mod)

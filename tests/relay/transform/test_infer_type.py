@@ -276,8 +276,8 @@ def test_an_error_names_function_and_operator_and_is_on_the_span() -> None:
 
 
 def test_a_function_with_errors_comes_back_unchanged() -> None:
-    x = vector("x")
-    broken = Function((x,), relay.add(x, relay.var("y", shape=(4,))))
+    x, y = vector("x"), relay.var("y", shape=(4,))
+    broken = Function((x, y), relay.add(x, y))
     mod = IRModule({"main": broken})
     context = PassContext()
     with context, pytest.raises(DiagnosticError):
@@ -287,8 +287,9 @@ def test_a_function_with_errors_comes_back_unchanged() -> None:
 
 
 def test_outside_of_a_pass_errors_are_raised_at_once() -> None:
-    mod = IRModule({"main": Function((), relay.negative(relay.var("p")))})
-    with pytest.raises(DiagnosticError, match="free variable 'p'"):
+    p = relay.var("p")
+    mod = IRModule({"main": Function((p,), relay.negative(p))})
+    with pytest.raises(DiagnosticError, match="parameter 'p'"):
         InferType().transform_function(mod["main"], mod, PassContext())
 
 

@@ -1,0 +1,35 @@
+"""Both drivers for the contract: each item that runs a pass runs it with each."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from parpass.runtime import Runner, open_runner, small_work
+from tests.support.marking import Run
+
+
+@pytest.fixture(scope="session")
+def pool() -> Generator[Runner]:
+    """Two workers, started when first used, and kept."""
+    with open_runner(workers=2) as runner:
+        yield runner
+
+
+@pytest.fixture(params=["serial", "parallel"])
+def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a pass on a module, under the current context.
+
+    In parallel, all function passes run in the workers, however small the work, under
+    whichever context: a test makes contexts of its own.
+    """
+    if request.param == "serial":
+        return lambda a_pass, mod: a_pass(mod)
+    runner: Runner = request.getfixturevalue("pool")
+    monkeypatch.setattr(small_work, "_asking_seconds", _nothing)
+    return lambda a_pass, mod: runner.run_sync(mod, a_pass)
+
+
+def _nothing(*_about: object) -> float:
+    return 0.0
