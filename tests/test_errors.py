@@ -28,6 +28,7 @@ ALSO = {
     "IRTypeError": TypeError,
     "InstrumentError": TypeError,
     "InternalError": RuntimeError,
+    "MalformedJSONError": ValueError,
     "MalformedModelError": ValueError,
     "ModuleTypeError": TypeError,
     "PassContextError": RuntimeError,
@@ -41,7 +42,9 @@ ALSO = {
     "UnknownOpError": AttributeError,
     "UnknownPassError": KeyError,
     "UnsupportedOpsError": NotImplementedError,
+    "UnprintablePassError": ValueError,
     "UntypedError": ValueError,
+    "WellFormedError": AssertionError,
     "WorkerDiedError": RuntimeError,
     "WorkerError": RuntimeError,
 }

@@ -119,6 +119,9 @@ class ToyAdapter:
     def restoring_pass(self) -> Pass | None:
         return None
 
+    def faults(self, function: Fn, mod: Program) -> list[str]:
+        return [f"{value} is too large" for value in function.values if value > 99]
+
     def encode_function(self, function: Fn, keep_outside: KeepOutside) -> bytes:
         return pickle.dumps(function, protocol=5, buffer_callback=keep_outside)
 

@@ -1,6 +1,7 @@
 """Facts about programs, under the names of `tvm.relay.analysis`; nothing changes."""
 
 from parpass.relay.analysis.constants import check_constant
+from parpass.relay.analysis.faults import function_faults
 from parpass.relay.analysis.globals import called_globals
 from parpass.relay.analysis.traversal import node_count, post_order_visit
 from parpass.relay.analysis.variables import (
@@ -16,6 +17,7 @@ __all__ = [
     "called_globals",
     "check_constant",
     "free_vars",
+    "function_faults",
     "node_count",
     "post_order_visit",
     "well_formed",

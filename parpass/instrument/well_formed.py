@@ -1,0 +1,73 @@
+"""WellFormedInstrument: modules keep the rules of their IR, around each pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from parpass.errors import WellFormedError
+from parpass.instrument.protocol import PassInstrument
+from parpass.transform import PassInfo, adapter_of
+
+_SHOWN = 10
+
+
+class WellFormedInstrument(PassInstrument):
+    """Raises `WellFormedError` as soon as a module breaks the rules of its IR.
+
+    What the rules are the module's adapter says: for Relay see
+    `parpass.relay.analysis.function_faults`. A function that is the very object that
+    was looked at last is not looked at again.
+
+    Args:
+        validate_before_transform: Whether to look before passes too, so that a broken
+            input is not blamed on the first pass.
+    """
+
+    def __init__(self, *, validate_before_transform: bool = True) -> None:
+        super().__init__()
+        self._before = validate_before_transform
+        self._sound: Mapping[str, Any] = {}
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Check what the pass is given."""
+        if self._before:
+            self._check(mod, info, "before")
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Check what the pass returned."""
+        self._check(mod, info, "after")
+
+    def _check(self, mod: Any, info: PassInfo, when: str) -> None:
+        adapter = adapter_of(mod, info.name)
+        functions = dict(adapter.functions(mod))
+        # A function may refer to others by name: with other names all are looked at.
+        sound = self._sound
+        if sound.keys() != functions.keys():
+            sound = dict[str, Any]()
+        faults = {
+            name: tuple(adapter.faults(function, mod))
+            for name, function in functions.items()
+            if name not in sound or sound[name] is not function
+        }
+        faults = {name: found for name, found in faults.items() if found}
+        if faults:
+            raise WellFormedError(
+                _message(faults, info.name, when),
+                pass_name=info.name,
+                function=next(iter(faults)),
+                faults=faults,
+            )
+        self._sound = functions
+
+
+def _message(faults: Mapping[str, tuple[str, ...]], pass_name: str, when: str) -> str:
+    lines = [
+        f"function '{name}': {fault}"
+        for name, found in faults.items()
+        for fault in found
+    ]
+    if len(lines) > _SHOWN:
+        lines[_SHOWN:] = [f"and {len(lines) - _SHOWN} more"]
+    listed = "\n  ".join(lines)
+    return f"the module is not well formed {when} pass '{pass_name}':\n  {listed}"

@@ -1,0 +1,57 @@
+"""What is wrong with a function of a module: variables, globals, types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from parpass.errors import did_you_mean
+from parpass.relay.analysis.scopes import used_out_of_scope
+from parpass.relay.expr import Function, GlobalVar
+from parpass.relay.module import IRModule
+from parpass.relay.node import Node, bindings, post_order
+
+
+def function_faults(func: Function, mod: IRModule) -> list[str]:
+    """Return what breaks Relay's rules in a function of a module, each in a phrase.
+
+    Each variable is bound once, and used only where it is bound; there are no free ones
+    in a module. Globals that are referred to are in the module. Types are on all
+    expressions of a function or have not been inferred yet: a function that has its
+    type has no expression without.
+    """
+    order = post_order(func)
+    return [*_variables(order), *_globals(order, mod), *_types(order, func)]
+
+
+def _variables(order: Sequence[Node]) -> Iterator[str]:
+    bound = Counter(var for node in order for var in bindings(node))
+    for var, times in bound.items():
+        if times > 1:
+            yield f"variable '%{var.name_hint}' is bound {times} times"
+    escaping = used_out_of_scope(order)
+    for node in order:
+        if node in escaping:
+            name = getattr(node, "name_hint", "")
+            yield f"variable '%{name}' is used where nothing binds it"
+
+
+def _globals(order: Iterable[Node], mod: IRModule) -> Iterator[str]:
+    for node in order:
+        if isinstance(node, GlobalVar) and node.name_hint not in mod:
+            name, known = node.name_hint, mod.global_vars_by_name
+            yield f"the module has no function '@{name}'{did_you_mean(name, known)}"
+
+
+def _types(order: Iterable[Node], func: Function) -> Iterator[str]:
+    if func.checked_type_ is None:
+        return
+    untyped = Counter(
+        type(node).__name__
+        for node in order
+        # Operators have no type, and that of a global is kept by its function.
+        if not isinstance(node, GlobalVar)
+        and getattr(node, "checked_type_", func) is None
+    )
+    for kind, number in untyped.items():
+        yield f"the function is typed, but {number} x {kind} in it is not"

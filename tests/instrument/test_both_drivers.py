@@ -1,0 +1,86 @@
+"""The shipped instruments see the same in parallel runs as in serial ones."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parpass import open_runner
+from parpass.errors import WellFormedError
+from parpass.instrument import (
+    DumpIR,
+    PassPrintingInstrument,
+    PassStatisticsInstrument,
+    PrintAfterAll,
+    PrintBeforeAll,
+    WellFormedInstrument,
+)
+from parpass.transform import Pass, PassContext, Sequential
+from tests.support.toy_ir import Program, checked_program
+from tests.support.toy_passes import Add, Duplicate, Keep
+from tests.support.watching import Log
+
+Run = Callable[[Pass, Program], Program]
+
+CONFIG = {"parpass.asking_workers_seconds": 0.0}  # the workers do it, however small
+
+
+def seen(run: Run, directory: Path, pipeline: Pass) -> dict[str, Any]:
+    """Return all that the instruments show of a run, by what shows it."""
+    stream = io.StringIO()
+    modules: list[str] = []
+    log = Log(at=lambda hook, mod, name: modules.append(f"{hook} {name} {mod}") or True)
+    statistics = PassStatisticsInstrument()
+    instruments = [
+        log,
+        PrintBeforeAll(stream=stream),
+        PrintAfterAll(stream=stream),
+        PassPrintingInstrument(["Add"], ["Keep"], stream=stream),
+        statistics,
+        DumpIR(directory),
+        WellFormedInstrument(),
+    ]
+    error = ""
+    with PassContext(instruments=instruments, config=CONFIG):
+        try:
+            run(pipeline, checked_program(1, 2, 3))
+        except WellFormedError as raised:
+            error = str(raised)
+    return {
+        "log": log.log,
+        "modules": modules,
+        "printed": stream.getvalue(),
+        "statistics": statistics.render(),
+        "files": {path.name: path.read_text() for path in directory.iterdir()},
+        "error": error,
+    }
+
+
+@pytest.mark.slow
+def test_every_shipped_instrument_shows_the_same(tmp_path: Path):
+    sound = Sequential([Add(), Keep(), Add(2), Duplicate(), Add()])
+    broken = Sequential([Add(), Sequential([Keep(), Add(96), Add()])])
+    with open_runner(workers=2) as runner:
+        for number, pipeline in enumerate([sound, broken]):
+            serial = seen(lambda p, m: p(m), tmp_path / f"s{number}", pipeline)
+            parallel = seen(
+                lambda p, m: runner.run_sync(m, p), tmp_path / f"p{number}", pipeline
+            )
+            assert parallel == serial
+            assert bool(serial["error"]) == (pipeline is broken)
+            assert serial["files"]
+
+
+@pytest.mark.slow
+def test_statistics_alone_do_not_part_stages():
+    statistics = [PassStatisticsInstrument(), PassStatisticsInstrument()]
+    pipeline = Sequential([Add(), Add(2), Duplicate(), Add()])
+    with PassContext(instruments=[statistics[0]]):
+        pipeline(checked_program(1, 2, 3))
+    context = PassContext(instruments=[statistics[1]], config=CONFIG)
+    with open_runner(workers=2) as runner:
+        runner.run_sync(checked_program(1, 2, 3), pipeline, context=context)
+    assert statistics[0].render() == statistics[1].render()
+    assert statistics[0].totals
