@@ -60,17 +60,19 @@ class ExprFunctor(Generic[ResultT]):
     # The methods of a class are looked up once, instead of at every node.
     _visit_methods: ClassVar[dict[type[Expr], Callable[..., Any]]]
     _children_first: ClassVar[dict[type[Expr], Callable[[Any], Sequence[Expr]]]]
+    _decides_order: ClassVar[bool]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        methods = {kind: getattr(cls, name) for kind, name in _METHODS.items()}
-        cls._visit_methods = methods
-        cls._children_first = {
-            kind: layout(kind).children
-            if kind not in _SCOPES or method in _DEFAULTS
-            else _no_children
-            for kind, method in methods.items()
-        }
+        cls._visit_methods, cls._children_first = {}, {}
+        for kind, name in _METHODS.items():
+            method = getattr(cls, name)
+            by_default = method in _DEFAULTS
+            cls._visit_methods[kind] = cls.visit_default if by_default else method
+            opens_own_scope = kind in _SCOPES and not by_default
+            first = _no_children if opens_own_scope else layout(kind).children
+            cls._children_first[kind] = first
+        cls._decides_order = cls.visited_before is not _VISITED_BEFORE
 
     def __init__(self) -> None:
         self.memo_map: dict[Expr, ResultT] = {}
@@ -94,7 +96,9 @@ class ExprFunctor(Generic[ResultT]):
         methods = self._visit_methods
         if type(expr) not in methods:
             raise IRTypeError(f"expected an expression, got {type(expr).__name__}")
-        before = self.visited_before
+        before = self._children_first
+        if self._decides_order:
+            before = dict.fromkeys(before, self.visited_before)
         # A node is on the stack twice: plain, to push what it depends on; then marked,
         # to be dispatched. None marks the node under it.
         stack: list[Expr | None] = [expr]
@@ -106,7 +110,8 @@ class ExprFunctor(Generic[ResultT]):
                 if node not in memo:
                     memo[node] = methods[type(node)](self, node)
             elif node not in memo:
-                waiting = [child for child in before(node) if child not in memo]
+                below = before[type(node)](node)
+                waiting = [child for child in below if child not in memo]
                 if waiting:
                     push(node)
                     push(None)
@@ -167,6 +172,7 @@ def _no_children(_expr: Expr) -> tuple[Expr, ...]:
     return ()
 
 
+_VISITED_BEFORE: Any = getattr(ExprFunctor, "visited_before")  # noqa: B009 -- untyped
 _DEFAULTS = {getattr(ExprFunctor, name) for name in _METHODS.values()}
 
 
@@ -196,8 +202,8 @@ class ExprMutator(ExprFunctor[Expr]):
         old = shape.children(expr)
         if not old:
             return expr
-        visit = self.visit
-        new = [visit(child) for child in old]
+        memo, visit = self.memo_map, self.visit
+        new = [memo[child] if child in memo else visit(child) for child in old]
         for before, after in zip(old, new, strict=True):
             if before is not after:
                 return shape.rebuild(expr, new)

@@ -38,6 +38,8 @@ class TensorType(Type, frozen=True):
     dtype: str = "float32"
 
     def __post_init__(self) -> None:
+        if type(self.shape) is tuple and {*map(type, self.shape)} <= {int}:
+            return  # nearly always, and types are made at every call
         shape = tuple(dim if isinstance(dim, Any) else int(dim) for dim in self.shape)
         msgspec.structs.force_setattr(self, "shape", shape)
 

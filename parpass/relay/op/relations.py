@@ -164,6 +164,9 @@ def bool_identity(types: Sequence[Type], _attrs: Any) -> TensorType:
 
 def _broadcast(types: Sequence[Type]) -> TensorType:
     args = tensors(types)
+    first = args[0]
+    if all(arg is first or arg == first for arg in args):
+        return first  # by far the most frequent case, and it needs no new type
     require_same_dtype(args)
     return TensorType(broadcast_shape(*(arg.shape for arg in args)), args[0].dtype)
 

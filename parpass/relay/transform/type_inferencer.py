@@ -35,6 +35,7 @@ class TypeInferencer(ExprMutator):
         findings: The errors, in the order of evaluation.
         used_globals: The types of the global functions that were referred to.
         ill_typed_globals: Those whose own body has errors, reported there.
+        free_vars: The variables that nothing bound before they were used.
     """
 
     def __init__(self, global_types: GlobalTypes) -> None:
@@ -42,6 +43,7 @@ class TypeInferencer(ExprMutator):
         self.findings: list[Finding] = []
         self.used_globals: dict[str, FuncType] = {}
         self.ill_typed_globals: dict[str, Expr] = {}
+        self.free_vars: list[Var] = []
         self._global_types = global_types
         self._let_values: dict[Expr, Expr] = {}
         self._params: set[Expr] = set()
@@ -60,6 +62,8 @@ class TypeInferencer(ExprMutator):
         """Return the variable with its declared type, or with its value's."""
         found = var.type_annotation
         value = self._let_values.get(var)
+        if value is None and var not in self._params:
+            self.free_vars.append(var)
         if found is None:
             found = var.checked_type_ if value is None else self._type_of_value(value)
         if found is None:
