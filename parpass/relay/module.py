@@ -12,7 +12,8 @@ from parpass.errors import (
     UnknownGlobalError,
     quoted,
 )
-from parpass.relay.expr import DictAttrs, Expr, Function, GlobalVar, Var
+from parpass.relay import wire
+from parpass.relay.expr import DictAttrs, Expr, Function, GlobalVar, Var, const
 from parpass.relay.node import bindings, post_order
 
 Key = str | GlobalVar
@@ -208,6 +209,11 @@ class IRModule:
         shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         return f"IRModule({len(names)} functions: {shown})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Function by function, because pickle would recurse along an expression.
+        encoded = {name: wire.encode(fn) for name, fn in self._functions.items()}
+        return _unpickled, (self.attrs, self.sources, encoded)
+
     def _writable(self, what: str) -> dict[str, Function]:
         if self._reader is not None:
             raise ReadOnlyModuleError(
@@ -250,6 +256,18 @@ class IRModule:
             )
         _check_closed(value, name)
         return value
+
+
+def _unpickled(
+    attrs: Mapping[str, Any] | None,
+    sources: Mapping[str, str],
+    encoded: Mapping[str, bytes],
+) -> IRModule:
+    module = IRModule(attrs=attrs, sources=sources)
+    named = IRModule.assemble(module, dict.fromkeys(encoded, Function((), const(0))))
+    known = named.global_vars_by_name
+    functions = {name: wire.decode(data, (), known) for name, data in encoded.items()}
+    return IRModule.assemble(named, functions)
 
 
 def _eta_expanded(var: GlobalVar, function: Function) -> Function:

@@ -13,6 +13,7 @@ from parpass.transform.passes import (
     Sequential,
 )
 from parpass.transform.pipeline import as_pass, parse_pipeline
+from parpass.transform.print_ir import PrintIR
 from parpass.transform.registry import (
     create_pass,
     declare_passes,
@@ -28,6 +29,7 @@ __all__ = [
     "Pass",
     "PassContext",
     "PassInfo",
+    "PrintIR",
     "Sequential",
     "adapter_of",
     "as_pass",

@@ -186,6 +186,11 @@ class PassContext:
         _active.set(active[:-1])
         exit_instruments(self._instruments)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Instruments watch where they are; they do not travel.
+        settings = (self._opt_level, self._required, self._disabled)
+        return PassContext.restored, (*settings, dict(self._config))
+
     def __repr__(self) -> str:
         instruments = [getattr(one, "name", "?") for one in self._instruments]
         return (

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from parpass.errors import ArgumentError, UnknownPassError
 from parpass.transform.passes import Pass
 
-FactoryT = TypeVar("FactoryT", bound=Callable[..., Pass])
+FactoryT = TypeVar("FactoryT", bound=Callable[..., Any])
 
 _factories: dict[str, Callable[..., Pass]] = {}
 _declared: list[str] = []
 
 
 def register_pass(key: str) -> Callable[[FactoryT], FactoryT]:
-    """Register a pass class or factory under a key; a decorator.
+    """Register a pass class, a factory or a pass under a key; a decorator.
 
     The last part of the key is the name by which pipelines and `required` find it.
-    TVM's keys are `transform.NAME` and `relay._transform.NAME`.
+    TVM's keys are `transform.NAME` and `relay._transform.NAME`. Put above
+    `@function_pass(...)` it registers the pass that this makes.
 
     Raises:
         ArgumentError: The key is taken.
@@ -28,10 +29,15 @@ def register_pass(key: str) -> Callable[[FactoryT], FactoryT]:
     def register(factory: FactoryT) -> FactoryT:
         if key in _factories:
             raise ArgumentError(f"a pass is registered as '{key}' already")
-        _factories[key] = factory
+        given = cast("object", factory)
+        _factories[key] = _always(given) if isinstance(given, Pass) else factory
         return factory
 
     return register
+
+
+def _always(a_pass: Pass) -> Callable[[], Pass]:
+    return lambda: a_pass
 
 
 def declare_passes(module_name: str) -> None:

@@ -74,7 +74,14 @@ class GlobalTypes:
         inferencer = TypeInferencer(self)
         typed = inferencer.visit(function)
         assert isinstance(typed, Function)
-        return Inferred(typed, inferencer.findings, inferencer.used_globals)
+        free = [
+            Finding(
+                var.span, f"variable '{var.name_hint}' is used, and nothing binds it"
+            )
+            for var in inferencer.free_vars
+        ]
+        findings = [*free, *inferencer.findings]
+        return Inferred(typed, findings, inferencer.used_globals)
 
     def _infer_with_callees(self, name: str) -> None:
         below = {name, *self._unannotated_below(name)} - self._types.keys()
