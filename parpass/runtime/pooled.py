@@ -24,12 +24,13 @@ from parpass.runtime.packing import (
     unpack_error,
     unpack_message,
 )
-from parpass.runtime.retained import Held, HeldModule, Retainer, resting_collector
+from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.schedule import FunctionsReady
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import FunctionOutcome, FunctionStep
 from parpass.runtime.store import Ref
 from parpass.transform import Pass
+from parpass.transform.collector import resting_collector
 
 _PACK_SECONDS = 0.005  # of packing between two announcements
 

@@ -7,16 +7,14 @@ somebody replaced it.
 
 from __future__ import annotations
 
-import contextlib
-import gc
-import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from parpass.errors import RuntimeUseError
 from parpass.runtime.packing import Packed, pack, unpack
 from parpass.runtime.store import Buffers, Folder
 from parpass.transform import ModuleAdapter
+from parpass.transform.collector import resting_collector
 
 
 class Held:
@@ -120,30 +118,3 @@ class Retainer:
         if self._folder is not None:
             self._folder.remove()
             self._folder = None
-
-
-_resting = 0
-_was_enabled = False
-_lock = threading.Lock()
-
-
-@contextlib.contextmanager
-def resting_collector() -> Generator[None]:
-    """Pause the garbage collector while many objects are made that all stay alive.
-
-    It would go through all of them again and again: of decoding a large module it takes
-    three quarters of the time. Several threads may be in here at once.
-    """
-    global _resting, _was_enabled
-    with _lock:
-        if _resting == 0:
-            _was_enabled = gc.isenabled()
-            gc.disable()
-        _resting += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _resting -= 1
-            if _resting == 0 and _was_enabled:
-                gc.enable()

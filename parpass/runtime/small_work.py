@@ -16,6 +16,7 @@ from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.stage import FunctionOutcome, StageWork
 from parpass.transform import Pass, PassContext, register_config_option
 from parpass.transform.apply import function_pass_body
+from parpass.transform.collector import resting_collector
 
 ASKING_SECONDS = "parpass.asking_workers_seconds"
 register_config_option(
@@ -63,7 +64,8 @@ def begin_here(
             if size >= limit:
                 break
             began = time.perf_counter()
-            outcome = done[name] = work.run(name)
+            with resting_collector():
+                outcome = done[name] = work.run(name)
             if outcome.function is function:
                 outcome.function = held
             else:

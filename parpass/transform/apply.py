@@ -13,6 +13,7 @@ from typing import Any, cast
 from parpass.diagnostic import DiagnosticContext, DiagnosticLevel
 from parpass.errors import InputChangedError, PassResultError
 from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.collector import resting_collector
 from parpass.transform.config import IMMUTABLE_MODULE
 from parpass.transform.context import PassContext, in_force
 from parpass.transform.passes import FunctionPass, FunctionwisePass, ModulePass, Pass
@@ -126,9 +127,10 @@ def _run_step(
             if not applies_to(pass_, function, adapter):
                 continue
             try:
-                result = transform_function(
-                    pass_, name, function, view, context, adapter
-                )
+                with resting_collector():
+                    result = transform_function(
+                        pass_, name, function, view, context, adapter
+                    )
             except Exception as error:  # noqa: BLE001 -- raised by the plan
                 record.failure = error
                 break
