@@ -55,7 +55,7 @@ def begin_here(
     )
     pace, nodes, spent = _PACE * len(steps), 0, 0.0
     saved = 1 - 1 / executor.workers if executor.workers > 1 else 0.0
-    with function_pass_body():
+    with function_pass_body(), resting_collector():
         for name, held in mod.held.items():
             retainer.check_open()
             function = retainer.function(held, mod.base)
@@ -64,8 +64,7 @@ def begin_here(
             if size >= limit:
                 break
             began = time.perf_counter()
-            with resting_collector():
-                outcome = done[name] = work.run(name)
+            outcome = done[name] = work.run(name)
             if outcome.function is function:
                 outcome.function = held
             else:

@@ -118,19 +118,18 @@ def _run_step(
     record = StepRecord(pass_.info.name)
     functions = adapter.functions(mod)
     view = adapter.read_only(mod, dict(functions), pass_.info.name)
-    recorder = Recorder(DiagnosticContext(view))
+    recorder = Recorder(view)
     changed: dict[str, Any] = {}
-    with recording(recorder), function_pass_body():
+    with recording(recorder), function_pass_body(), resting_collector():
         for name, function in functions.items():
             if checkpoint is not None:
                 checkpoint()
             if not applies_to(pass_, function, adapter):
                 continue
             try:
-                with resting_collector():
-                    result = transform_function(
-                        pass_, name, function, view, context, adapter
-                    )
+                result = transform_function(
+                    pass_, name, function, view, context, adapter
+                )
             except Exception as error:  # noqa: BLE001 -- raised by the plan
                 record.failure = error
                 break
@@ -150,7 +149,7 @@ def run_module_pass(
     """
     began = time.perf_counter()
     record = StepRecord(pass_.info.name)
-    recorder = Recorder(DiagnosticContext(mod))
+    recorder = Recorder(mod)
     result = mod
     watched = context.config.get(IMMUTABLE_MODULE, False)
     content = _content(mod, adapter) if watched else None

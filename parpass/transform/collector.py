@@ -7,29 +7,34 @@ import gc
 import threading
 from collections.abc import Generator
 
+# Objects made, less those freed, between two collections: by default 700. Cyclic garbage
+# of so many objects takes some ten megabytes until it is found.
+_SELDOM = 100_000
+
 _resting = 0
-_was_enabled = False
+_before = (0, 0, 0)
 _lock = threading.Lock()
 
 
 @contextlib.contextmanager
 def resting_collector() -> Generator[None]:
-    """Pause the garbage collector while many objects are made that all stay alive.
+    """Have the garbage collector look for cycles seldom.
 
-    It would go through all of them again and again: of decoding a large module that
-    takes three quarters of the time, of a pass a third. Several threads may be in here
-    at once. Keep it short: nothing is collected in the whole process meanwhile.
+    It would go through all objects again and again: of decoding a large module that takes
+    three quarters of the time, of a pass a third. The setting is the whole process's;
+    several threads may be in here at once, and the last one restores it.
     """
-    global _resting, _was_enabled
+    global _resting, _before
     with _lock:
         if _resting == 0:
-            _was_enabled = gc.isenabled()
-            gc.disable()
+            _before = gc.get_threshold()
+            if 0 < _before[0] < _SELDOM:
+                gc.set_threshold(_SELDOM, *_before[1:])
         _resting += 1
     try:
         yield
     finally:
         with _lock:
             _resting -= 1
-            if _resting == 0 and _was_enabled:
-                gc.enable()
+            if _resting == 0:
+                gc.set_threshold(*_before)
