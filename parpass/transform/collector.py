@@ -7,8 +7,8 @@ import gc
 import threading
 from collections.abc import Generator
 
-# Objects made, less those freed, between two collections: by default 700. Cyclic garbage
-# of so many objects takes some ten megabytes until it is found.
+# Objects made, less those freed, between two collections: 700 by default. Garbage
+# with cycles of so many objects takes some ten megabytes until it is found.
 _SELDOM = 100_000
 
 _resting = 0
@@ -20,8 +20,8 @@ _lock = threading.Lock()
 def resting_collector() -> Generator[None]:
     """Have the garbage collector look for cycles seldom.
 
-    It would go through all objects again and again: of decoding a large module that takes
-    three quarters of the time, of a pass a third. The setting is the whole process's;
+    It would go through all objects again and again: of decoding a large module that
+    takes three quarters of the time, of a pass a third. The setting is the process's;
     several threads may be in here at once, and the last one restores it.
     """
     global _resting, _before
