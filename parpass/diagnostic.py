@@ -8,6 +8,7 @@ end the pass with one `DiagnosticError` that holds them all.
 from __future__ import annotations
 
 import enum
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -47,6 +48,31 @@ class Diagnostic(msgspec.Struct, frozen=True):
     span: Span | None
     message: str
 
+    @classmethod
+    def bug(cls, span: Span | None, message: str) -> Diagnostic:
+        """Return what says that the compiler is at fault."""
+        return cls(DiagnosticLevel.BUG, span, message)
+
+    @classmethod
+    def error(cls, span: Span | None, message: str) -> Diagnostic:
+        """Return what ends the pass when it has seen everything."""
+        return cls(DiagnosticLevel.ERROR, span, message)
+
+    @classmethod
+    def warning(cls, span: Span | None, message: str) -> Diagnostic:
+        """Return what the user should look at."""
+        return cls(DiagnosticLevel.WARNING, span, message)
+
+    @classmethod
+    def note(cls, span: Span | None, message: str) -> Diagnostic:
+        """Return what explains another diagnostic."""
+        return cls(DiagnosticLevel.NOTE, span, message)
+
+    @classmethod
+    def help(cls, span: Span | None, message: str) -> Diagnostic:
+        """Return what the user can do about another diagnostic."""
+        return cls(DiagnosticLevel.HELP, span, message)
+
 
 class DiagnosticContext:
     """Collects the diagnostics of one pass over one module and renders them.
@@ -57,7 +83,7 @@ class DiagnosticContext:
         renderer: Called with this context; by default what `get_renderer` returns.
     """
 
-    def __init__(self, module: Any, renderer: DiagnosticRenderer | None = None) -> None:
+    def __init__(self, module: Any, renderer: RenderFunction | None = None) -> None:
         self.module = module
         self.renderer = renderer if renderer is not None else get_renderer()
         self.diagnostics: list[Diagnostic] = []
@@ -65,6 +91,15 @@ class DiagnosticContext:
     def emit(self, diagnostic: Diagnostic) -> None:
         """Add one diagnostic."""
         self.diagnostics.append(diagnostic)
+
+    def emit_fatal(self, diagnostic: Diagnostic) -> None:
+        """Add one diagnostic and render at once; an ERROR ends the pass here.
+
+        Raises:
+            DiagnosticError: There is an ERROR among the diagnostics.
+        """
+        self.emit(diagnostic)
+        self.render()
 
     def render(self) -> None:
         """Render what was emitted.
@@ -79,7 +114,22 @@ class DiagnosticContext:
             raise DiagnosticError(lines, self.diagnostics)
 
 
-DiagnosticRenderer = Callable[[DiagnosticContext], None]
+RenderFunction = Callable[[DiagnosticContext], None]
+
+
+class DiagnosticRenderer:
+    """A function that renders a context, under TVM's name for it.
+
+    Args:
+        render_func: Called with the context.
+    """
+
+    def __init__(self, render_func: RenderFunction) -> None:
+        self._render_func = render_func
+
+    def __call__(self, context: DiagnosticContext) -> None:
+        """Render a context."""
+        self._render_func(context)
 
 
 def headline(diagnostic: Diagnostic) -> str:
@@ -88,14 +138,33 @@ def headline(diagnostic: Diagnostic) -> str:
     return f"{place}{diagnostic.level.name.lower()}: {diagnostic.message}"
 
 
-def format_diagnostic(diagnostic: Diagnostic, source: str | None) -> str:
-    """Return a diagnostic with its source line and carets, if `source` is known."""
-    text = headline(diagnostic)
+def format_diagnostic(
+    diagnostic: Diagnostic, source: str | None, *, coloured: bool = False
+) -> str:
+    """Return a diagnostic as lines: level and message, place, source line and carets.
+
+    ::
+
+        error: expected a tensor
+         --> model.relay:2:5
+          |
+        2 | let %odd = 1;
+          |     ^^^^
+
+    Without a span it is the first line, without its source (None) the first two.
+    """
+    level = diagnostic.level.name.lower()
+    if coloured:
+        level = f"\x1b[1;{_COLOURS[diagnostic.level]}m{level}\x1b[0m"
+    text = f"{level}: {diagnostic.message}"
     span = diagnostic.span
-    lines = source.splitlines() if source is not None else []
-    if span is None or not 0 < span.line <= len(lines):
+    if span is None:
         return text
     gutter = " " * len(str(span.line))
+    text += f"\n{gutter}--> {span}"
+    lines = source.splitlines() if source is not None else []
+    if not 0 < span.line <= len(lines):
+        return text
     line = lines[span.line - 1]
     stop = span.end_column if span.end_line == span.line else len(line) + 1
     carets = "^" * max(1, stop - span.column)
@@ -105,23 +174,40 @@ def format_diagnostic(diagnostic: Diagnostic, source: str | None) -> str:
     )
 
 
+_COLOURS = {
+    DiagnosticLevel.BUG: 35,
+    DiagnosticLevel.ERROR: 31,
+    DiagnosticLevel.WARNING: 33,
+    DiagnosticLevel.NOTE: 36,
+    DiagnosticLevel.HELP: 32,
+}
+
+
 def render_to_stderr(context: DiagnosticContext) -> None:
-    """Write the diagnostics of a context to standard error."""
+    """Write the diagnostics of a context to standard error, coloured on a terminal."""
     sources: dict[str, str] = getattr(context.module, "sources", None) or {}
+    coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ
     for diagnostic in context.diagnostics:
         name = diagnostic.span.source_name if diagnostic.span is not None else ""
-        print(format_diagnostic(diagnostic, sources.get(name)), file=sys.stderr)  # noqa: T201 -- a renderer prints
+        text = format_diagnostic(diagnostic, sources.get(name), coloured=coloured)
+        sys.stderr.write(text + "\n")
 
 
-_renderer_factory: Callable[[], DiagnosticRenderer] | None = None
+_default_renderer = DiagnosticRenderer(render_to_stderr)
+_renderer = _default_renderer
 
 
 def get_renderer() -> DiagnosticRenderer:
     """Return the renderer for contexts that are not given one."""
-    return _renderer_factory() if _renderer_factory is not None else render_to_stderr
+    return _renderer
 
 
-def override_renderer(renderer: DiagnosticRenderer | None) -> None:
+def renderer_is_overridden() -> bool:
+    """Return whether contexts are rendered otherwise than to standard error."""
+    return _renderer is not _default_renderer
+
+
+def override_renderer(renderer: RenderFunction | None) -> None:
     """Replace the renderer for contexts made from now on; None restores the default."""
-    global _renderer_factory
-    _renderer_factory = None if renderer is None else lambda: renderer
+    global _renderer
+    _renderer = _default_renderer if renderer is None else DiagnosticRenderer(renderer)

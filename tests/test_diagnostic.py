@@ -12,7 +12,6 @@ from parpass.diagnostic import (
     get_renderer,
     headline,
     override_renderer,
-    render_to_stderr,
 )
 from parpass.errors import DiagnosticError
 
@@ -47,13 +46,31 @@ def test_a_headline_is_place_level_and_message():
 def test_the_source_line_is_underlined(span: Span, carets: str):  # 9.8
     diagnostic = Diagnostic(DiagnosticLevel.NOTE, span, "here")
     assert format_diagnostic(diagnostic, "first\nlet odd = 1\n") == (
-        f"{headline(diagnostic)}\n  |\n2 | let odd = 1\n  | {carets}"
+        f"note: here\n --> {span}\n  |\n2 | let odd = 1\n  | {carets}"
     )
 
 
 @pytest.mark.parametrize("source", [None, "", "one line"])
-def test_without_the_source_line_the_headline_stands_alone(source: str | None):
-    assert format_diagnostic(WARNING, source) == headline(WARNING)
+def test_without_the_source_line_the_place_is_named(source: str | None):
+    assert format_diagnostic(WARNING, source) == (
+        "warning: an odd name\n --> model.relay:2:5"
+    )
+    assert format_diagnostic(ERROR, source) == "error: no such thing"
+
+
+def test_on_a_terminal_the_level_is_bold_and_coloured():  # 9.8
+    assert format_diagnostic(ERROR, None, coloured=True) == (
+        "\x1b[1;31merror\x1b[0m: no such thing"
+    )
+
+
+def test_a_fatal_diagnostic_ends_at_once():  # 9.10
+    seen: list[DiagnosticContext] = []
+    context = DiagnosticContext(None, seen.append)
+    context.emit_fatal(WARNING)
+    with pytest.raises(DiagnosticError):
+        context.emit_fatal(ERROR)
+    assert seen == [context] * 2
 
 
 def test_rendering_calls_the_renderer_once_and_errors_raise():  # 9.4
@@ -79,8 +96,8 @@ def test_the_renderer_can_be_replaced_for_contexts_made_later():  # 9.7
         override_renderer(None)
     late.render()
     assert seen == [late]
-    assert early.renderer is render_to_stderr
-    assert get_renderer() is render_to_stderr
+    assert early.renderer is get_renderer()
+    assert late.renderer is not get_renderer()
 
 
 def test_the_default_renderer_writes_to_standard_error(
@@ -90,7 +107,7 @@ def test_the_default_renderer_writes_to_standard_error(
     context.emit(WARNING)
     context.render()
     captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("", headline(WARNING) + "\n")
+    assert (captured.out, captured.err) == ("", f"{format_diagnostic(WARNING, None)}\n")
 
 
 def test_diagnostics_survive_pickling():

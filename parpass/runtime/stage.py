@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
+from parpass.diagnostic import Diagnostic, DiagnosticLevel
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import applies_to, transform_function
 from parpass.transform.record import Recorder, recording
@@ -94,7 +94,7 @@ class StageWork:
             if self._note is not None:
                 self._note(name, at)
             began = time.perf_counter()
-            recorder = Recorder(DiagnosticContext(self._views[at]))
+            recorder = Recorder(self._views[at])
             failure: Exception | None = None
             with recording(recorder):
                 try:
@@ -122,7 +122,7 @@ class StageWork:
             versions[name, known] = self._load(name)
         for step in range(known, at):
             # What it says is said again by the job that the function belongs to.
-            with recording(Recorder(DiagnosticContext(self._views[step]))):
+            with recording(Recorder(self._views[step])):
                 versions[name, step + 1] = self._step(step, name, versions[name, step])
         return versions[name, at]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
 from typing import Any, cast
 
-from parpass.diagnostic import DiagnosticContext, DiagnosticLevel
+from parpass.diagnostic import DiagnosticLevel
 from parpass.errors import InputChangedError, PassResultError
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.collector import resting_collector

@@ -102,7 +102,10 @@ class PassContext:
 
     @property
     def diag_ctx(self) -> DiagnosticContext | None:
-        """Where a pass emits diagnostics; after a pass, that of the last one."""
+        """Where a pass emits diagnostics; outside of passes what the last one said.
+
+        That is, the last one that said anything; None if none did.
+        """
         recorder = current_recorder()
         return self._diag_ctx if recorder is None else recorder.diag_ctx
 

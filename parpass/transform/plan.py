@@ -34,8 +34,7 @@ from parpass.diagnostic import (
     Diagnostic,
     DiagnosticContext,
     DiagnosticLevel,
-    get_renderer,
-    render_to_stderr,
+    renderer_is_overridden,
 )
 from parpass.errors import DiagnosticError
 from parpass.transform.adapter import ModuleAdapter
@@ -136,7 +135,8 @@ class Render:
         """Render; raises DiagnosticError if the pass reported errors."""
         diag_ctx = DiagnosticContext(mod)
         diag_ctx.diagnostics.extend(self.record.diagnostics)
-        context.diag_ctx = diag_ctx
+        if diag_ctx.diagnostics:
+            context.diag_ctx = diag_ctx
         if self.record.failure is not None:
             diag_ctx.renderer(diag_ctx)
             return
@@ -287,7 +287,7 @@ class _Walk:
             self.moment = None
         if not self.instrumented:
             hand_up(record)
-        elif record.diagnostics or get_renderer() is not render_to_stderr:
+        elif record.diagnostics or renderer_is_overridden():
             yield Render(record, self.given)
         if record.failure is not None:
             raise record.failure

@@ -6,6 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Generator
 from contextvars import ContextVar
+from typing import Any
 
 from parpass.diagnostic import DiagnosticContext
 
@@ -15,16 +16,24 @@ _recorder: ContextVar[Recorder | None] = ContextVar("parpass_recorder", default=
 class Recorder:
     """Takes down what a pass body says while it runs.
 
+    Args:
+        module: The module that the pass runs on.
+
     Attributes:
         diag_ctx: Where the body emits diagnostics.
         counters: The counters that the body keeps by `PassContext.count`.
         function_name: The function that a function pass is running on.
     """
 
-    def __init__(self, diag_ctx: DiagnosticContext) -> None:
-        self.diag_ctx = diag_ctx
+    def __init__(self, module: Any) -> None:
+        # A body that renders ends itself by an error; what it said is shown after it.
+        self.diag_ctx = DiagnosticContext(module, _shown_later)
         self.counters: Counter[str] = Counter()
         self.function_name: str | None = None
+
+
+def _shown_later(_diag_ctx: DiagnosticContext) -> None:
+    pass
 
 
 def current_recorder() -> Recorder | None:

@@ -277,4 +277,4 @@ def test_diagnostics_of_one_pass_do_not_reach_the_next(
     capsys: pytest.CaptureFixture[str],
 ):
     Sequential([Say(DiagnosticLevel.NOTE), Keep(), Add()])(program(1))
-    assert capsys.readouterr().err == "source:1:1: note: saw 1\n"
+    assert capsys.readouterr().err == "note: saw 1\n --> source:1:1\n"

@@ -106,7 +106,7 @@ def test_diagnostics_show_the_source_of_the_module(
 ):
     Say()(Program({"f": Fn((5,))}, sources={"source": "five"}))
     assert capsys.readouterr().err == (
-        "source:1:1: warning: saw 5\n  |\n1 | five\n  | ^\n"
+        "warning: saw 5\n --> source:1:1\n  |\n1 | five\n  | ^\n"
     )
 
 

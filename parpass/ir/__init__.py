@@ -1,7 +1,9 @@
 """TVM's `tvm.ir` names, from where they live."""
 
+from parpass import instrument, transform
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel, Span
 from parpass.instrument import PassInstrument, pass_instrument
+from parpass.ir import diagnostics
 from parpass.relay.expr import GlobalVar
 from parpass.relay.module import IRModule
 from parpass.relay.op.registry import Op
@@ -40,8 +42,11 @@ __all__ = [
     "Type",
     "TypeVar",
     "assert_structural_equal",
+    "diagnostics",
+    "instrument",
     "module_pass",
     "pass_instrument",
     "structural_equal",
     "structural_hash",
+    "transform",
 ]
