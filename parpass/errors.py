@@ -31,6 +31,7 @@
     │   ├── MalformedModelError   ... truncated, or not of its format (also ValueError)
     │   └── UnsupportedOpsError   ... unknown operators (also NotImplementedError)
     ├── PipelineSyntaxError       pipeline text that cannot be read (also ValueError)
+    ├── ParseError                IR text that cannot be read (also ValueError)
     ├── RuntimeUseError           the runner cannot run here or now (also RuntimeError)
     ├── WorkerDiedError           a worker died twice on a function (also RuntimeError)
     ├── WorkerError               an unpicklable error of a worker (also RuntimeError)
@@ -278,6 +279,14 @@ class PipelineSyntaxError(ParpassError, ValueError):
     ) -> None:
         super().__init__(message)
         self.faults = tuple(faults)
+
+
+class ParseError(ParpassError, ValueError):
+    """IR as text cannot be read; `diagnostics` holds all errors, in order."""
+
+    def __init__(self, message: str, diagnostics: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.diagnostics = tuple(diagnostics)
 
 
 class RuntimeUseError(ParpassError, RuntimeError):

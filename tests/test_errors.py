@@ -31,6 +31,7 @@ ALSO = {
     "MalformedJSONError": ValueError,
     "MalformedModelError": ValueError,
     "ModuleTypeError": TypeError,
+    "ParseError": ValueError,
     "PassContextError": RuntimeError,
     "PassInputError": TypeError,
     "PassResultError": TypeError,

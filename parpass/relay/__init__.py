@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from parpass.relay.interpreter import create_executor
     from parpass.relay.op import *  # noqa: F403 -- the builders, found by __getattr__
     from parpass.relay.op import nn
+    from parpass.relay.text.parser import fromtext, parse, parse_expr
     from parpass.relay.text.printer import astext
 
 __all__ = [
@@ -71,9 +72,12 @@ __all__ = [
     "build_config",
     "const",
     "create_executor",
+    "fromtext",
     "frontend",
     "nn",
     "op",
+    "parse",
+    "parse_expr",
     "scalar_type",
     "transform",
     "var",
@@ -91,6 +95,9 @@ _HOME = {
     "astext": "parpass.relay.text.printer",
     "build_config": "parpass.relay.build_config",
     "create_executor": "parpass.relay.interpreter",
+    "fromtext": "parpass.relay.text.parser",
+    "parse": "parpass.relay.text.parser",
+    "parse_expr": "parpass.relay.text.parser",
 }
 
 

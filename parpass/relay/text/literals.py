@@ -1,22 +1,23 @@
-"""Scalars and attribute values as text."""
+"""Scalars and attribute values as text, and back."""
 
 from __future__ import annotations
 
 import functools
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
+import numpy as np
 
+from parpass.relay.ndarray import NDArray
 from parpass.relay.text.names import name_text
 from parpass.relay.ty import Type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from parpass.relay.ndarray import NDArray
 
 _SUFFIXES = {
     **{f"int{bits}": f"i{bits}" for bits in (8, 16, 64)},
@@ -25,6 +26,9 @@ _SUFFIXES = {
     "int32": "",
     "float32": "f",
 }
+_DTYPES = {suffix: dtype for dtype, suffix in _SUFFIXES.items()}
+_MOST_DIGITS = 1000  # Python converts strings of some thousand digits at most
+_NUMBER = re.compile(r"(-?[0-9]+)((?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)([fiu][0-9]*)?")
 
 
 def scalar_text(data: NDArray) -> str | None:
@@ -43,6 +47,61 @@ def scalar_text(data: NDArray) -> str | None:
     # numpy writes the shortest digits that give the same number in the same dtype
     digits = str(value).removesuffix(".0")
     return f"{digits}{_SUFFIXES[data.dtype]}"
+
+
+def read_scalar(text: str) -> NDArray:
+    """Return the scalar of which this is the text.
+
+    Without a suffix a number is an int32, or a float32 if it has a point or exponent.
+
+    Raises:
+        ValueError: The number does not fit its dtype.
+    """
+    if text in {"True", "False"}:
+        return NDArray(np.array(text == "True"))
+    value, suffix = _number(text)
+    usual = "f" if isinstance(value, float) else ""
+    dtype = _DTYPES.get(suffix) or {"f32": "float32"}.get(suffix) or _DTYPES[usual]
+    if isinstance(value, int):
+        limits = np.iinfo(dtype)
+        fits = limits.min <= value <= limits.max
+        return _scalar(value if fits else None, text, dtype)
+    with np.errstate(over="ignore"):
+        number = np.array(value, dtype)
+    return _scalar(number if np.isfinite(number) else None, text, dtype)
+
+
+def _scalar(value: Any, text: str, dtype: str) -> NDArray:
+    if value is None:
+        raise ValueError(f"'{text[:40]}' is out of range of {dtype}")
+    return NDArray(np.array(value, dtype))
+
+
+def read_number(text: str) -> int | float:
+    """Return the number in an attribute of which this is the text.
+
+    Raises:
+        ValueError: It has too many digits.
+    """
+    if text.endswith(("inff", "nanf")):
+        return float(text[:-1])
+    return _number(text)[0]
+
+
+def _number(text: str) -> tuple[int | float, str]:
+    """Return the value and the suffix of the text of a number."""
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        raise ValueError(f"'{text[:40]}' is no number")
+    whole, rest, suffix = found.group(1, 2, 3)
+    suffix = suffix or ""
+    if suffix[:1] in {"i", "u"} and rest:
+        raise ValueError(f"'{text[:40]}' is no int, but its suffix is that of one")
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(text)} digits is too long")
+    if suffix[:1] == "f" or rest:
+        return float(whole + rest), suffix
+    return int(whole), suffix
 
 
 def value_text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Names as text: quoted where they must be, and unique where they are not."""
+"""Names as text: quoted where they must be, unique where they are not; and back."""
 
 from __future__ import annotations
 
@@ -15,6 +15,20 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def name_text(name: str) -> str:
     """Return a name as it is, in quotes where it is not of letters, digits and `_`."""
     return name if _PLAIN_NAME.fullmatch(name) else json.dumps(name)
+
+
+def read_name(text: str) -> str:
+    """Return the name of which this is the text, without its sigil.
+
+    Raises:
+        ValueError: What stands in quotes is no JSON string.
+    """
+    if not text.startswith('"'):
+        return text
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not a JSON string: {error.msg}") from None
 
 
 class VarNames:

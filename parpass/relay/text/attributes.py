@@ -1,0 +1,103 @@
+"""The attributes of a call, checked against those that its operator has."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from parpass.relay.dict_attrs import DictAttrs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lark import Token
+
+    from parpass.diagnostic import Span
+    from parpass.relay.op.registry import Attrs, Op
+    from parpass.relay.text.problems import Problems
+
+
+class Attribute(msgspec.Struct, frozen=True):
+    """`name=value`, as it stands in a text; `place` is where the name is."""
+
+    name: str
+    value: Any
+    place: Token
+
+
+def dict_attrs(attributes: Sequence[Attribute], problems: Problems) -> DictAttrs | None:
+    """Return attributes of any names as a mapping, None if there are none."""
+    values: dict[str, Any] = {}
+    for attribute in attributes:
+        if attribute.name in values:
+            problems.report(
+                attribute.place, f"attribute '{attribute.name}' is given twice"
+            )
+        values[attribute.name] = attribute.value
+    return DictAttrs(values) if values else None
+
+
+def operator_attrs(
+    op: Op, attributes: Sequence[Attribute], place: Span, problems: Problems
+) -> Attrs | None:
+    """Return the attributes of a call of an operator.
+
+    Args:
+        op: The operator.
+        attributes: Those that the text has.
+        place: Where the call is.
+        problems: Takes the errors.
+    """
+    kind = op.attrs_type
+    if kind is None:
+        for attribute in attributes:
+            problems.report(attribute.place, f"'{op.name}' has no attributes")
+        return None
+    values = dict(dict_attrs(attributes, problems) or {})
+    try:
+        if values.keys() <= _fields(kind).keys():
+            return msgspec.convert(values, kind)
+    except msgspec.ValidationError:
+        pass
+    _explain(op, kind, attributes, place, problems)
+    return None
+
+
+def _explain(
+    op: Op,
+    kind: type[Attrs],
+    attributes: Sequence[Attribute],
+    place: Span,
+    problems: Problems,
+) -> None:
+    fields = _fields(kind)
+    for attribute in attributes:
+        field = fields.get(attribute.name)
+        if field is None:
+            what = f"attribute of '{op.name}' named"
+            problems.report_unknown(attribute.place, what, attribute.name, fields)
+            continue
+        try:
+            msgspec.convert(attribute.value, field.type)
+        except msgspec.ValidationError as error:
+            what = f"attribute '{attribute.name}' of '{op.name}'"
+            problems.report(attribute.place, f"{what}: {_in_words(error)}")
+    given = {attribute.name for attribute in attributes}
+    missing = [x.name for x in fields.values() if x.required and x.name not in given]
+    for name in missing:
+        problems.report(place, f"'{op.name}' needs the attribute '{name}'")
+
+
+def _in_words(error: msgspec.ValidationError) -> str:
+    """Return msgspec's message as ours begin, without its path into the value."""
+    message = re.sub(r" - at `\$(.*)`$", "", str(error)).replace("`", "'")
+    message = message.replace("'array'", "a sequence").replace("'str'", "a string")
+    return message[:1].lower() + message[1:]
+
+
+@functools.cache
+def _fields(kind: type[Attrs]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.name: field for field in msgspec.structs.fields(kind)}

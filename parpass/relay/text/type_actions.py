@@ -1,0 +1,182 @@
+"""Actions of the grammar for types and for the values of attributes.
+
+An action is called when the parser has read all of a rule, inner rules first, with
+what the parts gave: tokens, and the results of other actions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from lark import Token
+
+from parpass.relay.text.attributes import Attribute
+from parpass.relay.text.dtypes import DTYPES
+from parpass.relay.text.literals import read_number
+from parpass.relay.text.names import read_name
+from parpass.relay.text.problems import Problems
+from parpass.relay.ty import Any as UnknownDim
+from parpass.relay.ty import Dim, FuncType, TensorType, TupleType, Type
+from parpass.relay.ty import TypeVar as RelayTypeVar
+
+# Types and values are compared and printed by recursion.
+_DEEPEST = 100
+_LARGEST_DIM = 2**63 - 1
+
+T = TypeVar("T")
+Parts = list[Any]
+
+
+class Nested(NamedTuple):
+    """A type or a value, and how deep others are nested in it."""
+
+    value: Any
+    depth: int = 0
+
+
+class TypeActions:
+    """Makes types and values; keeps the type parameters that are in scope."""
+
+    def __init__(self, problems: Problems) -> None:
+        self.problems = problems
+        self.type_names: Counter[str] = Counter()
+
+    def read(self, token: Token, convert: Callable[[str], T], default: T) -> T:
+        """Return what a token stands for; report what cannot be converted."""
+        try:
+            return convert(token)
+        except ValueError as error:
+            self.problems.report(token, str(error))
+            return default
+
+    def type_params(self, parts: Parts) -> tuple[RelayTypeVar, ...]:
+        """Begin the scope of the type parameters `<A, B>`."""
+        names: list[Token] = parts[1:]
+        for name in names:
+            if names.count(name) > 1:
+                self.problems.report(name, f"type parameter '{name}' is given twice")
+            self.type_names[str(name)] += 1
+        return tuple(RelayTypeVar(str(name)) for name in names)
+
+    def end_type_params(self, params: Sequence[RelayTypeVar] | None) -> None:
+        """End the scope of type parameters."""
+        for param in params or ():
+            self.type_names[param.name_hint] -= 1
+
+    def named_type(self, parts: Parts) -> Nested:
+        """Return a scalar of a dtype, or a type parameter."""
+        (name,) = parts
+        if self.type_names[str(name)] > 0:
+            return Nested(RelayTypeVar(str(name)))
+        if name not in DTYPES:
+            known = [*DTYPES, *self.type_names, "Tensor"]
+            self.problems.report_unknown(name, "type named", str(name), sorted(known))
+            return Nested(RelayTypeVar(str(name)))
+        return Nested(TensorType((), str(name)))
+
+    def tensor_type(self, parts: Parts) -> Nested:
+        """Return `Tensor[(1, ?), float32]`."""
+        _, shape, dtype = parts
+        if dtype not in DTYPES:
+            self.problems.report_unknown(
+                dtype, "dtype named", str(dtype), sorted(DTYPES)
+            )
+        return Nested(TensorType(shape, str(dtype)))
+
+    def shape(self, parts: Parts) -> tuple[Dim, ...]:
+        """Return the dimensions of a tensor."""
+        return tuple(
+            UnknownDim() if part == "?" else self.read(part, _dimension, 0)
+            for part in parts
+        )
+
+    def tuple_type(self, parts: Parts) -> Nested:
+        """Return `(T1, T2)`."""
+        parenthesis, *fields = parts
+        return self._nested(parenthesis, fields, TupleType(_values(fields)))
+
+    def parenthesized_type(self, parts: Parts) -> Nested:
+        """Return the type between parentheses that only group."""
+        return parts[1]
+
+    def func_type(self, parts: Parts) -> Nested:
+        """Return `fn (T1, T2) -> T`."""
+        head, params, *types = parts
+        *args, result = types
+        self.end_type_params(params)
+        found = FuncType(_values(args), result.value, params or ())
+        return self._nested(head, types, found)
+
+    def string(self, parts: Parts) -> Nested:
+        """Return a string."""
+        return Nested(self.read(parts[0], read_name, ""))
+
+    def number(self, parts: Parts) -> Nested:
+        """Return an int, or a float, which ends in `f` or has a point."""
+        return Nested(self.read(parts[0], read_number, 0))
+
+    def truth(self, parts: Parts) -> Nested:
+        """Return True or False."""
+        return Nested(parts[0] == "True")
+
+    def none(self, _parts: Parts) -> Nested:
+        """Return None."""
+        return Nested(None)
+
+    def name_value(self, parts: Parts) -> Nested:
+        """Return a type that is a value; strings have quotes."""
+        (name,) = parts
+        if self.type_names[str(name)] > 0 or name in DTYPES:
+            return self.named_type(parts)
+        self.problems.report(name, f"expected a value; is '\"{name}\"' meant?")
+        return Nested(None)
+
+    def list(self, parts: Parts) -> Nested:
+        """Return a sequence as a tuple, as attributes store it."""
+        bracket, *items = parts
+        return self._nested(bracket, items, _values(items))
+
+    def mapping(self, parts: Parts) -> Nested:
+        """Return a mapping."""
+        brace, *entries = parts
+        nested = [part for entry in entries for part in entry]
+        try:
+            values = {key.value: value.value for key, value in entries}
+        except TypeError:
+            self.problems.report(brace, "a mapping cannot be a key of another one")
+            values = {}
+        return self._nested(brace, nested, values)
+
+    def entry(self, parts: Parts) -> tuple[Nested, Nested]:
+        """Return a key of a mapping and its value."""
+        key, value = parts
+        return key, value
+
+    def attribute(self, parts: Parts) -> Attribute:
+        """Return `name=value`."""
+        name, nested = parts
+        return Attribute(self.read(name, read_name, ""), nested.value, name)
+
+    def _nested(
+        self, place: Token, inner: Sequence[Nested], value: Type | Any
+    ) -> Nested:
+        depth = 1 + max((part.depth for part in inner), default=0)
+        if depth <= _DEEPEST:
+            return Nested(value, depth)
+        self.problems.report(place, f"nested deeper than {_DEEPEST} levels")
+        return Nested(TupleType(()))
+
+
+def _values(parts: Sequence[Nested]) -> tuple[Any, ...]:
+    return tuple(part.value for part in parts)
+
+
+def _dimension(text: str) -> int:
+    number = read_number(text)
+    if not text.isdigit() or number > _LARGEST_DIM:
+        raise ValueError(
+            f"expected a dimension, an int from 0 on or '?', got '{text[:40]}'"
+        )
+    return int(number)
