@@ -12,7 +12,7 @@ from parpass.transform.passes import (
     Pass,
     Sequential,
 )
-from parpass.transform.pipeline import as_pass, parse_pipeline
+from parpass.transform.pipeline import as_pass, parse_pipeline, print_pipeline
 from parpass.transform.print_ir import PrintIR
 from parpass.transform.registry import (
     create_pass,
@@ -39,6 +39,7 @@ __all__ = [
     "list_config_options",
     "module_pass",
     "parse_pipeline",
+    "print_pipeline",
     "register_adapter",
     "register_config_option",
     "register_pass",

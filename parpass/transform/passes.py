@@ -121,7 +121,7 @@ class Sequential(Pass):
         passes: Sequence[Pass | None] | None = None,
         opt_level: int = 0,
         name: str = "sequential",
-        required: Iterable[str] | None = None,
+        required: Sequence[str] | None = None,
     ) -> None:
         if passes and not isinstance(cast("object", passes), list | tuple):
             raise ArgumentError(

@@ -1,0 +1,167 @@
+"""From pipeline text to passes.
+
+The text is MLIR's form of pipelines. Passes are separated by commas; a pass has options
+in braces, separated by blanks; `sequential` holds passes in parentheses::
+
+    InferType,
+    sequential{name=simplify opt_level=2}(
+      SimplifyInference,
+      DeadCodeElimination{inline_once=true}
+    )
+
+Blanks and newlines may be anywhere. An option is `name=value`, or `name` alone for
+true; names may have `-` for `_`. A value is a word, a number, `true`, `false`, `null`,
+a quoted string, or a list `a,b` or `[a,b]`. There are no anchors such as MLIR's
+`func.func(...)`: a pass knows by itself whether it works on functions or on modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from parpass.errors import (
+    ArgumentError,
+    ParpassError,
+    UnknownPassError,
+    did_you_mean,
+    quoted,
+)
+from parpass.transform.passes import Pass, Sequential
+from parpass.transform.pipeline.options import OptionSpec, from_text, options_of
+from parpass.transform.pipeline.syntax import (
+    MAX_FAULTS,
+    Fault,
+    read_items,
+    syntax_error,
+)
+from parpass.transform.pipeline.tree import Item
+from parpass.transform.registry import create_pass, registered_passes
+
+NESTING = "sequential"
+
+
+def as_pass(pipeline: Pass | Sequence[Pass] | str) -> Pass:
+    """Return a pipeline as one pass: itself, a Sequential, or the parsed text.
+
+    Raises:
+        PipelineSyntaxError: Text that is wrong; see `parse_pipeline`.
+        ArgumentError: Something else.
+    """
+    if isinstance(pipeline, Pass):
+        return pipeline
+    if isinstance(pipeline, str):
+        return parse_pipeline(pipeline)
+    if isinstance(cast("object", pipeline), list | tuple):
+        return Sequential(pipeline)
+    raise ArgumentError(
+        f"expected a pass, a list of passes or pipeline text, got {pipeline!r}"
+    )
+
+
+def parse_pipeline(text: str) -> Sequential:
+    """Return the Sequential that pipeline text describes.
+
+    If the text is one `sequential(...)` that is the result, else a Sequential of the
+    passes that it lists. `print_pipeline` is the inverse.
+
+    Raises:
+        PipelineSyntaxError: The text is not of the grammar, names unknown passes or
+            options, or has values that a pass does not take. The message shows each
+            place, with the nearest names.
+    """
+    builder = _Builder()
+    passes = builder.passes(read_items(text))
+    if builder.faults:
+        raise syntax_error(text, builder.faults)
+    [only] = passes if len(passes) == 1 else [None]
+    return only if isinstance(only, Sequential) else Sequential(passes)
+
+
+class _Builder:
+    """Makes passes, and takes down all that is wrong on the way."""
+
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+        self._registered = registered_passes()
+
+    def passes(self, items: Sequence[Item]) -> list[Pass]:
+        made: list[Pass] = []
+        for item in items:
+            one = self._pass(item)
+            if one is not None:
+                made.append(one)
+            if len(self.faults) >= MAX_FAULTS:
+                break
+        return made
+
+    def _pass(self, item: Item) -> Pass | None:
+        if item.name == NESTING:
+            return self._sequential(item)
+        # What is registered as `relay._transform.Name` goes by `Name` too.
+        factory = self._registered.get(item.name.rpartition(".")[2])
+        if item.children is not None:
+            self._fault(item.at, _holds_no_passes(item.name, factory is not None))
+            self.passes(item.children)  # to say what is wrong with them
+            return None
+        if factory is None:
+            unknown = UnknownPassError(item.name, [*self._registered, NESTING])
+            self._fault(item.at, str(unknown))
+            return None
+        options = self._options(item, factory)
+        return self._made(item, lambda: create_pass(item.name, options))
+
+    def _sequential(self, item: Item) -> Pass | None:
+        if item.children is None:
+            self._fault(item.at, f"expected passes in parentheses after '{NESTING}'")
+            return None
+        options = self._options(item, Sequential)
+        children = self.passes(item.children)
+        return self._made(item, lambda: Sequential(children, **options))
+
+    def _options(self, item: Item, factory: Callable[..., Any]) -> dict[str, Any]:
+        specs, takes_any = options_of(factory)
+        found: dict[str, Any] = {}
+        for option in item.options:
+            if option.name in found:
+                self._fault(option.at, f"option '{option.name}' is given twice")
+            spec = specs.get(option.name, OptionSpec(option.name, Any, None))
+            if option.name not in specs and not takes_any:
+                hint = did_you_mean(option.name, specs)
+                has = f"; it has {quoted(specs) or 'none'}"
+                self._fault(
+                    option.at,
+                    f"pass '{item.name}' has no option '{option.name}'{hint or has}",
+                )
+                continue
+            try:
+                found[option.name] = from_text(option.value, spec)
+            except ValueError as error:
+                what = f"option '{option.name}' of pass '{item.name}'"
+                self._fault(option.at, f"{what}: {error}")
+        given = {option.name for option in item.options}
+        for name, spec in specs.items():
+            if spec.is_needed and name not in given:
+                self._fault(item.at, f"pass '{item.name}' needs option '{name}'")
+        return found
+
+    def _made(self, item: Item, make: Callable[[], Pass]) -> Pass | None:
+        if self.faults and self.faults[-1].at >= item.at:
+            return None  # something in it is wrong
+        try:
+            return make()
+        except (ParpassError, TypeError, ValueError) as error:
+            self._fault(item.at, str(error))
+            return None
+
+    def _fault(self, at: int, message: str) -> None:
+        self.faults.append(Fault(at, message))
+
+
+def _holds_no_passes(name: str, is_registered: bool) -> str:
+    if is_registered:
+        return f"pass '{name}' holds no other passes, only '{NESTING}' does"
+    return (
+        f"no pass named '{name}' that holds other passes; passes find functions and "
+        f"modules themselves; write '{NESTING}(...)'"
+    )
