@@ -38,9 +38,10 @@ from parpass.relay.ty import (
 )
 
 if TYPE_CHECKING:
-    from parpass.relay import analysis, frontend, op, transform
+    from parpass.relay import analysis, frontend, ir_pass, op, transform
     from parpass.relay.build_config import build_config
     from parpass.relay.interpreter import create_executor
+    from parpass.relay.module import Module
     from parpass.relay.op import *  # noqa: F403 -- the builders, found by __getattr__
     from parpass.relay.op import nn
     from parpass.relay.text.parser import fromtext, parse, parse_expr
@@ -59,6 +60,7 @@ __all__ = [
     "GlobalVar",
     "If",
     "Let",
+    "Module",
     "TensorType",
     "Tuple",
     "TupleGetItem",
@@ -74,6 +76,7 @@ __all__ = [
     "create_executor",
     "fromtext",
     "frontend",
+    "ir_pass",
     "nn",
     "op",
     "parse",
@@ -86,12 +89,14 @@ __all__ = [
 _ROOMS = {
     "analysis": "parpass.relay.analysis",
     "frontend": "parpass.relay.frontend",
+    "ir_pass": "parpass.relay.ir_pass",
     "nn": "parpass.relay.op.nn",
     "op": "parpass.relay.op",
     "transform": "parpass.relay.transform",
 }
 
 _HOME = {
+    "Module": "parpass.relay.module",
     "astext": "parpass.relay.text.printer",
     "build_config": "parpass.relay.build_config",
     "create_executor": "parpass.relay.interpreter",

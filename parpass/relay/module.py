@@ -279,6 +279,8 @@ def _eta_expanded(var: GlobalVar, function: Function) -> Function:
 
 
 def _check_closed(function: Function, name: str) -> None:
+    from parpass.relay.analysis.type_variables import free_type_vars_in
+
     order = post_order(function)
     bound = {var for node in order for var in bindings(node)}
     free = [n.name_hint for n in order if isinstance(n, Var) and n not in bound]
@@ -286,6 +288,12 @@ def _check_closed(function: Function, name: str) -> None:
         raise ModuleError(
             f"function '{name}' has free variables: {quoted(free)}; a function of a "
             "module binds all that it uses"
+        )
+    free_types = [var.name_hint for var in free_type_vars_in(order)]
+    if free_types:
+        raise ModuleError(
+            f"function '{name}' has free type variables: {quoted(free_types)}; they "
+            "belong in its type_params"
         )
 
 
@@ -300,3 +308,6 @@ def _with_globals(
             return replaced.get(global_var, global_var)
 
     return cast("Function", Repointed().visit(function)) if replaced else function
+
+
+Module = IRModule  # its name in Relay's first years

@@ -4,6 +4,7 @@ from parpass.relay.analysis.constants import check_constant
 from parpass.relay.analysis.faults import function_faults
 from parpass.relay.analysis.globals import called_globals
 from parpass.relay.analysis.traversal import node_count, post_order_visit
+from parpass.relay.analysis.type_variables import free_type_vars
 from parpass.relay.analysis.variables import (
     all_vars,
     bound_vars,
@@ -16,6 +17,7 @@ __all__ = [
     "bound_vars",
     "called_globals",
     "check_constant",
+    "free_type_vars",
     "free_vars",
     "function_faults",
     "node_count",

@@ -85,6 +85,8 @@ from parpass.relay.op.shape import (
     transpose,
 )
 
+get = Op.get  # not in __all__, whose names are those of `relay` too
+
 __all__ = [
     "Attrs",
     "Op",

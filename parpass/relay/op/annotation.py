@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from parpass.relay.expr import Call, Expr
 from parpass.relay.op.build import call_op
 from parpass.relay.op.registry import Attrs, Op, register_op
 from parpass.relay.op.relations import identity
+from parpass.relay.ty import Type
 
 Array = npt.NDArray[Any]
 
@@ -50,8 +52,12 @@ def _as_it_is(_attrs: Attrs, data: Array) -> Array:
     return data
 
 
+def _same_type(types: Sequence[Type], _attrs: Any) -> Type:
+    return types[0]  # of a tensor, or of a tuple of them
+
+
 _ON_DEVICE = register_op(
-    Op("on_device", 1, identity, _as_it_is, OnDeviceAttrs, non_computational=True)
+    Op("on_device", 1, _same_type, _as_it_is, OnDeviceAttrs, non_computational=True)
 )
 
 

@@ -1,0 +1,20 @@
+from parpass.relay.analysis import free_type_vars
+from parpass.relay.expr import Call, Function, Tuple, Var, const
+from parpass.relay.ty import FuncType, TensorType, TupleType, TypeVar
+
+A, B = TypeVar("a"), TypeVar("b")
+
+
+def test_type_variables_are_found_wherever_types_stand():
+    pair, function = TupleType((A, TensorType((2,)))), FuncType((B,), A)
+    assert free_type_vars(Var("x", pair)) == [A]
+    assert free_type_vars(Var("x", function)) == [B, A]
+    assert free_type_vars(Function((), const(1), B)) == [B]
+    assert free_type_vars(Call(Var("f"), (), None, (A,))) == [A]
+
+
+def test_parameters_of_functions_and_of_their_types_are_not_free():
+    x = Var("x", A)
+    assert free_type_vars(Function((x,), x, A, (A,))) == []
+    assert free_type_vars(Var("f", FuncType((A,), B, (A,)))) == [B]
+    assert free_type_vars(Tuple((const(1), Var("y")))) == []
