@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import import_module
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from parpass.cli.command import Command, Option
 from parpass.cli.failure import InputError, PassFailure
 
 if TYPE_CHECKING:
     from parpass.relay.module import IRModule
-    from parpass.transform import PassContext, Sequential
+    from parpass.transform import Pass, PassContext, Sequential
 
 
-def _print_passes(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    if not value or ctx.resilient_parsing:
-        return
-    from parpass.cli.listing import list_passes
+def _print(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    """Return the callback of an option that prints a listing instead of running."""
 
-    click.echo(list_passes(), nl=False)
-    ctx.exit()
+    def show(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+        if not value or ctx.resilient_parsing:
+            return
+        from parpass.cli import listing
+        from parpass.errors import UnknownPassError
+
+        arguments = [value] if isinstance(value, str) else []
+        try:
+            click.echo(getattr(listing, name)(*arguments), nl=False)
+        except UnknownPassError as error:
+            raise click.BadParameter(str(error), ctx, param) from None
+        ctx.exit()
+
+    return show
+
+
+_running = functools.partial(click.option, cls=Option, section="What to run")
+_writing = functools.partial(click.option, cls=Option, section="What to write")
+_showing = functools.partial(
+    click.option, cls=Option, section="What to show on standard error"
+)
+_listing = functools.partial(click.option, cls=Option, section="What there is")
 
 
 @click.command(
+    cls=Command,
     epilog="Exit codes: 0 ok, 1 a pass failed, 2 the command, a pipeline or an input "
-    "is wrong, 130 interrupted."
+    "is wrong, 130 interrupted.",
 )
 @click.argument(
     "inputs",
@@ -36,17 +56,32 @@ def _print_passes(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     required=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
-@click.option(
+@_running(
     "-p",
     "--passes",
     "--pass-pipeline",
     "passes",
     metavar="PASSES",
     help="The passes, separated by commas; options in braces, separated by blanks: "
-    "'DeadCodeElimination{inline-once=true}'. Without it the module is only read and "
-    "written.",
+    "'DeadCodeElimination{inline-once=true}'; passes in passes as "
+    "'sequential{name=clean}(...)'. Without it the module is only read and written.",
 )
-@click.option(
+@_running(
+    "-O",
+    "level",
+    metavar="LEVEL",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    help="Run the passes of this optimization level and below: -O0 to -O3.",
+)
+@_running(
+    "--config",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Set an option of the context; may be given again. See --list-configs.",
+)
+@_running(
     "-j",
     "--jobs",
     metavar="N",
@@ -54,16 +89,7 @@ def _print_passes(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     show_default="every core",
     help="How many processes at most; 0 stays in one.",
 )
-@click.option(
-    "-O",
-    "level",
-    metavar="LEVEL",
-    type=click.IntRange(min=0),
-    default=2,
-    show_default=True,
-    help="Run the passes of this optimization level and below, as in -O3.",
-)
-@click.option(
+@_writing(
     "-o",
     "--output",
     metavar="OUT",
@@ -72,33 +98,97 @@ def _print_passes(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     show_default=True,
     help="Where to write the IR; - is standard output.",
 )
-@click.option(
+@_writing(
     "--print-metadata",
     is_flag=True,
     help="Write the values of constants too, at the end. Weights of real networks take "
     "hundreds of megabytes as text; without them the IR shows "
     "meta[relay.Constant][N] in their places.",
 )
-@click.option("--timing", is_flag=True, help="Show how long each pass took.")
-@click.option("--traceback", is_flag=True, help="Show where a failing pass failed.")
-@click.option(
+@_showing(
+    "--print-ir-before",
+    metavar="[=NAMES]",
+    multiple=True,
+    help="Print the IR before these passes, separated by commas; without names, "
+    "before each pass.",
+)
+@_showing(
+    "--print-ir-after",
+    metavar="[=NAMES]",
+    multiple=True,
+    help="Print the IR after these passes.",
+)
+@_showing(
+    "--print-ir-before-all",
+    is_flag=True,
+    help="Print the IR before each pass.",
+)
+@_showing(
+    "--print-ir-after-all",
+    is_flag=True,
+    help="Print the IR after each pass.",
+)
+@_showing(
+    "--dump-pass-pipeline",
+    is_flag=True,
+    help="Print the passes and their options, as text for -p.",
+)
+@_showing(
+    "--verify-each",
+    is_flag=True,
+    help="Check that the IR is well formed before and after each pass.",
+)
+@_showing(
+    "--timing",
+    is_flag=True,
+    help="Show how long each pass took.",
+)
+@_showing(
+    "--statistics",
+    is_flag=True,
+    help="Show what passes counted.",
+)
+@_showing(
+    "--traceback",
+    is_flag=True,
+    help="Show where a failing pass failed.",
+)
+@_listing(
     "--list-passes",
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=_print_passes,
+    callback=_print("list_passes"),
     help="List the passes and exit.",
+)
+@_listing(
+    "--help-pass",
+    metavar="NAME",
+    is_eager=True,
+    expose_value=False,
+    callback=_print("help_pass"),
+    help="Tell about a pass and its options and exit.",
+)
+@_listing(
+    "--list-configs",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print("list_configs"),
+    help="List the keys for --config and exit.",
 )
 def opt(
     *,
     inputs: Sequence[Path],
     passes: str | None,
-    jobs: int | None,
     level: int,
+    config: Sequence[str],
+    jobs: int | None,
     output: str,
     print_metadata: bool,
-    timing: bool,
+    dump_pass_pipeline: bool,
     traceback: bool,
+    **shown: Any,
 ) -> None:
     """Run PASSES on models and write the module that comes out.
 
@@ -113,10 +203,22 @@ def opt(
         -p InferType,SimplifyInference,FoldConstant,EliminateCommonSubexpr
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     _check_directory(output)
-    pipeline = _pipeline(passes)
+    if passes is None:
+        _write(_read(inputs), output, print_metadata=print_metadata)
+        return
+    from parpass.cli.pipeline import dump_pipeline, make_context, read_pipeline
+    from parpass.cli.watching import Watching
+
+    pipeline = read_pipeline(passes)
+    watching = Watching(**shown)
+    context = make_context(pipeline, level, config, watching)
     module = _read(inputs)
-    if pipeline is not None:
-        module = _run(module, pipeline, jobs, level, timing=timing, traceback=traceback)
+    if dump_pass_pipeline:
+        dump_pipeline(pipeline)
+    try:
+        module = _run(module, pipeline, context, jobs, traceback=traceback)
+    finally:
+        watching.report()
     _write(module, output, print_metadata=print_metadata)
 
 
@@ -126,19 +228,6 @@ def _check_directory(output: str) -> None:
         raise click.BadParameter(
             f"directory '{directory}' does not exist", param_hint="'-o'"
         )
-
-
-def _pipeline(passes: str | None) -> Sequential | None:
-    if passes is None:
-        return None
-    import_module("parpass.relay")  # makes its passes known
-    from parpass.errors import ArgumentError, PipelineSyntaxError, UnknownPassError
-    from parpass.transform import parse_pipeline
-
-    try:
-        return parse_pipeline(passes)
-    except (PipelineSyntaxError, UnknownPassError, ArgumentError) as error:
-        raise click.BadParameter(str(error), param_hint="'-p'") from None
 
 
 def _read(inputs: Sequence[Path]) -> IRModule:
@@ -161,37 +250,32 @@ def _read(inputs: Sequence[Path]) -> IRModule:
 def _run(
     module: IRModule,
     pipeline: Sequential,
+    context: PassContext,
     jobs: int | None,
-    level: int,
     *,
-    timing: bool,
     traceback: bool,
 ) -> IRModule:
-    from parpass import PassContext, run_pipeline_sync
-    from parpass.instrument import PassTimingInstrument
+    from parpass import run_pipeline_sync
 
-    instrument = PassTimingInstrument()
-    context = PassContext(level, instruments=[instrument] if timing else [])
-    _tell_of_skipped(pipeline, context)
+    for name, level in _skipped(pipeline, context).items():
+        click.echo(f"Note: pass '{name}' does not run below -O{level}.", err=True)
     try:
         return run_pipeline_sync(module, pipeline, context=context, workers=jobs)
     except Exception as error:  # noqa: BLE001 -- a pass may raise anything
         raise PassFailure(error, with_traceback=traceback) from None
-    finally:
-        if timing:
-            from parpass.cli.timing_table import print_timing_table
-
-            print_timing_table(instrument.profiles)
 
 
-def _tell_of_skipped(pipeline: Sequential, context: PassContext) -> None:
-    levels: dict[str, int] = {
-        a_pass.info.name: a_pass.info.opt_level
-        for a_pass in pipeline.passes
-        if a_pass is not None and not context.pass_enabled(a_pass.info)
-    }
-    for name, level in levels.items():
-        click.echo(f"Note: pass '{name}' does not run below -O{level}.", err=True)
+def _skipped(pipeline: Pass | None, context: PassContext) -> dict[str, int]:
+    """Return the levels of the passes that do not run, by their names."""
+    from parpass.transform import Sequential
+
+    levels: dict[str, int] = {}
+    for a_pass in pipeline.passes if isinstance(pipeline, Sequential) else ():
+        if a_pass is None or context.pass_enabled(a_pass.info):
+            levels |= _skipped(a_pass, context)
+        else:
+            levels[a_pass.info.name] = a_pass.info.opt_level
+    return levels
 
 
 def _write(module: Any, output: str, *, print_metadata: bool) -> None:

@@ -38,6 +38,8 @@ class PassStatisticsInstrument(PassInstrument):
 
     def render(self) -> str:
         """Return the totals as text, a line for each pass and counter."""
+        if not self.totals:
+            return "No pass counted anything.\n"
         rows = [("pass", "counter", "total")]
         for name, counters in self.totals.items():
             rows += [(name, counter, str(total)) for counter, total in counters.items()]

@@ -86,7 +86,7 @@ def _legal(key: str, value: Any) -> Any:
 def _convert(value: Any, kind: type[Any]) -> Any:
     if kind in (bool, int) and isinstance(value, int):
         return kind(value)
-    fields = _field_names(kind)
+    fields = field_names(kind)
     if fields and isinstance(value, Mapping):
         unknown = [key for key in cast("Mapping[str, Any]", value) if key not in fields]
         if unknown:
@@ -94,7 +94,7 @@ def _convert(value: Any, kind: type[Any]) -> Any:
     return msgspec.convert(value, kind)
 
 
-def _field_names(kind: type[Any]) -> list[str]:
+def field_names(kind: type[Any]) -> list[str]:
     """Return the names of an option's fields; of a plain type, none."""
     if dataclasses.is_dataclass(kind):
         return [field.name for field in dataclasses.fields(kind)]

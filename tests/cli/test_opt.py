@@ -142,9 +142,9 @@ def test_an_interrupt_is_quiet(model: Path):
     [
         ("FoldConstnt", "no pass named 'FoldConstnt'; did you mean 'FoldConstant'"),
         ("xyzzy", "see 'parpass opt --list-passes'"),
-        ("InferType,", "expected a pass name at column 11"),
-        ("", "expected a pass name at column 1"),
-        ("InferType{often=true}", "pass 'InferType' cannot be made with options"),
+        ("InferType,", "column 11: expected a pass name, got the end"),
+        ("", "column 1: expected a pass name, got the end"),
+        ("InferType{often=true}", "pass 'InferType' has no option 'often'"),
     ],
 )
 def test_a_wrong_pipeline_is_a_usage_error(model: Path, passes: str, complaint: str):
@@ -221,17 +221,9 @@ def test_an_output_that_cannot_be_written_is_an_input_error(model: Path):
     )
 
 
-def test_the_passes_can_be_listed():
-    result = opt("--list-passes")
-    assert result.exit_code == 0
-    names = [line.split()[0] for line in result.stdout.splitlines() if line[0] != " "]
-    assert names == sorted(names)
-    assert {"FoldConstant", "InferType", "DeadCodeElimination"} <= set(names)
-
-
 def test_help_has_every_option_and_an_example():
     text = opt("--help").stdout
-    for option in ["--passes", "--jobs", "-O", "--output", "--timing", "--traceback"]:
+    for option in ["--passes", "--jobs", "-O LEVEL", "--output", "--traceback"]:
         assert option in text
     assert "parpass opt resnet50.onnx vgg19.onnx" in text
     assert "hundreds of megabytes" in " ".join(text.split())

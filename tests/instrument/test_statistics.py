@@ -53,3 +53,7 @@ def test_rendering_is_a_table():
         "Add        added       12\n"
         "Duplicate  added       12\n"
     )
+
+
+def test_rendering_nothing_says_so():
+    assert PassStatisticsInstrument().render() == "No pass counted anything.\n"

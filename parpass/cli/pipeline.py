@@ -1,0 +1,81 @@
+"""From the command line to a pipeline and the settings that it runs under."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+import msgspec
+
+from parpass.cli.failure import InputError
+from parpass.cli.watching import Watching
+from parpass.errors import ConfigError, PipelineSyntaxError, UnprintablePassError
+from parpass.transform import (
+    PassContext,
+    Sequential,
+    list_config_options,
+    parse_pipeline,
+    print_pipeline,
+)
+
+
+def read_pipeline(text: str) -> Sequential:
+    """Return the pipeline of `-p`.
+
+    Raises:
+        click.BadParameter: The text is wrong.
+    """
+    import_module("parpass.relay")  # makes its passes known
+    try:
+        return parse_pipeline(text)
+    except PipelineSyntaxError as error:
+        raise click.BadParameter(str(error), param_hint="'-p'") from None
+
+
+def dump_pipeline(pipeline: Sequential) -> None:
+    """Write a pipeline to standard error, as text for `-p`."""
+    try:
+        text = print_pipeline(pipeline, indent=2)
+    except UnprintablePassError as error:
+        raise InputError(str(error)) from None
+    click.echo(text, err=True)
+
+
+def make_context(
+    pipeline: Sequential, level: int, config: Sequence[str], watching: Watching
+) -> PassContext:
+    """Return the context for a run.
+
+    Args:
+        pipeline: The pipeline.
+        level: The optimization level.
+        config: What was given for `--config`, each as KEY=VALUE.
+        watching: Has the instruments.
+
+    Raises:
+        click.BadParameter: An option is unknown, or a value of the wrong type.
+    """
+    import_module("parpass.runtime.run")  # makes its options known
+    instruments = watching.instruments(pipeline)
+    values = dict(_key_and_value(one) for one in config)
+    try:
+        return PassContext(level, instruments=instruments, config=values)
+    except ConfigError as error:
+        raise click.BadParameter(str(error), param_hint="'--config'") from None
+
+
+def _key_and_value(setting: str) -> tuple[str, Any]:
+    key, equals, text = setting.partition("=")
+    if not equals:
+        raise click.BadParameter(
+            f"expected KEY=VALUE, got '{setting}'", param_hint="'--config'"
+        )
+    option = list_config_options().get(key)
+    if option is not None and option.kind is str:
+        return key, text
+    try:
+        return key, msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return key, text  # which its type will refuse

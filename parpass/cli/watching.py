@@ -1,0 +1,139 @@
+"""What `parpass opt` shows of a run, on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from parpass.errors import did_you_mean
+from parpass.instrument import (
+    PassInstrument,
+    PassStatisticsInstrument,
+    PassTimingInstrument,
+    WellFormedInstrument,
+)
+from parpass.transform import Pass, PassInfo, Sequential, registered_passes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watching:
+    """The options that ask to be shown something, and the instruments that do it.
+
+    Attributes:
+        print_ir_before: Comma-separated names of passes, once for each time that the
+            option was given; an empty one means all passes.
+        print_ir_after: Likewise.
+        print_ir_before_all: Whether to print before all passes.
+        print_ir_after_all: Likewise.
+        verify_each: Whether to check the module around each pass.
+        timing: Whether to show how long passes took.
+        statistics: Whether to show what passes counted.
+    """
+
+    print_ir_before: Sequence[str]
+    print_ir_after: Sequence[str]
+    print_ir_before_all: bool
+    print_ir_after_all: bool
+    verify_each: bool
+    timing: bool
+    statistics: bool
+    _timing: PassTimingInstrument = field(
+        init=False, default_factory=PassTimingInstrument
+    )
+    _statistics: PassStatisticsInstrument = field(
+        init=False, default_factory=PassStatisticsInstrument
+    )
+
+    def instruments(self, pipeline: Sequential) -> list[PassInstrument]:
+        """Return the instruments for a run of a pipeline.
+
+        Raises:
+            click.BadParameter: There is no pass of a name that was given.
+        """
+        found: list[PassInstrument] = []
+        if self.timing:
+            found.append(self._timing)
+        if self.statistics:
+            found.append(self._statistics)
+        before = _names(self.print_ir_before, pipeline, "--print-ir-before")
+        after = _names(self.print_ir_after, pipeline, "--print-ir-after")
+        before = None if self.print_ir_before_all else before
+        after = None if self.print_ir_after_all else after
+        if before != set() or after != set():
+            found.append(_PrintIR(before, after, pipeline))
+        if self.verify_each:
+            found.append(WellFormedInstrument())
+        return found
+
+    def report(self) -> None:
+        """Write what was measured and counted."""
+        if self.timing:
+            from parpass.cli.timing_table import print_timing_table
+
+            print_timing_table(self._timing.profiles)
+        if self.statistics:
+            click.echo(self._statistics.render(), nl=False, err=True)
+
+
+class _PrintIR(PassInstrument):
+    """Prints the module around passes under MLIR's headers.
+
+    `before` and `after` are names of passes; None stands for all but Sequentials, which
+    have what is in them printed already.
+    """
+
+    def __init__(
+        self, before: set[str] | None, after: set[str] | None, pipeline: Sequential
+    ) -> None:
+        super().__init__()
+        self._before = before
+        self._after = after
+        self._sequentials = [
+            one.info for one in _flat(pipeline) if isinstance(one, Sequential)
+        ]
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Print the module that the pass is given."""
+        if self._is_wanted(info, self._before):
+            _print_ir("Before", info, mod)
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Print the module that the pass returned."""
+        if self._is_wanted(info, self._after):
+            _print_ir("After", info, mod)
+
+    def _is_wanted(self, info: PassInfo, names: set[str] | None) -> bool:
+        return info not in self._sequentials if names is None else info.name in names
+
+
+def _print_ir(when: str, info: PassInfo, mod: Any) -> None:
+    text = str(mod).rstrip("\n")
+    header = f"// -----// IR Dump {when} {info.name} //----- //"
+    click.echo(f"{header}\n{text}\n", err=True)
+
+
+def _names(given: Iterable[str], pipeline: Sequential, option: str) -> set[str] | None:
+    found: set[str] = set()
+    known = {one.info.name for one in _flat(pipeline)} | registered_passes().keys()
+    for names in given:
+        if not names:
+            return None
+        for name in names.split(","):
+            if name.strip() not in known:
+                raise click.BadParameter(
+                    f"no pass named '{name.strip()}'{did_you_mean(name, known)}",
+                    param_hint=f"'{option}'",
+                )
+            found.add(name.strip())
+    return found
+
+
+def _flat(pass_: Pass | None) -> Iterator[Pass]:
+    if pass_ is not None:
+        yield pass_
+    if isinstance(pass_, Sequential):
+        for child in pass_.passes:
+            yield from _flat(child)

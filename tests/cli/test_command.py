@@ -1,0 +1,56 @@
+"""How options may be spelled, and how they are shown."""
+
+import pytest
+from click.testing import CliRunner
+
+from parpass.cli import main
+from parpass.cli.command import ALIASES, Command
+from parpass.cli.opt import opt
+
+
+def parsed(*arguments: str) -> dict[str, object]:
+    """Return the parameters of `parpass opt` on a file that is there."""
+    context = opt.make_context("opt", [__file__, *arguments])
+    return context.params
+
+
+@pytest.mark.parametrize("alias", sorted(ALIASES))
+def test_the_names_that_mlir_opt_has_mean_the_same(alias: str):
+    assert parsed(alias) == parsed(ALIASES[alias])
+    assert parsed(alias) != parsed()
+
+
+def test_aliases_take_values():
+    assert parsed("--mlir-print-ir-after=A,B")["print_ir_after"] == ("A,B",)
+
+
+def test_a_value_may_be_left_out_and_is_never_the_next_argument():
+    assert parsed("--print-ir-after", __file__)["print_ir_after"] == ("",)
+    assert len(parsed("--print-ir-after", __file__)["inputs"]) == 2  # pyright: ignore[reportArgumentType] -- a tuple
+    both = parsed("--print-ir-before=A", "--print-ir-before")
+    assert both["print_ir_before"] == ("A", "")
+
+
+def test_after_two_dashes_nothing_is_an_option():
+    result = CliRunner().invoke(main, ["opt", "--", "--mlir-timing"])
+    assert "'--mlir-timing' does not exist" in result.stderr
+
+
+def test_help_has_sections():
+    assert isinstance(opt, Command)
+    text = CliRunner().invoke(main, ["opt", "--help"]).stdout
+    headings = [
+        line
+        for line in text.splitlines()
+        if line.endswith(":") and not line.startswith(" ")
+    ]
+    assert headings == [
+        "What to run:",
+        "What to write:",
+        "What to show on standard error:",
+        "What there is:",
+        "Other:",
+    ]
+    assert "  --print-ir-before[=NAMES]  Print" in text
+    assert "--mlir" not in text
+    assert "-h, --help " in text
