@@ -70,8 +70,8 @@ class Command(click.Command):
         others: list[tuple[str, str]] = []
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is None:
-                continue
+            if record is None or isinstance(param, click.Argument):
+                continue  # arguments are in the text above
             if isinstance(param, Option):
                 sections.setdefault(param.section, []).append(record)
             else:

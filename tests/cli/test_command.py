@@ -1,5 +1,6 @@
 """How options may be spelled, and how they are shown."""
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -10,8 +11,8 @@ from parpass.cli.opt import opt
 
 def parsed(*arguments: str) -> dict[str, object]:
     """Return the parameters of `parpass opt` on a file that is there."""
-    context = opt.make_context("opt", [__file__, *arguments])
-    return context.params
+    above = click.Context(main, **main.context_settings)
+    return opt.make_context("opt", [__file__, *arguments], parent=above).params
 
 
 @pytest.mark.parametrize("alias", sorted(ALIASES))
