@@ -52,7 +52,7 @@ def declare_passes(module_name: str) -> None:
 def registered_passes() -> Mapping[str, Callable[..., Pass]]:
     """Return the factories of all registered passes by short name, sorted."""
     _import_declared()
-    return {_short(key): _factories[key] for key in sorted(_factories, key=_short)}
+    return {_short(key): _factories[key] for key in sorted(_factories, key=_rank)}
 
 
 def create_pass(name: str, options: Mapping[str, Any] | None = None) -> Pass:
@@ -81,3 +81,8 @@ def _import_declared() -> None:
 
 def _short(key: str) -> str:
     return key.rpartition(".")[2]
+
+
+def _rank(key: str) -> tuple[str, bool]:
+    # Of several keys with one short name the last counts: TVM's `transform.NAME`.
+    return _short(key), key.startswith("transform.")

@@ -40,6 +40,11 @@ def both() -> Pass:
     return Sequential([Mark("Both", 0, ["ContractDeeper"])], name="both")
 
 
+@register_pass("relay._transform.ContractBoth")
+def shadowed() -> Pass:
+    return Mark("Shadowed")
+
+
 @register_pass("transform.ContractDecorated")
 @module_pass(opt_level=1)
 def decorated(mod: IRModule, ctx: PassContext) -> IRModule:
@@ -95,9 +100,10 @@ def test_7_4_only_direct_children_are_asked_whether_they_are_enabled(run: Run):
 
 
 def test_7_5_required_names_resolve_through_the_registry(run: Run):
-    keys = ["ContractDeeper", "contract.transform.ContractDeeper"]
-    for name in keys:
+    for name in ("ContractDeeper", "contract.transform.ContractDeeper"):
         assert marks(run(needing(name), module())) == "Deeper A"
+    whole_key = needing("relay._transform.ContractBoth")
+    assert marks(run(whole_key, module())) == "Shadowed A"
     assert marks(run(needing("ContractNeeded", "ContractBoth"), module())) == (
         "Needed Deeper Both A"
     )

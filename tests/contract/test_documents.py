@@ -10,7 +10,11 @@ pass in the first example hides the module `transform` of which it goes on to sp
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 import parpass as tvm
 from parpass import relay
@@ -169,3 +173,13 @@ def test_the_rfc_makes_a_pass_of_a_function(run: Run):
     # The old style invocation, on an expression:
     tvm.assert_structural_equal(ir_pass.fold_constant(two), relay.const(2.0))
     tvm.assert_structural_equal(run(cf, two), relay.const(2.0))
+
+
+def test_the_page_for_tvm_users_runs(capsys: pytest.CaptureFixture[str]):
+    page = Path(__file__).parents[2] / "docs" / "for-tvm-users.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec("\n".join(blocks), names)
+    assert isinstance(names["mod"], tvm.IRModule)
+    assert names["mod"]["main"].body.op is relay.op.get("negative")
+    assert 'name="Negate"' in capsys.readouterr().out
