@@ -1,0 +1,67 @@
+"""Pages of the docs with commands and what they print."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+from click.testing import CliRunner
+from onnx import helper
+
+from parpass.cli import main
+from tests.support.onnx_models import graph_model
+
+_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_CLOCK = re.compile(r"\d+\.\d (ms|%)|\d+\.\d%")
+_FRAME = re.compile(r"[\s─━┏┓┗┛┳┻╇┡┩┴└┘│┃]+")
+
+
+def write_small_model(path: Path) -> None:
+    """Write the model that the docs' commands are run on."""
+    steps = [
+        ("Add", ["one", "two"], "k"),
+        ("Relu", ["x"], "a"),
+        ("Relu", ["x"], "b"),
+        ("Mul", ["b", "k"], "m"),
+        ("Add", ["a", "m"], "y"),
+    ]
+    nodes = [helper.make_node(op, given, [made]) for op, given, made in steps]
+    constants = {"one": np.array(1, "float32"), "two": np.array(2, "float32")}
+    x = {"x": np.zeros((2, 3), "float32")}
+    path.write_bytes(graph_model(nodes, x, ["y"], known=constants).SerializeToString())
+
+
+def console_blocks(page: Path) -> list[tuple[str, str]]:
+    """Return the commands of a page, each with what the page says that it prints."""
+    blocks: list[tuple[str, str]] = []
+    for block in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        command, _, output = block.replace("\\\n", "").partition("\n")
+        blocks.append((command.removeprefix("$ "), output))
+    return blocks
+
+
+def differences(page: Path) -> str:
+    """Return a diff of what the page shows and what its commands print, here."""
+    write_small_model(Path("small.onnx"))
+    diffs: list[str] = []
+    for command, shown in console_blocks(page):
+        arguments = shlex.split(command)[1:]
+        found = CliRunner().invoke(main, arguments, prog_name="parpass").output
+        if "--timing" in command:
+            found, shown = _without_clocks(found), _without_clocks(shown)
+        before, after = shown.strip().splitlines(), found.strip().splitlines()
+        diffs += difflib.unified_diff(before, after, command, command, lineterm="")
+    return "\n".join(diffs)
+
+
+def _without_clocks(text: str) -> str:
+    """Return a text without times, and without the frames that they widen."""
+    return _FRAME.sub(" ", _CLOCK.sub("#", text))
+
+
+if __name__ == "__main__":
+    print(differences(Path(sys.argv[1])))  # noqa: T201 -- for the test that starts it
