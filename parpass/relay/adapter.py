@@ -80,13 +80,13 @@ class RelayAdapter:
         return wire.decode(encoded, outside, mod.global_vars_by_name)
 
     def encode_shell(self, mod: IRModule) -> bytes:
-        """Return attributes, source texts and names as bytes."""
-        return pickle.dumps((mod.attrs, mod.sources), protocol=5)
+        """Return names, attributes and source texts as bytes."""
+        shell = (list(mod.functions_by_name), mod.attrs, mod.sources)
+        return pickle.dumps(shell, protocol=5)
 
     def decode_shell(self, encoded: bytes) -> IRModule:
-        """Return a module without functions."""
-        attrs, sources = pickle.loads(encoded)  # written by a coordinator
-        return IRModule(attrs=attrs, sources=sources)
+        """Return a module without functions, but with their global variables."""
+        return IRModule.shell(*pickle.loads(encoded))  # written by a coordinator
 
 
 def _wrapped(expr: Expr) -> tuple[IRModule, Callable[[IRModule], Expr]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from parpass.errors import (
@@ -13,7 +13,7 @@ from parpass.errors import (
     quoted,
 )
 from parpass.relay import wire
-from parpass.relay.expr import DictAttrs, Expr, Function, GlobalVar, Var, const
+from parpass.relay.expr import DictAttrs, Expr, Function, GlobalVar, Var
 from parpass.relay.node import bindings, post_order
 
 Key = str | GlobalVar
@@ -106,6 +106,22 @@ class IRModule:
         module._reader = reader
         module.attrs = like.attrs
         module.sources = dict(like.sources)
+        return module
+
+    @classmethod
+    def shell(
+        cls,
+        names: Iterable[str],
+        attrs: Mapping[str, Any] | None,
+        sources: Mapping[str, str],
+    ) -> IRModule:
+        """Return a module that has global variables of these names, but no functions.
+
+        Functions that are read from bytes are bound to these, so they refer to the same
+        objects as the modules that `assemble` makes of it.
+        """
+        module = cls(attrs=attrs, sources=sources)
+        module._global_vars = {name: GlobalVar(name) for name in names}
         return module
 
     @property
@@ -263,11 +279,10 @@ def _unpickled(
     sources: Mapping[str, str],
     encoded: Mapping[str, bytes],
 ) -> IRModule:
-    module = IRModule(attrs=attrs, sources=sources)
-    named = IRModule.assemble(module, dict.fromkeys(encoded, Function((), const(0))))
-    known = named.global_vars_by_name
+    shell = IRModule.shell(encoded, attrs, sources)
+    known = shell.global_vars_by_name
     functions = {name: wire.decode(data, (), known) for name, data in encoded.items()}
-    return IRModule.assemble(named, functions)
+    return IRModule.assemble(shell, functions)
 
 
 def _eta_expanded(var: GlobalVar, function: Function) -> Function:

@@ -10,9 +10,16 @@ from parpass import relay
 from parpass.errors import ModuleError
 from parpass.relay.expr import Call, Function, GlobalVar
 from parpass.relay.module import IRModule
+from parpass.relay.node import post_order
 from parpass.relay.structural import assert_structural_equal, structural_equal
-from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
-from tests.support.marking import Mark, Run, identity, marked, marks, module
+from parpass.transform import (
+    FunctionPass,
+    ModulePass,
+    PassContext,
+    PassInfo,
+    Sequential,
+)
+from tests.support.marking import Mark, Observe, Run, identity, marked, marks, module
 
 
 def caller(var: GlobalVar) -> Function:
@@ -52,6 +59,18 @@ def test_10_2_a_global_variable_must_be_the_modules_own(run: Run):
     assert mod[mod.get_global_var("main")] is mod["main"]
     with pytest.raises(ModuleError, match="another global variable named 'main'"):
         mod[GlobalVar("main")]
+
+
+def test_10_2_a_body_looks_up_what_its_function_refers_to(run: Run):
+    f = GlobalVar("f")
+    mod = IRModule({"g": caller(f), f: identity()})
+
+    def look(func: Function, seen: IRModule, _ctx: PassContext) -> str:
+        called = [node for node in post_order(func) if isinstance(node, GlobalVar)]
+        return str([marks(seen, "f") for var in called if seen[var] is seen["f"]])
+
+    pipeline = Sequential([Observe(look), Mark("M"), Observe(look)])
+    assert marks(run(pipeline, mod), "g") == "[''] M ['[] M']"
 
 
 def test_10_3_assignment_wraps_and_expands(run: Run):
@@ -121,6 +140,20 @@ def test_10_5_workers_give_references_to_the_modules_own(run: Run):
     assert callee(result["g"]) is f
     assert result.get_global_var("f") is f
     assert marks(result, "g") == "M N"
+
+
+def test_10_5_references_that_a_body_makes_become_the_modules_own(run: Run):
+    class CallF(FunctionPass):
+        pass_info = PassInfo(0, "CallF")
+
+        def transform_function(
+            self, func: Function, mod: IRModule, ctx: PassContext
+        ) -> Function:
+            return func if ctx.function_name == "f" else caller(GlobalVar("f"))
+
+    mod = module("f", "g")
+    result = run(CallF(), mod)
+    assert callee(result["g"]) is mod.get_global_var("f")
 
 
 def test_10_6_from_expr_finds_a_name_and_binds_free_variables():

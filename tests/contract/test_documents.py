@@ -181,5 +181,6 @@ def test_the_page_for_tvm_users_runs(capsys: pytest.CaptureFixture[str]):
     names: dict[str, Any] = {}
     exec("\n".join(blocks), names)
     assert isinstance(names["mod"], tvm.IRModule)
-    assert names["mod"]["main"].body.op is relay.op.get("negative")
+    body: Any = names["mod"]["main"].body
+    assert body.op is relay.op.get("negative")
     assert 'name="Negate"' in capsys.readouterr().out

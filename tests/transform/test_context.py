@@ -1,45 +1,12 @@
-import contextvars
-import threading
 from typing import Any
 
 import pytest
 import trio
 
-from parpass.errors import ArgumentError, PassContextError
-from parpass.transform import PassContext, PassInfo
+from parpass.errors import ArgumentError
+from parpass.transform import PassContext
 from parpass.transform.context import in_force
 from tests.support.watching import Log
-
-
-def test_defaults_are_tvms():  # 2.2
-    context = PassContext()
-    assert context.opt_level == 2
-    assert context.required_pass == ()
-    assert context.disabled_pass == ()
-    assert context.instruments == ()
-    assert dict(context.config) == {}
-    assert context.diag_ctx is None
-
-
-def test_arguments_may_be_positional_in_tvms_order():  # 2.3
-    log = Log()
-    context = PassContext(3, ["A"], ["B"], [log], {})
-    assert (context.opt_level, context.required_pass) == (3, ("A",))
-    assert (context.disabled_pass, context.instruments) == (("B",), (log,))
-
-
-@pytest.mark.parametrize(
-    "given", [["A", "B"], ("A", "B"), {"A": 1, "B": 2}, iter(["A", "B"])]
-)
-def test_lists_of_names_may_be_any_iterable(given: Any):  # 2.4
-    assert PassContext(required_pass=given).required_pass == ("A", "B")
-
-
-def test_lists_are_copied():  # 2.4
-    given = ["A"]
-    context = PassContext(disabled_pass=given)
-    given.append("B")
-    assert context.disabled_pass == ("A",)
 
 
 @pytest.mark.parametrize("nothing", [None, (), [], "", 0])
@@ -90,11 +57,6 @@ def test_text_has_all_settings():  # 2.7
     )
 
 
-def test_the_default_is_one_persistent_object():  # 2.10, 2.11
-    assert PassContext.current() is PassContext.current()
-    assert PassContext.current().opt_level == 2
-
-
 def test_with_makes_the_innermost_context_current():  # 2.11, 2.12, 2.17
     default = PassContext.current()
     with PassContext(opt_level=3) as outer:
@@ -104,63 +66,6 @@ def test_with_makes_the_innermost_context_current():  # 2.11, 2.12, 2.17
             assert inner.opt_level == 2
         assert PassContext.current().same_as(outer)
     assert PassContext.current() is default
-
-
-def test_leaving_does_not_swallow_the_error_of_the_body():  # 2.13
-    default = PassContext.current()
-    with pytest.raises(LookupError), PassContext():
-        raise LookupError
-    assert PassContext.current() is default
-
-
-def test_hooks_of_entering_and_leaving_see_the_outer_context():  # 2.14
-    seen: list[PassContext] = []
-    outer = PassContext.current()
-    watcher = Log(at=lambda _hook, _mod, _name: seen.append(PassContext.current()))
-    with PassContext(instruments=[watcher]):
-        pass
-    assert seen == [outer, outer]
-
-
-def test_leaving_out_of_order_names_both_contexts_and_changes_nothing():  # 2.15
-    first, second = PassContext(opt_level=1), PassContext(opt_level=3)
-    with first, second:
-        with pytest.raises(PassContextError) as caught:
-            first.__exit__(None, None, None)
-        assert PassContext.current() is second
-    assert isinstance(caught.value, RuntimeError)
-    assert "leaving PassContext(opt_level=1," in str(caught.value)
-    assert "the current one is: PassContext(opt_level=3," in str(caught.value)
-
-
-def test_leaving_a_context_that_was_not_entered_is_an_error():  # 2.15
-    with pytest.raises(PassContextError, match="none is entered"):
-        PassContext().__exit__(None, None, None)
-
-
-def test_a_context_may_be_entered_again():  # 2.16
-    log = Log()
-    context = PassContext(instruments=[log])
-    with context, context:
-        assert PassContext.current() is context
-    with context:
-        pass
-    assert log.log == ["enter", "enter", "exit", "exit", "enter", "exit"]
-
-
-def test_a_new_thread_has_a_context_of_its_own():
-    seen: list[PassContext] = []
-    with PassContext(opt_level=3):
-        thread = threading.Thread(target=lambda: seen.append(PassContext.current()))
-        thread.start()
-        thread.join()
-    assert seen[0].opt_level == 2
-
-
-def test_a_copied_contextvars_context_carries_the_current_one():
-    with PassContext(opt_level=3) as context:
-        copied = contextvars.copy_context()
-    assert copied.run(PassContext.current) is context
 
 
 async def test_a_task_inherits_and_does_not_leak():
@@ -179,24 +84,6 @@ async def test_a_task_inherits_and_does_not_leak():
             await entered.wait()
             assert PassContext.current() is outer
             looked.set()
-
-
-@pytest.mark.parametrize(
-    ("settings", "level", "enabled"),
-    [
-        ({"opt_level": 2}, 2, True),
-        ({"opt_level": 2}, 3, False),
-        ({"opt_level": -1}, 0, False),
-        ({"opt_level": 0, "required_pass": ["P"]}, 3, True),
-        ({"opt_level": 3, "disabled_pass": ["P"]}, 0, False),
-        ({"disabled_pass": ["P"], "required_pass": ["P"]}, 0, False),
-        ({"disabled_pass": ["p", "P2"]}, 0, True),
-    ],
-)
-def test_disabled_beats_required_beats_level(
-    settings: dict[str, Any], level: int, enabled: bool
-):  # 2.19
-    assert PassContext(**settings).pass_enabled(PassInfo(level, "P")) is enabled
 
 
 def test_counting_outside_of_a_pass_does_nothing():

@@ -7,25 +7,9 @@ from parpass.errors import ArgumentError
 from parpass.transform import PassInfo
 
 
-def test_takes_level_name_and_required_in_tvms_order():  # 1.1, 1.2
-    info = PassInfo(1, "Fold", ["InferType"])
-    assert (info.opt_level, info.name, info.required) == (1, "Fold", ("InferType",))
-
-
 @pytest.mark.parametrize("nothing", [None, (), []])
 def test_required_is_never_none(nothing: Any):  # 1.3
     assert PassInfo(opt_level=1, name="Fold", required=nothing).required == ()
-
-
-def test_is_read_only():  # 1.4
-    with pytest.raises(AttributeError):
-        PassInfo(1, "Fold").opt_level = 2  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def test_is_equal_only_to_itself():  # 1.5
-    info = PassInfo(1, "Fold")
-    assert info != PassInfo(1, "Fold")
-    assert len({info, info, PassInfo(1, "Fold")}) == 2
 
 
 def test_text_names_the_pass():  # 1.6

@@ -38,11 +38,6 @@ from tests.support.toy_passes import (
 )
 
 
-def test_info_is_the_class_attribute():  # 5.2
-    assert Add().info is Add.pass_info
-    assert Add().info is Add().pass_info
-
-
 @pytest.mark.parametrize(
     ("a_pass", "text"),
     [
@@ -61,11 +56,6 @@ def test_text_tells_kind_name_and_level(a_pass: Pass, text: str):
     assert str(a_pass) == text
 
 
-def test_a_call_ignores_level_and_disabled_pass():  # 2.20
-    with PassContext(opt_level=-1, disabled_pass=["Add"]):
-        assert Add()(program(1)) == program(2)
-
-
 def test_a_call_takes_one_module_only():  # D6
     with pytest.raises(TypeError):
         Add()(program(1), PassContext())  # pyright: ignore[reportCallIssue]
@@ -79,24 +69,6 @@ def test_something_that_is_no_module_is_refused(wrong: Any):  # 5.3
         Add()(wrong)
     assert isinstance(caught.value, TypeError)
     assert caught.value.pass_name == "Add"
-
-
-def test_a_module_pass_may_return_its_input():  # 5.4
-    mod = program(1)
-    assert Keep()(mod) is mod
-
-
-def test_a_module_pass_gets_the_current_context():  # 5.4
-    class Look(ModulePass):
-        pass_info = PassInfo(0, "Look")
-
-        def transform_module(self, mod: Program, ctx: PassContext) -> Program:
-            assert ctx is context
-            assert PassContext.current() is context
-            return mod
-
-    with PassContext() as context:
-        Look()(program())
 
 
 @pytest.mark.parametrize("wrong", [None, 7, Fn(())])
@@ -153,19 +125,6 @@ def test_function_passes_get_one_module_that_is_neither_input_nor_result():  # 6
     assert seen[0] is seen[1]
     assert seen[0] is not mod
     assert seen[0] is not result
-
-
-def test_functions_are_visited_in_module_order():  # 6.8
-    class Look(FunctionPass):
-        pass_info = PassInfo(0, "Look")
-
-        def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-            seen.append(func.values[0])
-            return func
-
-    seen: list[int] = []
-    Look()(program(3, 1, 2))
-    assert seen == [3, 1, 2]
 
 
 def test_functions_that_the_ir_excludes_are_skipped():  # 6.6
@@ -258,19 +217,6 @@ def test_a_sequential_refuses_arguments_of_the_wrong_kind(
 ):  # 7.1, 7.2
     with pytest.raises(ArgumentError, match=complaint):
         Sequential(**arguments)
-
-
-def test_a_sequential_is_one_pass_by_name_and_level_in_another():  # 7.4
-    inner = Sequential([Add()], opt_level=3, name="inner")
-    outer = Sequential([inner])
-    assert outer(program(1)) == program(1)
-    with PassContext(opt_level=3):
-        assert outer(program(1)) == program(2)
-    with PassContext(required_pass=["inner"]):
-        assert outer(program(1)) == program(2)
-    with PassContext(opt_level=3, disabled_pass=["inner"]):
-        assert outer(program(1)) == program(1)
-    assert inner(program(1)) == program(2)  # its own level does not count
 
 
 def test_diagnostics_of_one_pass_do_not_reach_the_next(

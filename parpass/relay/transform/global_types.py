@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 from parpass.relay.analysis import called_globals
-from parpass.relay.expr import Expr, Function
+from parpass.relay.expr import Expr, Function, GlobalVar
 from parpass.relay.module import IRModule
 from parpass.relay.transform.report import Finding
 from parpass.relay.ty import FuncType
@@ -37,6 +37,8 @@ class GlobalTypes:
     def __init__(self, mod: IRModule | None) -> None:
         self._functions: Mapping[str, Function]
         self._functions = mod.functions_by_name if mod is not None else {}
+        self._global_vars: Mapping[str, GlobalVar]
+        self._global_vars = mod.global_vars_by_name if mod is not None else {}
         self._types: dict[str, FuncType | None] = {}
         self._inferred: dict[Function, Inferred] = {}
         self._callees: dict[str, list[str]] = {}
@@ -57,6 +59,10 @@ class GlobalTypes:
             else:
                 self._infer_with_callees(name)
         return self._types[name]
+
+    def own_global_var(self, global_var: GlobalVar) -> GlobalVar:
+        """Return the module's own global variable of that name, if it has one."""
+        return self._global_vars.get(global_var.name_hint, global_var)
 
     def is_recursive(self, name: str) -> bool:
         """Return whether a function needs its own type, which is not annotated."""

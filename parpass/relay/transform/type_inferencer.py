@@ -118,8 +118,8 @@ class TypeInferencer(ExprMutator):
         return typed
 
     def visit_global_var(self, global_var: GlobalVar) -> Expr:
-        """Return the very same object."""
-        return global_var
+        """Return the module's own; a pass may have made another of that name."""
+        return self._global_types.own_global_var(global_var)
 
     def visit_op(self, op: Op) -> Expr:
         """Return the very same object."""
