@@ -105,13 +105,19 @@ class _PrintIR(PassInstrument):
         if self._is_wanted(info, self._after):
             _print_ir("After", info, mod)
 
+    def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:
+        """Print the module that the pass failed on."""
+        del error
+        if self._is_wanted(info, self._after):
+            _print_ir("After", info, mod, " Failed")
+
     def _is_wanted(self, info: PassInfo, names: set[str] | None) -> bool:
         return info not in self._sequentials if names is None else info.name in names
 
 
-def _print_ir(when: str, info: PassInfo, mod: Any) -> None:
+def _print_ir(when: str, info: PassInfo, mod: Any, how: str = "") -> None:
     text = str(mod).rstrip("\n")
-    header = f"// -----// IR Dump {when} {info.name} //----- //"
+    header = f"// -----// IR Dump {when} {info.name}{how} //----- //"
     click.echo(f"{header}\n{text}\n", err=True)
 
 

@@ -10,7 +10,7 @@ from parpass.cli import main
 from parpass.relay.expr import Call, Function
 from parpass.relay.module import IRModule
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
-from tests.support.commands import write_model
+from tests.support.commands import FailAlways, write_model
 
 PIPELINE = (
     "InferType,sequential{name=clean}(FoldConstant,EliminateCommonSubexpr),"
@@ -94,6 +94,15 @@ def test_names_choose_passes_and_may_name_what_holds_them(models: list[str]):
         "After clean",
         "Before DeadCodeElimination",
     ]
+
+
+def test_of_a_pass_that_failed_the_ir_is_what_it_failed_on(models: list[str]):
+    result = opt(
+        *models, "-p", f"InferType,{FailAlways.pass_info.name}", "--print-ir-after-all"
+    )
+    assert headers(result) == ["After InferType", "After FailAlways Failed"]
+    before, after = result.stderr.split(" //----- //\n")[1:]
+    assert after.partition("\n\nError: ")[0] == before.partition("\n\n// ---")[0]
 
 
 def test_an_unknown_name_is_a_usage_error(models: list[str]):
