@@ -109,6 +109,7 @@ def structure(pass_: Pass | None) -> Any:
     return (type(pass_), {name: repr(getattr(pass_, name)) for name in specs})
 
 
+@pytest.mark.slow
 @given(pipelines, st.sampled_from([None, 0, 2]))
 def test_parsing_what_was_printed_gives_the_pipeline(
     pipeline: Sequential, indent: int | None
