@@ -61,34 +61,31 @@ def operator_attrs(
         if values.keys() <= _fields(kind).keys():
             return msgspec.convert(values, kind)
     except msgspec.ValidationError:
-        pass
-    _explain(op, kind, attributes, place, problems)
+        pass  # found again below, attribute by attribute
+    for attribute in attributes:
+        _check(op, attribute, _fields(kind), problems)
+    for field in _fields(kind).values():
+        if field.required and field.name not in values:
+            problems.report(place, f"'{op.name}' needs the attribute '{field.name}'")
     return None
 
 
-def _explain(
+def _check(
     op: Op,
-    kind: type[Attrs],
-    attributes: Sequence[Attribute],
-    place: Span,
+    attribute: Attribute,
+    fields: dict[str, msgspec.structs.FieldInfo],
     problems: Problems,
 ) -> None:
-    fields = _fields(kind)
-    for attribute in attributes:
-        field = fields.get(attribute.name)
-        if field is None:
-            what = f"attribute of '{op.name}' named"
-            problems.report_unknown(attribute.place, what, attribute.name, fields)
-            continue
-        try:
-            msgspec.convert(attribute.value, field.type)
-        except msgspec.ValidationError as error:
-            what = f"attribute '{attribute.name}' of '{op.name}'"
-            problems.report(attribute.place, f"{what}: {_in_words(error)}")
-    given = {attribute.name for attribute in attributes}
-    missing = [x.name for x in fields.values() if x.required and x.name not in given]
-    for name in missing:
-        problems.report(place, f"'{op.name}' needs the attribute '{name}'")
+    field = fields.get(attribute.name)
+    if field is None:
+        what = f"attribute of '{op.name}' named"
+        problems.report_unknown(attribute.place, what, attribute.name, fields)
+        return
+    try:
+        msgspec.convert(attribute.value, field.type)
+    except msgspec.ValidationError as error:
+        what = f"attribute '{attribute.name}' of '{op.name}'"
+        problems.report(attribute.place, f"{what}: {_in_words(error)}")
 
 
 def _in_words(error: msgspec.ValidationError) -> str:

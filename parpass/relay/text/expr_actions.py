@@ -31,7 +31,7 @@ from parpass.relay.text.attributes import Attribute, dict_attrs, operator_attrs
 from parpass.relay.text.environment import Environment
 from parpass.relay.text.infix import Grouping, Read, Sign, joined
 from parpass.relay.text.literals import read_scalar
-from parpass.relay.text.names import read_name
+from parpass.relay.text.names import name_text, read_name
 from parpass.relay.text.problems import Problems
 from parpass.relay.text.type_actions import Nested, Parts, TypeActions
 from parpass.relay.ty import Type
@@ -70,12 +70,11 @@ class ExprActions(TypeActions):
     def variable(self, parts: Parts) -> Read:
         """Return what a name means here."""
         (token,) = parts
-        name = self._name(token)
-        found = self.names.get(name)
+        found = self.names.get(self._key(token))
         if found is None:
-            known = [f"%{known}" for known in self.names.names]
+            known = (f"%{known}" for known in self.names.names)
             self.problems.report_unknown(token, "variable named", token, known)
-            found = Var(name)
+            found = Var(self._name(token))
         return Read(found, self.problems.span(token))
 
     def global_var(self, parts: Parts) -> Read:
@@ -194,7 +193,7 @@ class ExprActions(TypeActions):
     def binding(self, parts: Parts) -> None:
         """Give an expression a name, for the lines below."""
         name, (expr, _) = parts
-        if not self.names.define_line(self._name(name), expr):
+        if not self.names.define_line(self._key(name), expr):
             self.problems.report(name, f"'{name}' is defined twice in this block")
 
     def let(self, parts: Parts) -> tuple[Token, Var, Expr]:
@@ -228,7 +227,7 @@ class ExprActions(TypeActions):
                 continue
             token, type_ = part
             var = self._bind(token, type_)
-            if params.setdefault(var.name_hint, var) is not var:
+            if params.setdefault(self._key(token), var) is not var:
                 self.problems.report(token, f"parameter '{token}' is given twice")
         return tuple(params.values()), attributes
 
@@ -254,7 +253,7 @@ class ExprActions(TypeActions):
     def free_var(self, parts: Parts) -> None:
         """Declare a variable that an expression lacks."""
         name, type_ = parts
-        if self.names.get(self._name(name)) is not None:
+        if self.names.get(self._key(name)) is not None:
             self.problems.report(name, f"'{name}' is declared twice")
         self._bind(name, type_)
 
@@ -271,8 +270,12 @@ class ExprActions(TypeActions):
         name = self._name(token)
         annotation = None if type_ is None else type_.value
         var = Var(name, annotation, self.problems.span(token))
-        self.names.bind(name, var)
+        self.names.bind(self._key(token), var)
         return var
+
+    def _key(self, token: Token) -> str:
+        """Return a name as it would be printed: `%"0"` is not `%0`, that of a line."""
+        return token[1:] if token[1] != '"' else name_text(self._name(token))
 
     def _name(self, token: Token) -> str:
         """Return the name that follows a sigil."""

@@ -26,7 +26,13 @@ _SUFFIXES = {
     "int32": "",
     "float32": "f",
 }
-_DTYPES = {suffix: dtype for dtype, suffix in _SUFFIXES.items()}
+_DTYPES = {
+    **{suffix: dtype for dtype, suffix in _SUFFIXES.items()},
+    "f32": "float32",
+    "i32": "int32",
+}
+# Words that an argument cannot begin with unless they mean what they always mean.
+_KEYWORDS = {"def", "else", "fn", "free_var", "if", "let", "True", "False"}
 _MOST_DIGITS = 1000  # Python converts strings of some thousand digits at most
 _NUMBER = re.compile(r"(-?[0-9]+)((?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)([fiu][0-9]*)?")
 
@@ -60,8 +66,7 @@ def read_scalar(text: str) -> NDArray:
     if text in {"True", "False"}:
         return NDArray(np.array(text == "True"))
     value, suffix = _number(text)
-    usual = "f" if isinstance(value, float) else ""
-    dtype = _DTYPES.get(suffix) or {"f32": "float32"}.get(suffix) or _DTYPES[usual]
+    dtype = _DTYPES[suffix or ("f" if isinstance(value, float) else "")]
     if isinstance(value, int):
         limits = np.iinfo(dtype)
         fits = limits.min <= value <= limits.max
@@ -81,11 +86,14 @@ def read_number(text: str) -> int | float:
     """Return the number in an attribute of which this is the text.
 
     Raises:
-        ValueError: It has too many digits.
+        ValueError: It is no int of 64 bits.
     """
     if text.endswith(("inff", "nanf")):
         return float(text[:-1])
-    return _number(text)[0]
+    value, _ = _number(text)
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise ValueError(f"'{text[:40]}' is no int of 64 bits")
+    return value
 
 
 def _number(text: str) -> tuple[int | float, str]:
@@ -125,7 +133,11 @@ def value_text(value: Any) -> str:
 
 def items_text(items: Mapping[str, Any] | None) -> list[str]:
     """Return `key=value` for each attribute of a function or a module."""
-    return [f"{name_text(k)}={value_text(v)}" for k, v in (items or {}).items()]
+    return [f"{_key_text(k)}={value_text(v)}" for k, v in (items or {}).items()]
+
+
+def _key_text(name: str) -> str:
+    return json.dumps(name) if name in _KEYWORDS else name_text(name)
 
 
 def attrs_text(attrs: msgspec.Struct | Mapping[str, Any] | None) -> list[str]:

@@ -69,5 +69,5 @@ class ModuleActions(ExprActions):
         """Report the uses of functions that the module does not have."""
         for name, token in self.global_uses.items():
             if name not in self._defined:
-                known = [f"@{known}" for known in self._defined]
+                known = (f"@{known}" for known in self._defined)
                 self.problems.report_unknown(token, "function named", token, known)

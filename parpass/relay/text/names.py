@@ -24,7 +24,7 @@ def read_name(text: str) -> str:
         ValueError: What stands in quotes is no JSON string.
     """
     if not text.startswith('"'):
-        return text
+        return str(text)  # not a token, which is a kind of string
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

@@ -97,6 +97,8 @@ def _got(error: UnexpectedInput) -> str:
     text = str(token or getattr(error, "char", ""))
     if text == '"':
         return "a string that does not end"
+    if text == "/" and token is None:
+        return "a comment that does not end"
     shown = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
     return f"'{shown}'" if shown.isprintable() else repr(shown)
 

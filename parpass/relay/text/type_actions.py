@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from lark import Token
@@ -54,9 +55,11 @@ class TypeActions:
     def type_params(self, parts: Parts) -> tuple[RelayTypeVar, ...]:
         """Begin the scope of the type parameters `<A, B>`."""
         names: list[Token] = parts[1:]
+        given: set[str] = set()
         for name in names:
-            if names.count(name) > 1:
+            if name in given:
                 self.problems.report(name, f"type parameter '{name}' is given twice")
+            given.add(name)
             self.type_names[str(name)] += 1
         return tuple(RelayTypeVar(str(name)) for name in names)
 
@@ -71,8 +74,8 @@ class TypeActions:
         if self.type_names[str(name)] > 0:
             return Nested(RelayTypeVar(str(name)))
         if name not in DTYPES:
-            known = [*DTYPES, *self.type_names, "Tensor"]
-            self.problems.report_unknown(name, "type named", str(name), sorted(known))
+            known = chain(DTYPES, ["Tensor"], self.type_names)
+            self.problems.report_unknown(name, "type named", str(name), known)
             return Nested(RelayTypeVar(str(name)))
         return Nested(TensorType((), str(name)))
 
@@ -80,9 +83,7 @@ class TypeActions:
         """Return `Tensor[(1, ?), float32]`."""
         _, shape, dtype = parts
         if dtype not in DTYPES:
-            self.problems.report_unknown(
-                dtype, "dtype named", str(dtype), sorted(DTYPES)
-            )
+            self.problems.report_unknown(dtype, "dtype named", str(dtype), DTYPES)
         return Nested(TensorType(shape, str(dtype)))
 
     def shape(self, parts: Parts) -> tuple[Dim, ...]:

@@ -1,0 +1,258 @@
+"""The parser reads what the printer writes, and what people write by hand."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from parpass import relay
+from parpass.diagnostic import Span
+from parpass.errors import DiagnosticError
+from parpass.relay.expr import Expr, Function
+from parpass.relay.module import IRModule
+from parpass.relay.structural import assert_structural_equal
+from parpass.relay.text.printer import astext
+from parpass.relay.ty import FuncType, TensorType, TupleType, TypeVar
+from tests.support.deep import DEPTH, KINDS, ifs
+from tests.support.programs import expressions, modules
+from tests.support.texts import decorated_modules
+
+
+def same_after_round_trip(module: IRModule) -> None:
+    text = astext(module)
+    parsed = relay.parse(text)
+    assert_structural_equal(parsed, module)
+    assert list(parsed.functions_by_name) == list(module.functions_by_name)
+    assert astext(parsed) == text
+
+
+@given(decorated_modules())
+@settings(deadline=None, max_examples=40)
+def test_odd_names_attributes_types_and_constants_survive(module: IRModule):
+    same_after_round_trip(module)
+
+
+@pytest.mark.slow
+@given(modules())
+@settings(deadline=None, max_examples=60)
+def test_a_parsed_module_is_the_printed_one(module: IRModule):
+    same_after_round_trip(module)
+
+
+@pytest.mark.slow
+@given(expressions())
+@settings(deadline=None, max_examples=60)
+def test_a_parsed_expression_is_the_printed_one(expr: Expr):
+    text = astext(expr)
+    parsed = relay.parse_expr(text)
+    assert_structural_equal(parsed, expr, map_free_vars=True)
+    assert astext(parsed) == text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "depth"), [(ifs, DEPTH), *((kind, DEPTH // 10) for kind in KINDS)]
+)
+def test_any_depth_is_parsed(kind: Callable[[int], Expr], depth: int):
+    expr = kind(depth)
+    parsed = relay.parse_expr(astext(expr))
+    assert_structural_equal(parsed, expr, map_free_vars=True)
+
+
+@pytest.mark.parametrize("count", [1, 1000])
+def test_shared_lines_are_shared_nodes(count: int):
+    lines = "\n".join(f"%{at + 1} = add(%{at}, %{at});" for at in range(count))
+    body = relay.parse_expr(f"free_var %0;\n{lines}\n%{count}")
+    while isinstance(body, relay.Call):
+        assert body.args[0] is body.args[1]
+        body = body.args[0]
+    assert isinstance(body, relay.Var)
+
+
+def same(text: str, other: str) -> None:
+    """Check that two expressions are equal; the first may use %x, %y and %c."""
+    declared = "free_var %x; free_var %y; free_var %c;"
+    assert_structural_equal(
+        relay.parse_expr(declared + text),
+        relay.parse_expr(declared + other),
+        map_free_vars=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("infix", "calls"),
+    [
+        ("%x + %y * 2f", "add(%x, multiply(%y, 2f))"),
+        ("%x - %y - 1", "subtract(subtract(%x, %y), 1)"),
+        ("(%x - %y) / %c", "divide(subtract(%x, %y), %c)"),
+        ("%x -1", "subtract(%x, 1)"),
+        ("%x * -1", "multiply(%x, -1)"),
+        ("%x - - %y", "subtract(%x, negative(%y))"),
+        ("-%x.0 * 2", "multiply(negative(%x.0), 2)"),
+        ("- 2", "negative(2)"),
+        ("--%x + 1", "add(negative(negative(%x)), 1)"),
+        ("%x + 1 <= %y == %c", "equal(less_equal(add(%x, 1), %y), %c)"),
+        ("%x < %y", "less(%x, %y)"),
+        ("%x < (%y)", "less(%x, %y)"),
+        ("%x > %y", "greater(%x, %y)"),
+        ("%x >= %y != %c", "not_equal(greater_equal(%x, %y), %c)"),
+        ("add(%x + 1, -%y)", "add(add(%x, 1), negative(%y))"),
+    ],
+)
+def test_infix_operators_have_the_usual_precedence(infix: str, calls: str):
+    same(infix, calls)
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("add(%x, %y,)", "add(%x, %y)"),
+        ("(%x, %y,)", "(%x, %y)"),
+        ("((%x))", "%x"),
+        ("%x /* a * / comment **/ .0 // the end", "%x.0"),
+        ("%sum = add(%x, %y); %sum", "add(%x, %y)"),
+        ("nn.softmax(%x, axis=-1)", "nn.softmax(%x)"),
+        ('cast(%x, dtype = "int8")', 'cast(%x, dtype="int8")'),
+        ("1.5", "1.5f"),
+        ("2f32", "2f"),
+        ("2.0f64", "2f64"),
+        ("(%x, %y).1", "(%x, %y).1"),
+        ("if (%c) { %x } else { %y }", "if (%c) {\n%x\n} else {\n%y\n}"),
+        ("{ %x }", "%x"),
+        ("fn (%z) { %z }(%x)", "%0 = fn (%z) { %z }; %0(%x)"),
+        ("%x.1.0", "(%x.1).0"),
+    ],
+)
+def test_what_people_write(written: str, printed: str):
+    same(written, printed)
+
+
+def test_a_handwritten_module():
+    module = relay.fromtext(
+        """
+        #[version = "0.0.5"]
+        def @main(%x: Tensor[(1, 3, 8, 8), float32], %w) -> float32 {
+          let %y: Tensor[(1, ?), float32] =
+            nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=16) /* ty=Tensor */;
+          @twice(%y) * 0.5f
+        }
+
+        def @twice(%x: Tensor[(?, ?), float32]) { %x + %x }  // used above
+        """
+    )
+    assert str(module) == textwrap.dedent(
+        """\
+        def @main(%x: Tensor[(1, 3, 8, 8), float32], %w) -> float32 {
+          let %y: Tensor[(1, ?), float32] = \
+nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=16);
+          %0 = @twice(%y);
+          multiply(%0, 0.5f)
+        }
+
+        def @twice(%x: Tensor[(?, ?), float32]) {
+          add(%x, %x)
+        }"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("float32", TensorType((), "float32")),
+        ("Tensor[(3), int8]", TensorType((3,), "int8")),
+        ("Tensor[(1, ?), bool]", TensorType((1, relay.Any()), "bool")),
+        ("Tensor[(), bfloat16]", TensorType((), "bfloat16")),
+        ("()", TupleType(())),
+        ("(int8,)", TupleType((TensorType((), "int8"),))),
+        ("(int8, ())", TupleType((TensorType((), "int8"), TupleType(())))),
+        ("(int8)", TensorType((), "int8")),
+        (
+            "fn <A>(A, int8) -> fn (A) -> ()",
+            FuncType(
+                (TypeVar("A"), TensorType((), "int8")),
+                FuncType((TypeVar("A"),), TupleType(())),
+                (TypeVar("A"),),
+            ),
+        ),
+    ],
+)
+def test_types(text: str, expected: relay.Type):
+    function = relay.parse_expr(f"fn (%x: {text}) {{ %x }}")
+    assert isinstance(function, Function)
+    assert function.params[0].type_annotation == expected
+
+
+def test_an_inner_name_hides_an_outer_one_until_its_scope_ends():
+    text = "fn (%x) { %0 = fn (%x) { let %x = (%x,); %x }; (%0, %x) }"
+    outer = relay.parse_expr(text)
+    assert isinstance(outer, Function)
+    assert isinstance(outer.body, relay.Tuple)
+    inner, x = outer.body.fields
+    assert x is outer.params[0]
+    assert isinstance(inner, Function)
+    assert isinstance(inner.body, relay.Let)
+    assert isinstance(inner.body.value, relay.Tuple)
+    assert inner.body.value.fields == inner.params
+    assert inner.body.body is inner.body.var
+
+
+def test_a_name_is_one_global_variable():
+    module = relay.parse("def @f() { (@g, @g, @f) }\ndef @g() { @f() }")
+    body = module["f"].body
+    assert isinstance(body, relay.Tuple)
+    names = module.global_vars_by_name
+    assert body.fields == (names["g"], names["g"], names["f"])
+
+
+def test_an_expression_becomes_a_module_of_its_free_variables():
+    module = relay.parse("free_var %x: int8; %x + 1i8")
+    assert str(module) == "def @main(%x: int8) {\n  add(%x, 1i8)\n}"
+    assert str(relay.parse("")) == ""
+
+
+def test_every_expression_has_its_span():
+    text = "fn (%x) {\n  %0 = add(%x,\n    1 + %x);\n  let %y = %0.1;\n  (%y, -%0)\n}"
+    function = relay.parse_expr(text, "a.relay")
+    assert isinstance(function, Function)
+    let = function.body
+    assert isinstance(let, relay.Let)
+    assert isinstance(let.value, relay.TupleGetItem)
+    call, pair = let.value.tuple_value, let.body
+    assert isinstance(call, relay.Call)
+    assert isinstance(pair, relay.Tuple)
+    spans = {
+        (1, 6, 1, 2): function,
+        (1, 1, 5, 7): function.params[0],
+        (2, 3, 8, 12): call,
+        (3, 3, 5, 11): call.args[1],
+        (4, 4, 7, 9): let.var,
+        (4, 4, 12, 16): let.value,
+        (4, 5, 3, 12): let,
+        (5, 5, 3, 12): pair,
+        (5, 5, 8, 11): pair.fields[1],
+    }
+    for (line, end_line, column, end_column), expr in spans.items():
+        span = Span("a.relay", line, end_line, column, end_column)
+        assert getattr(expr, "span", None) == span
+
+
+def test_diagnostics_of_passes_show_the_line(capsys: pytest.CaptureFixture[str]):
+    text = "def @main(%x: int8) {\n  nn.relu(%x) + 1f\n}"
+    module = relay.parse(text, "a.relay")
+    assert module.sources == {"a.relay": text}
+    with pytest.raises(DiagnosticError):
+        relay.transform.InferType()(module)
+    shown = capsys.readouterr().err
+    assert "a.relay:2:3" in shown
+    assert "2 |   nn.relu(%x) + 1f" in shown
+
+
+def test_the_source_of_a_module_is_kept_without_its_constants():
+    module = IRModule({"f": Function((), relay.const(np.arange(3)))})
+    text = astext(module)
+    parsed = relay.parse(text)
+    assert parsed.sources["from_string"] == text.partition("#[metadata]")[0]
