@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from parpass.relay import wire
@@ -11,7 +11,7 @@ from parpass.relay.expr import Expr, Function
 from parpass.relay.module import IRModule
 from parpass.relay.node import count_nodes
 from parpass.transform import Pass, declare_passes, register_adapter
-from parpass.transform.adapter import KeepOutside, register_wrapping
+from parpass.transform.adapter import KeepOutside, Source, register_wrapping
 
 
 class RelayAdapter:
@@ -74,7 +74,7 @@ class RelayAdapter:
         return wire.encode(function, keep_outside)
 
     def decode_function(
-        self, encoded: bytes | memoryview, outside: Iterable[Any], mod: IRModule
+        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: IRModule
     ) -> Function:
         """Return a function, its references bound to the global variables of `mod`."""
         return wire.decode(encoded, outside, mod.global_vars_by_name)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+from collections.abc import Generator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from parpass.transform.adapter import KeepOutside, Source
+
+_keep_outside: ContextVar[KeepOutside | None] = ContextVar("keep", default=None)
+_sources: ContextVar[Sequence[Source]] = ContextVar("sources", default=())
 
 _HASH_CHUNK = 1 << 20  # elements hashed at a time, so that uniform arrays stay small
 
@@ -18,47 +26,77 @@ class NDArray:
 
     An array that repeats one value (as `np.full` or `np.broadcast_to` give it) is kept
     as that value with zero strides, so that it takes no memory here and none on the
-    wire, however large its shape is.
+    wire, however large its shape is. A large array in a worker is fetched when somebody
+    looks at its values.
 
     Args:
         array: The values; the array is not copied, but must not be written to later.
+
+    Attributes:
+        source: Where the values came from, if they came from another process.
     """
 
-    __slots__ = ("__weakref__", "_array")
+    __slots__ = ("__weakref__", "_array", "_dtype", "_shape", "source")
 
     def __init__(self, array: npt.ArrayLike) -> None:
         view = np.asarray(array).view()
         view.flags.writeable = False
-        self._array: npt.NDArray[Any] = view
+        self._array: npt.NDArray[Any] | None = view
+        self._shape = view.shape
+        self._dtype = view.dtype
+        self.source: Source | None = None
+
+    @classmethod
+    def from_source(cls, source: Source, shape: tuple[int, ...], dtype: str) -> NDArray:
+        """Return an array whose values are fetched when somebody looks at them."""
+        array = cls.__new__(cls)
+        array._array, array._shape = None, shape  # noqa: SLF001 -- its own class
+        array._dtype = np.dtype(dtype)  # noqa: SLF001 -- its own class
+        array.source = source
+        return array
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each dimension."""
-        return self._array.shape
+        return self._shape
 
     @property
     def dtype(self) -> str:
         """The name of the element type, such as `float32`."""
-        return self._array.dtype.name
+        return self._dtype.name
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the values have, written out."""
+        return int(np.prod(self._shape, dtype=np.int64)) * self._dtype.itemsize
 
     @property
     def is_uniform(self) -> bool:
         """Whether this is one value, repeated without taking memory."""
-        return self._array.size > 1 and not any(self._array.strides)
+        array = self._array
+        return array is not None and array.size > 1 and not any(array.strides)
 
     def numpy(self) -> npt.NDArray[Any]:
         """Return the values as a read-only numpy array that shares their memory."""
+        if self._array is None:
+            assert self.source is not None
+            flat = np.frombuffer(self.source.fetch(), self._dtype)
+            self._array = flat.reshape(self._shape)
         return self._array
 
     asnumpy = numpy
 
+    def raw(self) -> memoryview:
+        """Return the bytes of the values in row-major order."""
+        return _bits(self.numpy(), "u1").data
+
     def same_content(self, other: NDArray) -> bool:
         """Return whether shape, dtype and all values are the same, bit by bit."""
-        mine, theirs = self._array, other._array
-        if mine is theirs:
+        if self is other:
             return True
-        if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
+        if self._shape != other._shape or self._dtype != other._dtype:
             return False
+        mine, theirs = self.numpy(), other.numpy()
         if mine.strides == theirs.strides and _address(mine) == _address(theirs):
             return True
         if self.is_uniform and other.is_uniform:
@@ -68,7 +106,7 @@ class NDArray:
 
     def digest(self) -> bytes:
         """Return a digest of shape, dtype and values, the same in every process."""
-        array = self._array
+        array = self.numpy()
         state = hashlib.blake2b(f"{array.shape}{array.dtype.str}".encode())
         if self.is_uniform:
             chunk = np.repeat(array.flat[0], min(array.size, _HASH_CHUNK)).tobytes()
@@ -85,21 +123,53 @@ class NDArray:
 
     def __hash__(self) -> int:
         # Of evenly spaced values, for a large array is hashed often; `digest` has all.
-        array = self._array
+        array = self.numpy()
         step = max(1, array.size // _HASH_SAMPLE)
         return hash((array.shape, array.dtype, array.flat[::step].tobytes()))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.array(self._array, dtype=dtype, copy=copy)
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.is_uniform:
-            value = self._array.flat[0]
-            return _uniform, (np.asarray(value), self._array.shape)
-        return NDArray, (self._array,)
+            value = self.numpy().flat[0]
+            return _uniform, (np.asarray(value), self._shape)
+        keep_outside = _keep_outside.get()
+        if keep_outside is not None and np.dtype(self._dtype.str) == self._dtype:
+            index = keep_outside(self)
+            if index is not None:
+                return _outside, (index, self._shape, self._dtype.str)
+        return NDArray, (self.numpy(),)
 
     def __repr__(self) -> str:
         return f"NDArray(shape={self.shape}, dtype={self.dtype})"
+
+
+@contextlib.contextmanager
+def leaving_arrays(keep_outside: KeepOutside | None) -> Generator[None]:
+    """While arrays are pickled, have `keep_outside` take the large ones."""
+    token = _keep_outside.set(keep_outside)
+    try:
+        yield
+    finally:
+        _keep_outside.reset(token)
+
+
+@contextlib.contextmanager
+def arrays_from(sources: Sequence[Source]) -> Generator[None]:
+    """While arrays are unpickled, get those that were left outside from here."""
+    token = _sources.set(sources)
+    try:
+        yield
+    finally:
+        _sources.reset(token)
+
+
+def _outside(index: int, shape: tuple[int, ...], dtype: str) -> NDArray:
+    source = _sources.get()[index]
+    if source.original is not None:
+        return source.original
+    return NDArray.from_source(source, shape, dtype)
 
 
 def _uniform(value: npt.NDArray[Any], shape: tuple[int, ...]) -> NDArray:

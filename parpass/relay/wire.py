@@ -2,8 +2,7 @@
 
 The nodes are pickled as one list in post-order. Each node's children stand before it,
 so the pickler finds them in its memo and never recurses, however deep the expression
-is. Buffers of constants may stay outside of the pickle, as `pickle`'s protocol 5 has
-it.
+is. The values of large constants may stay outside of it.
 """
 
 from __future__ import annotations
@@ -11,35 +10,34 @@ from __future__ import annotations
 import contextlib
 import pickle
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from parpass.relay.expr import Function, GlobalVar
+from parpass.relay.ndarray import arrays_from, leaving_arrays
 from parpass.relay.node import post_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping
+    from collections.abc import Generator, Mapping, Sequence
+
+    from parpass.transform.adapter import KeepOutside, Source
 
 _globals: ContextVar[Mapping[str, GlobalVar]] = ContextVar("_globals")
 
 
-def encode(
-    function: Function,
-    keep_outside: Callable[[pickle.PickleBuffer], Any] | None = None,
-) -> bytes:
+def encode(function: Function, keep_outside: KeepOutside | None = None) -> bytes:
     """Return a function as bytes.
 
     Args:
         function: The function.
-        keep_outside: Called with the buffer of each array; a false result leaves the
-            buffer out of the bytes, and it is then for the caller to hand over.
+        keep_outside: Called with the array of each constant; see `KeepOutside`.
     """
-    nodes = post_order(function)
-    return pickle.dumps(nodes, protocol=5, buffer_callback=keep_outside)
+    with leaving_arrays(keep_outside):
+        return pickle.dumps(post_order(function), protocol=5)
 
 
 def decode(
     encoded: bytes | memoryview,
-    outside: Iterable[Any] = (),
+    outside: Sequence[Source] = (),
     global_vars: Mapping[str, GlobalVar] | None = None,
 ) -> Function:
     """Return the function that `encode` was given.
@@ -47,12 +45,12 @@ def decode(
     Args:
         encoded: What `encode` returned; pickle is spoken between our own processes
             only, never read from a file that others can write.
-        outside: The buffers that were left outside, in order.
+        outside: The sources of the arrays that were left outside, by their index.
         global_vars: The global variables of the module that the function joins;
             references to others of their names become references to them.
     """
-    with _using(global_vars or {}):
-        return pickle.loads(encoded, buffers=outside)[-1]
+    with _using(global_vars or {}), arrays_from(outside):
+        return pickle.loads(encoded)[-1]
 
 
 def global_var_named(name: str) -> GlobalVar:

@@ -16,35 +16,40 @@ from typing import Any, NamedTuple
 import cloudpickle
 
 from parpass.errors import WorkerError
+from parpass.runtime.large_values import LargeValues
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import FunctionStep
-from parpass.runtime.store import Buffers, Ref
+from parpass.runtime.store import Ref
 from parpass.transform import ModuleAdapter, Pass
+from parpass.transform.adapter import LargeValue
 
 
 class Packed(NamedTuple):
-    """A function as bytes, and its large buffers by reference."""
+    """A function as bytes, and its large values by reference."""
 
     payload: bytes
-    buffers: tuple[Ref, ...]
+    values: tuple[Ref, ...]
 
 
-def pack(function: Any, adapter: ModuleAdapter, buffers: Buffers) -> Packed:
+def pack(function: Any, adapter: ModuleAdapter, values: LargeValues) -> Packed:
     """Return a function in a form that travels."""
     refs: list[Ref] = []
 
-    def keep_outside(buffer: pickle.PickleBuffer) -> bool:
-        ref = buffers.put(buffer)
-        if ref is not None:
-            refs.append(ref)
-        return ref is None  # a true answer has it pickled with the rest
+    def keep_outside(value: LargeValue) -> int | None:
+        ref = values.put(value)
+        if ref is None:
+            return None
+        refs.append(ref)
+        return len(refs) - 1
 
     return Packed(adapter.encode_function(function, keep_outside), tuple(refs))
 
 
-def unpack(packed: Packed, adapter: ModuleAdapter, buffers: Buffers, mod: Any) -> Any:
+def unpack(
+    packed: Packed, adapter: ModuleAdapter, values: LargeValues, mod: Any
+) -> Any:
     """Return the function, as a member of `mod`."""
-    outside = [buffers.get(ref) for ref in packed.buffers]
+    outside = [values.source(ref) for ref in packed.values]
     return adapter.decode_function(packed.payload, outside, mod)
 
 
@@ -70,7 +75,7 @@ class Job:
     Attributes:
         folder: The run's folder.
         stage: The stage's number in the run; its spec and functions are files there.
-        functions: For each function its index, where its payload is, and its buffers.
+        functions: For each function its index, where its payload is, and its values.
     """
 
     folder: str

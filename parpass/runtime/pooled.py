@@ -105,7 +105,7 @@ class PooledStage:
                 name = self._to_pack[self._packed]
                 packed = self._packed_function(name)
                 place = self._writer.append(packed.payload)
-                self._places[name] = (place, packed.buffers)
+                self._places[name] = (place, packed.values)
                 if self._packed < self.total:
                     ready.append(self._index[name])
                     weights.append(len(packed.payload))

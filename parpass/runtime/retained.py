@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from parpass.errors import RuntimeUseError
+from parpass.runtime.large_values import CoordinatorValues
 from parpass.runtime.packing import Packed, pack, unpack
-from parpass.runtime.store import Buffers, Folder
+from parpass.runtime.store import Folder
 from parpass.transform import ModuleAdapter
 from parpass.transform.collector import resting_collector
 
@@ -50,7 +51,7 @@ class Retainer:
         self.is_closed = False
         self._known: dict[int, Held] = {}
         self._folder: Folder | None = None
-        self._buffers: Buffers | None = None
+        self._values: CoordinatorValues | None = None
 
     @property
     def folder(self) -> Folder:
@@ -60,11 +61,11 @@ class Retainer:
         return self._folder
 
     @property
-    def buffers(self) -> Buffers:
-        """The buffers of the run."""
-        if self._buffers is None:
-            self._buffers = Buffers(self.folder, "coordinator", keeps_originals=True)
-        return self._buffers
+    def values(self) -> CoordinatorValues:
+        """The large values of the run."""
+        if self._values is None:
+            self._values = CoordinatorValues(self.folder)
+        return self._values
 
     def hold(self, mod: Any) -> HeldModule:
         """Return a module as held functions, bytes that are known with them."""
@@ -96,13 +97,13 @@ class Retainer:
         """Return a held function as an object."""
         if held.function is None:
             assert held.packed is not None
-            held.function = unpack(held.packed, self.adapter, self.buffers, base)
+            held.function = unpack(held.packed, self.adapter, self.values, base)
         return held.function
 
     def packed(self, held: Held) -> Packed:
         """Return a held function as bytes."""
         if held.packed is None:
-            held.packed = pack(held.function, self.adapter, self.buffers)
+            held.packed = pack(held.function, self.adapter, self.values)
         return held.packed
 
     def check_open(self) -> None:
@@ -113,8 +114,8 @@ class Retainer:
     def close(self) -> None:
         """Remove the run's folder, and have what was abandoned end soon."""
         self.is_closed = True
-        if self._buffers is not None:
-            self._buffers.close()
+        if self._values is not None:
+            self._values.close()
         if self._folder is not None:
             self._folder.remove()
             self._folder = None

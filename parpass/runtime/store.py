@@ -1,8 +1,6 @@
 """Bytes that several processes share: a private folder of files, read by mapping.
 
-The coordinator opens one `Folder` for a run. It publishes what the workers need there,
-and each process keeps the large buffers of constants there, once: a constant that a
-pass leaves alone travels as a reference, in both directions.
+The coordinator opens one `Folder` for a run and publishes there what the workers need.
 
 Files are in shared memory where the system has it (`/dev/shm`), in a folder that only
 this user can enter, under an unpredictable name. The folder goes when the run ends;
@@ -14,17 +12,12 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import pickle
 import shutil
 import struct
 import tempfile
-from bisect import bisect_right, insort
 from pathlib import Path
 from typing import NamedTuple
 
-LARGE = 16 * 1024  # bytes from which on a buffer stays outside of the pickle
-
-_ALIGNMENT = 64  # of buffers in a file: numpy's and BLAS's favourite
 _SHARED_MEMORY = Path("/dev/shm")
 _ENOUGH = 1 << 30  # bytes free there; containers often have 64 MiB, too few for weights
 
@@ -106,13 +99,22 @@ class Writer:
 
     def append(self, content: bytes | memoryview, align: int = 1) -> Ref:
         """Write at the end and return where."""
+        ref = self.reserve(memoryview(content).nbytes, align)
+        self.write(ref, content)
+        return ref
+
+    def reserve(self, length: int, align: int = 1) -> Ref:
+        """Keep room at the end, to be written to later, and return where."""
         start = -(-self._end // align) * align
-        at, rest = start, memoryview(content)
+        self._end = start + length
+        return Ref(self.name, start, length)
+
+    def write(self, ref: Ref, content: bytes | memoryview) -> None:
+        """Write where room was kept."""
+        at, rest = ref.offset, memoryview(content)
         while rest.nbytes:
             written = os.pwrite(self._fd, rest, at)
             at, rest = at + written, rest[written:]
-        self._end = at
-        return Ref(self.name, start, at - start)
 
     def mapped(self) -> mmap.mmap:
         """Return the file as memory to write to, and close it."""
@@ -124,91 +126,6 @@ class Writer:
     def close(self) -> None:
         """Close the file; it stays in the folder."""
         os.close(self._fd)
-
-
-class Buffers:
-    """The large buffers that this process put into the folder, or mapped from it.
-
-    Args:
-        folder: The folder.
-        owner: A name that no other process of the run uses.
-        keeps_originals: Whether what is put in stays alive here, so that it is found
-            again, by its address, when it is put in once more. The coordinator does
-            so: the arrays are the user's own.
-    """
-
-    def __init__(self, folder: Folder, owner: str, *, keeps_originals: bool) -> None:
-        self._folder = folder
-        self._file = f"buffers-{owner}"
-        self._keeps_originals = keeps_originals
-        self._writer: Writer | None = None
-        self._originals: dict[Ref, memoryview] = {}
-        self._placed: dict[tuple[int, int], Ref] = {}
-        self._maps: dict[str, memoryview] = {}
-        # Address, file, and the map, sorted. All maps stay until the end: another
-        # array at the address of one that is gone would be taken for a part of it.
-        self._starts: list[tuple[int, str, memoryview]] = []
-
-    def put(self, buffer: pickle.PickleBuffer) -> Ref | None:
-        """Return a reference to a buffer, written if need be; None if it is small."""
-        raw = buffer.raw()
-        if raw.nbytes < LARGE:
-            return None
-        address = _address(raw)
-        known = self._placed.get((address, raw.nbytes)) or self._mapped(address, raw)
-        if known is not None:
-            return known
-        if self._writer is None:
-            self._writer = self._folder.open_writer(self._file)
-        ref = self._writer.append(raw, _ALIGNMENT)
-        if self._keeps_originals:
-            self._originals[ref] = raw
-            self._placed[address, raw.nbytes] = ref
-        return ref
-
-    def get(self, ref: Ref) -> memoryview:
-        """Return the bytes at a reference, without copying them; read-only."""
-        if ref in self._originals:
-            return self._originals[ref]
-        if ref.offset + ref.length > len(self._maps.get(ref.file, b"")):
-            self._map(ref.file)
-        return self._maps[ref.file][ref.offset : ref.offset + ref.length]
-
-    def close(self) -> None:
-        """Close the file written to; what was mapped stays as long as it is used."""
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-
-    def _map(self, name: str) -> None:
-        """Map a file, or map it anew because it grew: older maps stay valid."""
-        fd = self._folder.open_reader(name)
-        try:
-            mapped = memoryview(mmap.mmap(fd, 0, access=mmap.ACCESS_READ))
-        finally:
-            os.close(fd)
-        self._maps[name] = mapped
-        insort(self._starts, (_address(mapped), name, mapped), key=_by_address)
-
-    def _mapped(self, address: int, raw: memoryview) -> Ref | None:
-        at = bisect_right(self._starts, address, key=_by_address) - 1
-        if at < 0:
-            return None
-        start, name, mapped = self._starts[at]
-        offset = address - start
-        inside = offset + raw.nbytes <= len(mapped)
-        return Ref(name, offset, raw.nbytes) if inside else None
-
-
-def _by_address(start: tuple[int, str, memoryview]) -> int:
-    return start[0]
-
-
-def _address(view: memoryview) -> int:
-    # Whoever has buffers of this size has numpy loaded already.
-    import numpy as np
-
-    return np.frombuffer(view, np.uint8).__array_interface__["data"][0]
 
 
 class Note:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from parpass.errors import InternalError
+from parpass.runtime.large_values import WorkerValues
 from parpass.runtime.packing import (
     Index,
     Job,
@@ -33,7 +34,7 @@ from parpass.runtime.packing import (
     unpack_message,
 )
 from parpass.runtime.stage import StageWork
-from parpass.runtime.store import Buffers, Folder, Note, Ref
+from parpass.runtime.store import Folder, Note, Ref
 from parpass.transform import Pass
 from parpass.transform.apply import function_pass_body
 
@@ -86,13 +87,13 @@ def _forget_ended_runs() -> None:
 
 
 class _Run:
-    """What lasts as long as a run: the folder, its buffers, the note."""
+    """What lasts as long as a run: the folder, its large values, the note."""
 
     def __init__(self, path: str) -> None:
         # A process that died may have had the same number.
         owner = f"{os.getpid()}-{os.urandom(4).hex()}"
         self.folder = Folder(path)
-        self.buffers = Buffers(self.folder, owner, keeps_originals=False)
+        self.values = WorkerValues(self.folder, owner)
         self.note = Note(self.folder, owner)
         self._stage: _Stage | None = None
 
@@ -105,7 +106,7 @@ class _Run:
 
     def close(self) -> None:
         self._end_stage()
-        self.buffers.close()
+        self.values.close()
 
     def _end_stage(self) -> None:
         if self._stage is not None:
@@ -146,9 +147,9 @@ class _Stage:
         before = _attributes(self._spec.steps)
         outcomes: list[Outcome] = []
         with self._spec.snapshot.in_force(self._context), function_pass_body():
-            for index, place, buffers in job.functions:
+            for index, place, values in job.functions:
                 name = self._spec.names[index]
-                self._places[name] = (place, buffers)
+                self._places[name] = (place, values)
                 outcomes.append(self._outcome(index, name))
         self._run.note.write(-1, -1)
         written = [
@@ -166,7 +167,7 @@ class _Stage:
         result, failure = None, outcome.failure
         if failure is None and outcome.function is not original:
             try:
-                result = pack(outcome.function, self._spec.adapter, self._run.buffers)
+                result = pack(outcome.function, self._spec.adapter, self._run.values)
             except Exception as error:  # noqa: BLE001 -- it is the outcome
                 error.add_note(f"function '{name}' could not be sent from a worker")
                 failure = error
@@ -176,10 +177,10 @@ class _Stage:
     def _load(self, name: str) -> Any:
         if name in self._loaded:
             return self._loaded[name]
-        place, buffers = self._places[name] if name in self._places else self._at(name)
+        place, values = self._places[name] if name in self._places else self._at(name)
         payload = os.pread(self._functions, place.length, place.offset)
-        packed = Packed(payload, buffers)
-        return unpack(packed, self._spec.adapter, self._run.buffers, self._module)
+        packed = Packed(payload, values)
+        return unpack(packed, self._spec.adapter, self._run.values, self._module)
 
     def _at(self, name: str) -> tuple[Ref, tuple[Ref, ...]]:
         """Return where another function is, waiting until all are written down.

@@ -6,8 +6,7 @@ embedded Relay registers its adapter in the same way as a foreign IR does.
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from parpass.errors import PassInputError
@@ -15,7 +14,41 @@ from parpass.errors import PassInputError
 if TYPE_CHECKING:
     from parpass.transform.passes import Pass
 
-KeepOutside = Callable[[pickle.PickleBuffer], Any]
+
+class Source(Protocol):
+    """Where a large value is that was left outside of a function's bytes."""
+
+    @property
+    def original(self) -> Any:
+        """The value itself where this is the process that it came from, else None."""
+        ...
+
+    def fetch(self) -> memoryview:
+        """Return its bytes, read-only; they may have to be asked for."""
+        ...
+
+
+class LargeValue(Protocol):
+    """A value in a function whose bytes are many, and seldom looked at: weights."""
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it has."""
+        ...
+
+    @property
+    def source(self) -> Source | None:
+        """What `decode_function` was given for it, None if it was made here."""
+        ...
+
+    def raw(self) -> memoryview:
+        """Return its bytes."""
+        ...
+
+
+# Takes a large value and returns its index among the sources that the decoder will be
+# given; None if it is to be encoded with the rest.
+KeepOutside = Callable[[LargeValue], int | None]
 
 
 class ModuleAdapter(Protocol):
@@ -73,11 +106,11 @@ class ModuleAdapter(Protocol):
         ...
 
     def encode_function(self, function: Any, keep_outside: KeepOutside) -> bytes:
-        """Return a function as bytes; `keep_outside` may take the buffers of arrays."""
+        """Return a function as bytes; `keep_outside` may take large values."""
         ...
 
     def decode_function(
-        self, encoded: bytes | memoryview, outside: Iterable[Any], mod: Any
+        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Any
     ) -> Any:
         """Return the function from `encode_function`, as a member of `mod`."""
         ...

@@ -7,7 +7,7 @@ It is registered as any foreign IR is, and it is what the machine is tested on. 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from parpass.transform import (
     PassInfo,
     register_adapter,
 )
-from parpass.transform.adapter import KeepOutside
+from parpass.transform.adapter import KeepOutside, Source
 
 
 @dataclass(frozen=True)
@@ -123,12 +123,12 @@ class ToyAdapter:
         return [f"{value} is too large" for value in function.values if value > 99]
 
     def encode_function(self, function: Fn, keep_outside: KeepOutside) -> bytes:
-        return pickle.dumps(function, protocol=5, buffer_callback=keep_outside)
+        return pickle.dumps(function, protocol=5)
 
     def decode_function(
-        self, encoded: bytes | memoryview, outside: Iterable[Any], mod: Program
+        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Program
     ) -> Fn:
-        return pickle.loads(encoded, buffers=outside)
+        return pickle.loads(encoded)
 
     def encode_shell(self, mod: Program) -> bytes:
         return pickle.dumps((type(mod), mod.title, mod.sources))

@@ -102,7 +102,6 @@ class CommonSubexprEliminator(ExprMutator):
 
 
 def _argument_key(arg: Expr) -> Hashable:
-    if isinstance(arg, Constant):
-        array = arg.data.numpy()
-        return arg if array.ndim else (array.dtype, array.tobytes())
+    if isinstance(arg, Constant) and arg.data.shape == ():
+        return (arg.data.dtype, arg.data.numpy().tobytes())
     return arg

@@ -1,0 +1,247 @@
+"""Large values of functions, such as weights: they travel when somebody looks.
+
+A function goes to a worker without its large values and comes back without them. What
+travels is a reference; a value that passes leave alone moves none of its bytes. A
+worker in which a pass looks at a value asks the coordinator for it, over a socket in
+the run's folder; the coordinator writes it to a file there, once, and the worker maps
+it. A value that a worker makes is written to a file of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from parpass.runtime.store import Folder, Ref, Writer
+from parpass.transform.adapter import LargeValue, Source
+
+LARGE = 16 * 1024  # bytes from which on a value stays outside of a function's bytes
+
+_ALIGNMENT = 64  # of values in a file: numpy's and BLAS's favourite
+_COORDINATOR = "values-coordinator"
+_SOCKET = "values"
+_REQUEST = struct.Struct("<qq")  # offset and length in the coordinator's file
+_ANSWER = b"\x01"
+
+
+class Original:
+    """The source of a value that came from this process."""
+
+    def __init__(self, value: LargeValue) -> None:
+        self.original = value
+
+    def fetch(self) -> memoryview:
+        """Return the value's own bytes."""
+        return self.original.raw()
+
+
+class Mapped:
+    """The source of a value in a file of the run's folder."""
+
+    original = None
+
+    def __init__(self, values: LargeValues, ref: Ref) -> None:
+        self.values = values
+        self.ref = ref
+        self._bytes: memoryview | None = None
+
+    def fetch(self) -> memoryview:
+        """Return the bytes in the file, without copying them."""
+        if self._bytes is None:
+            self._bytes = self.values.fetch(self.ref)
+        return self._bytes
+
+
+class LargeValues:
+    """The large values of a run, as one process sees them.
+
+    Args:
+        folder: The run's folder.
+        name: A file name that no other process of the run uses.
+    """
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._writer: Writer | None = None
+        self._maps: dict[str, memoryview] = {}
+
+    @property
+    def writer(self) -> Writer:
+        """The file of this process, made when it is first needed."""
+        if self._writer is None:
+            self._writer = self._folder.open_writer(self._name)
+        return self._writer
+
+    def put(self, value: LargeValue) -> Ref | None:
+        """Return a reference to a value; None if it is small, or no longer at hand."""
+        if value.nbytes < LARGE:
+            return None
+        source = value.source
+        if isinstance(source, Mapped) and source.values is self:
+            return source.ref
+        return self._put_new(value)
+
+    def source(self, ref: Ref) -> Source:
+        """Return the source of the value at a reference."""
+        return Mapped(self, ref)
+
+    def fetch(self, ref: Ref) -> memoryview:
+        """Return the bytes at a reference, read-only."""
+        if ref.offset + ref.length > len(self._maps.get(ref.file, b"")):
+            fd = self._folder.open_reader(ref.file)
+            try:  # the file may have grown; maps that are in use stay
+                mapped = mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
+            finally:
+                os.close(fd)
+            self._maps[ref.file] = memoryview(mapped)
+        return self._maps[ref.file][ref.offset : ref.offset + ref.length]
+
+    def close(self) -> None:
+        """Close the file; what was mapped stays as long as it is used."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _put_new(self, value: LargeValue) -> Ref:
+        return self.writer.append(value.raw(), _ALIGNMENT)
+
+
+class WorkerValues(LargeValues):
+    """Large values in a worker, which asks the coordinator for its own."""
+
+    def __init__(self, folder: Folder, owner: str) -> None:
+        super().__init__(folder, f"values-{owner}")
+        self._present: set[Ref] = set()
+        self._connection: socket.socket | None = None
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether any value of the coordinator was asked for."""
+        return bool(self._present)
+
+    def fetch(self, ref: Ref) -> memoryview:
+        """Return the bytes at a reference, asking for them the first time."""
+        if ref.file == _COORDINATOR and ref not in self._present:
+            if self._connection is None:
+                self._connection = socket.socket(socket.AF_UNIX)
+                self._connection.connect(os.path.join(self._folder.path, _SOCKET))
+            self._connection.sendall(_REQUEST.pack(ref.offset, ref.length))
+            if self._connection.recv(1) != _ANSWER:
+                raise ConnectionError("the coordinator does not answer any more")
+            self._present.add(ref)
+        return super().fetch(ref)
+
+    def close(self) -> None:
+        """Close file and connection."""
+        super().close()
+        if self._connection is not None:
+            self._connection.close()
+
+
+class CoordinatorValues(LargeValues):
+    """Large values in the coordinator: the user's own, written down on demand."""
+
+    def __init__(self, folder: Folder) -> None:
+        super().__init__(folder, _COORDINATOR)
+        # By identity, and kept alive, so that another value cannot take its identity.
+        self._known: dict[int, tuple[LargeValue, Ref]] = {}
+        self._values: dict[Ref, LargeValue] = {}
+        self._unwritten: set[Ref] = set()
+        self._writing = threading.Lock()
+        self._server: _Server | None = None
+
+    def source(self, ref: Ref) -> Source:
+        """Return the source of a value: the value itself if it is ours."""
+        value = self._values.get(ref)
+        if value is not None:
+            return Original(value)
+        source = Mapped(self, ref)
+        source.fetch()  # now: the value may outlive the run, and the folder does not
+        return source
+
+    def close(self) -> None:
+        """Stop answering, and close the file."""
+        if self._server is not None:
+            self._server.close()
+        with self._writing:
+            super().close()
+
+    def _put_new(self, value: LargeValue) -> Ref:
+        known = self._known.get(id(value))
+        if known is not None:
+            return known[1]
+        if self._server is None:
+            path = os.path.join(self._folder.path, _SOCKET)
+            self._server = _Server(path, self._write_down)
+        with self._writing:
+            ref = self.writer.reserve(value.nbytes, _ALIGNMENT)
+            self._known[id(value)] = value, ref
+            self._values[ref] = value
+            self._unwritten.add(ref)
+        return ref
+
+    def _write_down(self, offset: int, length: int) -> None:
+        ref = Ref(_COORDINATOR, offset, length)
+        with self._writing:
+            if ref in self._unwritten:
+                self.writer.write(ref, self._values[ref].raw())
+                self._unwritten.discard(ref)
+
+
+class _Server:
+    """Answers the workers' requests, each worker in a thread of its own.
+
+    The socket is in the run's folder, which only this user can enter.
+    """
+
+    def __init__(self, path: str, answer: Callable[[int, int], None]) -> None:
+        self._answer = answer
+        self._path = path
+        self._closing = False
+        self._connections: list[socket.socket] = []
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind(path)
+        self._socket.listen()
+        self._threads = [self._start(self._accept)]
+
+    def close(self) -> None:
+        """Close all connections and end the threads."""
+        self._closing = True
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as waking:
+            waking.connect(self._path)
+        self._threads[0].join()
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads[1:]:
+            thread.join()
+        self._socket.close()
+
+    def _start(self, target: Callable[..., None], *args: Any) -> threading.Thread:
+        thread = threading.Thread(
+            target=target, args=args, name="parpass-large-values", daemon=True
+        )
+        thread.start()
+        return thread
+
+    def _accept(self) -> None:
+        while not self._closing:
+            connection, _ = self._socket.accept()
+            self._connections.append(connection)
+            self._threads.append(self._start(self._serve, connection))
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(ConnectionError):
+            while True:
+                request = connection.recv(_REQUEST.size, socket.MSG_WAITALL)
+                if len(request) < _REQUEST.size:
+                    return
+                self._answer(*_REQUEST.unpack(request))
+                connection.sendall(_ANSWER)
