@@ -1,0 +1,109 @@
+"""The folder of a run: private, and gone when the run ends."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from parpass.runtime import store
+from parpass.runtime.store import Folder, Note
+
+
+@pytest.fixture
+def folder() -> Iterator[Folder]:
+    folder = Folder()
+    yield folder
+    folder.remove()
+
+
+def mode(path: str | Path) -> int:
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def test_only_this_user_can_enter_the_folder_or_read_its_files(folder: Folder):
+    folder.publish("spec", b"x")
+    folder.open_writer("buffers").close()
+    assert mode(folder.path) == 0o700
+    assert mode(Path(folder.path, "spec")) == 0o600
+    assert mode(Path(folder.path, "buffers")) == 0o600
+
+
+def test_the_folder_goes_with_all_that_is_in_it(folder: Folder):
+    folder.publish("spec", b"x")
+    folder.remove()
+    assert not os.path.exists(folder.path)
+    folder.remove()  # is no error
+
+
+def test_where_shared_memory_is_scarce_the_folder_is_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(store, "_ENOUGH", 1 << 62)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = Folder()
+    assert Path(folder.path).parent == tmp_path
+
+
+def test_what_is_published_can_be_read_until_it_is_discarded(folder: Folder):
+    assert folder.read("spec") is None
+    folder.publish("spec", b"content")
+    assert folder.read("spec") == b"content"
+    folder.discard("spec", "never there")
+    assert folder.read("spec") is None
+
+
+def test_discarding_frees_the_room_of_a_file_that_is_still_open(folder: Folder):
+    writer = folder.open_writer("functions")
+    writer.append(b"x" * 100)
+    reader = folder.open_reader("functions")
+    folder.discard("functions")
+    assert os.fstat(reader).st_size == 0
+    os.close(reader)
+    writer.close()
+
+
+def test_a_file_can_not_be_opened_for_writing_twice(folder: Folder):
+    folder.open_writer("buffers").close()
+    with pytest.raises(FileExistsError):
+        folder.open_writer("buffers")
+
+
+def test_what_is_appended_begins_where_it_is_said_to(folder: Folder):
+    writer = folder.open_writer("values")
+    refs = [writer.append(bytes([n]) * (n + 1), 64) for n in range(5)]
+    content = folder.read("values") or b""
+    assert [ref.offset % 64 for ref in refs] == [0] * 5
+    for n, ref in enumerate(refs):
+        assert content[ref.offset : ref.offset + ref.length] == bytes([n]) * (n + 1)
+    writer.close()
+
+
+def test_room_that_was_kept_can_be_written_to_later_and_in_any_order(folder: Folder):
+    writer = folder.open_writer("values")
+    refs = [writer.reserve(10) for _ in range(3)]
+    for ref in reversed(refs):
+        writer.write(ref, bytes([ref.offset]) * 10)
+    assert folder.read("values") == b"".join(bytes([r.offset]) * 10 for r in refs)
+    writer.close()
+
+
+def test_a_note_tells_what_was_worked_on(folder: Folder):
+    Note(folder, "a").write(4, 2)
+    Note(folder, "b").write(7, 0)
+    Note(folder, "idle")
+    assert Note.take_all(folder) == {4: 2, 7: 0}
+
+
+def test_notes_are_wiped_when_they_are_taken_and_can_be_written_again(folder: Folder):
+    note = Note(folder, "a")
+    note.write(4, 2)
+    Note.take_all(folder)
+    assert Note.take_all(folder) == {}
+    note.write(5, 1)
+    assert Note.take_all(folder) == {5: 1}
+    note.write(-1, -1)
+    assert Note.take_all(folder) == {}
