@@ -1,9 +1,8 @@
 """TVM's `tvm.ir` names, from where they live."""
 
-from parpass import instrument, transform
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel, Span
 from parpass.instrument import PassInstrument, pass_instrument
-from parpass.ir import diagnostics
+from parpass.ir import diagnostics, instrument, transform
 from parpass.relay.expr import GlobalVar
 from parpass.relay.module import IRModule
 from parpass.relay.op.registry import Op
