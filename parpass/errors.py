@@ -15,6 +15,7 @@
     ├── PassContextError          a context was left out of order (also RuntimeError)
     ├── ArgumentError             a value of the wrong kind (also TypeError)
     ├── ConfigError               unknown or ill-typed option (also AttributeError)
+    │   └── ConfigValueError      ... a value of the wrong type (also TypeError)
     ├── InstrumentError           an instrument is not fit for use (also TypeError)
     ├── DiagnosticError           a pass reported errors on the user's program
     ├── ModuleError               a module cannot hold what it was given
@@ -170,6 +171,10 @@ class ConfigError(ParpassError, AttributeError):
     def __init__(self, message: str, *, key: str) -> None:
         super().__init__(message)
         self.key = key
+
+
+class ConfigValueError(ConfigError, TypeError):
+    """The value of a configuration option has the wrong type, or unknown fields."""
 
 
 class InstrumentError(ParpassError, TypeError):

@@ -25,6 +25,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 ALSO = {
     "ArgumentError": TypeError,
     "ConfigError": AttributeError,
+    "ConfigValueError": TypeError,
     "IRTypeError": TypeError,
     "InstrumentError": TypeError,
     "InternalError": RuntimeError,

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from parpass.errors import ConfigError, did_you_mean, quoted
+from parpass.errors import ConfigError, ConfigValueError, did_you_mean, quoted
 
 
 class ConfigOption(msgspec.Struct, frozen=True):
@@ -51,8 +51,8 @@ def checked_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a configuration with every value converted to its option's type.
 
     Raises:
-        ConfigError: A key is unknown (the message lists the known ones), or a value
-            is None or cannot be converted.
+        ConfigError: A key is unknown; the message lists the known ones.
+        ConfigValueError: A value is None or cannot be converted.
     """
     return MappingProxyType({key: _legal(key, value) for key, value in config.items()})
 
@@ -69,14 +69,14 @@ def _legal(key: str, value: Any) -> Any:
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
         return value
     if value is None:
-        raise ConfigError(
+        raise ConfigValueError(
             f"invalid config value for '{key}': expected {kind.__name__}, got None",
             key=key,
         )
     try:
         return _convert(value, kind)
     except (TypeError, ValueError, msgspec.ValidationError) as error:
-        raise ConfigError(
+        raise ConfigValueError(
             f"invalid config value for '{key}': expected {kind.__name__}, got "
             f"{value!r} of type {type(value).__name__} ({error})",
             key=key,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from parpass import transform
-from parpass.errors import ConfigError, InputChangedError
+from parpass.errors import ConfigError, ConfigValueError, InputChangedError
 from parpass.relay.module import IRModule
 from parpass.relay.options import UnrollLoopConfig
 from parpass.transform import ModulePass, PassContext, PassInfo
@@ -66,6 +66,7 @@ def test_3_5_a_dict_becomes_the_options_struct(run: Run):
 def test_3_6_a_value_of_another_type_is_refused():
     with pytest.raises(AttributeError) as caught:
         configured("tir.UnrollLoop", 7)
+    assert isinstance(caught.value, ConfigValueError)
     for part in ("tir.UnrollLoop", "expected UnrollLoopConfig", "of type int"):
         assert part in str(caught.value)
 
