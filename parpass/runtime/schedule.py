@@ -157,6 +157,9 @@ class Schedule:
             return self._next_suspect()
         commands: list[Command] = []
         while self._waiting and len(self._in_flight) < self._workers * _IN_FLIGHT:
+            all_busy = len(self._in_flight) >= self._workers
+            if all_busy and self._unannounced and self._waiting_weight < self._limit():
+                break  # more is coming, and a job of many costs no more than one of few
             commands.append(self._submit(self._take()))
         return commands
 
@@ -178,7 +181,7 @@ class Schedule:
         self._waiting_weight += weight
 
     def _take(self) -> tuple[int, ...]:
-        limit = self._job_weight()
+        limit = self._limit()
         taken: list[int] = []
         weight = 0
         while self._waiting and (not taken or weight - self._waiting[0][0] <= limit):
@@ -188,7 +191,7 @@ class Schedule:
         self._waiting_weight -= weight
         return tuple(taken)
 
-    def _job_weight(self) -> float:
+    def _limit(self) -> float:
         """Return how heavy the next job may be."""
         known = len(self._weights)
         unannounced = self._unannounced * sum(self._weights.values()) / max(1, known)

@@ -189,3 +189,13 @@ def test_a_suspect_whose_workers_were_killed_is_still_a_suspect():
     pool.lose(WorkersKilled())
     (job,) = pool.in_flight.values()
     assert (job.functions, job.alone) == ((1,), True)
+
+
+def test_while_all_workers_are_busy_few_functions_wait_for_more():
+    schedule = Schedule(total=100, workers=2)
+    schedule.handle(FunctionsReady([0], [10]))
+    schedule.handle(FunctionsReady([1], [10]))  # now both workers have one
+    assert schedule.handle(FunctionsReady([2], [10])) == []
+    rest = schedule.handle(FunctionsReady(range(3, 100), [10] * 97))
+    assert all(isinstance(one, SubmitJob) and len(one.functions) > 1 for one in rest)
+    assert len(rest) == 2
