@@ -14,16 +14,10 @@ from collections.abc import Sequence
 from parpass.runtime.executor import Executor
 from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.stage import FunctionOutcome, StageWork
-from parpass.transform import Pass, PassContext, register_config_option
+from parpass.transform import Pass, PassContext
 from parpass.transform.apply import function_pass_body
 from parpass.transform.collector import resting_collector
-
-ASKING_SECONDS = "parpass.asking_workers_seconds"
-register_config_option(
-    ASKING_SECONDS,
-    float,
-    "seconds that asking the workers is taken to cost; 0 leaves all work to them",
-)
+from parpass.transform.config import ASKING_WORKERS_SECONDS
 
 _WARM_SECONDS = 0.004  # to publish a stage, send jobs and hear of them
 _COLD_SECONDS = 0.3  # to start the processes, besides
@@ -79,7 +73,7 @@ def begin_here(
 
 
 def _asking_seconds(context: PassContext, executor: Executor, functions: int) -> float:
-    given: float | None = context.config.get(ASKING_SECONDS)
+    given: float | None = context.config.get(ASKING_WORKERS_SECONDS)
     if given is not None:
         return given
     if functions == 1:

@@ -112,3 +112,11 @@ STRICT_REQUIRED = register_config_option(
     bool,
     "do not run a pass that is disabled because another one requires it",
 ).key
+
+
+# The runner's own, here because contexts are made before the runner is loaded.
+ASKING_WORKERS_SECONDS = register_config_option(
+    "parpass.asking_workers_seconds",
+    float,
+    "seconds that asking the workers is taken to cost; 0 leaves all work to them",
+).key

@@ -15,7 +15,6 @@ from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
 from parpass.relay.structural import assert_structural_equal
 from parpass.runtime import Runner
-from parpass.runtime.small_work import ASKING_SECONDS
 from parpass.transform import (
     FunctionPass,
     ModulePass,
@@ -24,6 +23,7 @@ from parpass.transform import (
     PassInfo,
     Sequential,
 )
+from parpass.transform.config import ASKING_WORKERS_SECONDS
 from tests.runtime.conftest import RunnerOf
 from tests.support.pooled import POOLED
 from tests.support.programs import modules
@@ -160,7 +160,7 @@ def test_the_law_holds_where_a_stage_is_begun_in_process_and_ended_by_workers(
     make: Callable[[], list[Any]],
     asking: float,
 ):
-    config = {ASKING_SECONDS: asking}
+    config = {ASKING_WORKERS_SECONDS: asking}
     serial, parallel = both(pipeline, mod, make, {}, runner, config)
     assert parallel == serial
 

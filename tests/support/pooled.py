@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from parpass.runtime import Runner
-from parpass.runtime.small_work import ASKING_SECONDS
 from parpass.transform import Pass, PassContext
+from parpass.transform.config import ASKING_WORKERS_SECONDS
 
-POOLED = {ASKING_SECONDS: 0.0}  # a config that leaves all work to the workers
+POOLED = {ASKING_WORKERS_SECONDS: 0.0}  # a config that leaves all work to the workers
 
 
 def pooled(**settings: Any) -> PassContext:
