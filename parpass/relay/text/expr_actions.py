@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from lark import Token
 
-from parpass.diagnostic import Span
 from parpass.errors import UnknownOpError
 from parpass.relay.expr import (
     Call,
@@ -237,18 +236,24 @@ class ExprActions(TypeActions):
         ret_type = None if result is None else result.value
         return Head(place, type_params or (), params, attributes, ret_type)
 
-    def function(self, parts: Parts) -> tuple[Function, Span]:
+    def function(self, parts: Parts) -> Read:
+        """Return a closure."""
+        head, body = parts
+        made = self.end_function(head, body)
+        return Read(made, joined(self.problems.span(head.place), body.span))
+
+    def end_function(self, head: Head, body: Read) -> Function:
         """End the scope of a function and return it."""
-        head, (body, end) = parts
         self.names.close()
         self.end_type_params(head.type_params)
-        span = joined(self.problems.span(head.place), end)
-        attrs = dict_attrs(head.attributes, self.problems)
-        params = tuple(head.params)
-        made = Function(
-            params, body, head.ret_type, tuple(head.type_params), attrs, span
+        return Function(
+            tuple(head.params),
+            body.expr,
+            head.ret_type,
+            tuple(head.type_params),
+            dict_attrs(head.attributes, self.problems),
+            joined(self.problems.span(head.place), body.span),
         )
-        return made, span
 
     def free_var(self, parts: Parts) -> None:
         """Declare a variable that an expression lacks."""

@@ -48,7 +48,7 @@ class ModuleActions(ExprActions):
     def definition(self, parts: Parts) -> None:
         """Keep a function of the module."""
         (name, head), body = parts
-        self.functions[name], _ = self.function([head, body])
+        self.functions[name] = self.end_function(head, body)
 
     def module(self, _parts: Parts) -> None:
         """Do nothing: all parts have been kept."""

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from examples.real_networks import network_paths
 from parpass import relay
 from parpass.diagnostic import Span
 from parpass.errors import DiagnosticError
 from parpass.relay.expr import Expr, Function
+from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.module import IRModule
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.text.printer import astext
@@ -61,6 +63,11 @@ def test_any_depth_is_parsed(kind: Callable[[int], Expr], depth: int):
     expr = kind(depth)
     parsed = relay.parse_expr(astext(expr))
     assert_structural_equal(parsed, expr, map_free_vars=True)
+
+
+@pytest.mark.slow
+def test_the_nine_networks_survive():
+    same_after_round_trip(from_onnx([*network_paths().values()]))
 
 
 @pytest.mark.parametrize("count", [1, 1000])
@@ -123,6 +130,11 @@ def test_infix_operators_have_the_usual_precedence(infix: str, calls: str):
         ("(%x, %y).1", "(%x, %y).1"),
         ("if (%c) { %x } else { %y }", "if (%c) {\n%x\n} else {\n%y\n}"),
         ("{ %x }", "%x"),
+        ("abs(fn () { %x })", "%0 = fn () { %x }; abs(%0)"),
+        (
+            "(if (%c) { 1 } else { %x }, { 2 })",
+            "%0 = if (%c) { 1 } else { %x }; (%0, 2)",
+        ),
         ("fn (%z) { %z }(%x)", "%0 = fn (%z) { %z }; %0(%x)"),
         ("%x.1.0", "(%x.1).0"),
     ],
