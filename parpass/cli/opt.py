@@ -54,7 +54,7 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     metavar="INPUT...",
     nargs=-1,
     required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
 )
 @_running(
     "-p",
@@ -192,8 +192,10 @@ def opt(
 ) -> None:
     """Run PASSES on models and write the module that comes out.
 
-    Each INPUT is an ONNX file. One becomes the function 'main'; several become one
-    module, with a function named after each file.
+    Each INPUT is an ONNX file, or IR as text; - is text on standard input. One ONNX
+    file becomes the function 'main'; several become one module, with a function named
+    after each file. Programs in text, also those that lines '// -----' part, are run
+    one by one, and such lines part what comes out.
 
     Standard output has the IR, and nothing else; everything else is on standard error.
 
@@ -203,8 +205,10 @@ def opt(
         -p InferType,SimplifyInference,FoldConstant,EliminateCommonSubexpr
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     _check_directory(output)
+    from parpass.cli.reading import read_modules
+
     if passes is None:
-        _write(_read(inputs), output, print_metadata=print_metadata)
+        _write(read_modules(inputs), output, print_metadata=print_metadata)
         return
     from parpass.cli.pipeline import dump_pipeline, make_context, read_pipeline
     from parpass.cli.watching import Watching
@@ -212,14 +216,14 @@ def opt(
     pipeline = read_pipeline(passes)
     watching = Watching(**shown)
     context = make_context(pipeline, level, config, watching)
-    module = _read(inputs)
+    modules = read_modules(inputs)
     if dump_pass_pipeline:
         dump_pipeline(pipeline)
     try:
-        module = _run(module, pipeline, context, jobs, traceback=traceback)
+        modules = _run(modules, pipeline, context, jobs, traceback=traceback)
     finally:
         watching.report()
-    _write(module, output, print_metadata=print_metadata)
+    _write(modules, output, print_metadata=print_metadata)
 
 
 def _check_directory(output: str) -> None:
@@ -230,37 +234,23 @@ def _check_directory(output: str) -> None:
         )
 
 
-def _read(inputs: Sequence[Path]) -> IRModule:
-    for path in inputs:
-        if path.suffix.lower() != ".onnx":
-            raise InputError(
-                f"'{path}' is no .onnx file; other formats, IR as text among them, "
-                "cannot be read yet"
-            )
-    from parpass.errors import FrontendError
-
-    try:
-        from parpass.relay.frontend import from_onnx
-
-        return from_onnx(inputs)
-    except (FrontendError, OSError, ImportError) as error:
-        raise InputError(str(error)) from None
-
-
 def _run(
-    module: IRModule,
+    modules: Sequence[IRModule],
     pipeline: Sequential,
     context: PassContext,
     jobs: int | None,
     *,
     traceback: bool,
-) -> IRModule:
+) -> list[IRModule]:
     from parpass import run_pipeline_sync
 
     for name, level in _skipped(pipeline, context).items():
         click.echo(f"Note: pass '{name}' does not run below -O{level}.", err=True)
     try:
-        return run_pipeline_sync(module, pipeline, context=context, workers=jobs)
+        return [
+            run_pipeline_sync(module, pipeline, context=context, workers=jobs)
+            for module in modules
+        ]
     except Exception as error:  # noqa: BLE001 -- a pass may raise anything
         raise PassFailure(error, with_traceback=traceback) from None
 
@@ -278,8 +268,11 @@ def _skipped(pipeline: Pass | None, context: PassContext) -> dict[str, int]:
     return levels
 
 
-def _write(module: Any, output: str, *, print_metadata: bool) -> None:
-    text = module.astext(show_meta_data=print_metadata).rstrip("\n") + "\n"
+def _write(modules: Sequence[IRModule], output: str, *, print_metadata: bool) -> None:
+    from parpass.cli.reading import SPLIT
+
+    texts = [module.astext(show_meta_data=print_metadata) for module in modules]
+    text = f"\n{SPLIT}\n".join(text.rstrip("\n") for text in texts) + "\n"
     try:
         with click.open_file(output, "w", encoding="utf-8") as file:
             file.write(text)

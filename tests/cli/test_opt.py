@@ -175,17 +175,6 @@ def test_a_wrong_command_line_is_a_usage_error(
     assert complaint in result.stderr
 
 
-def test_text_cannot_be_read_yet(tmp_path: Path):
-    path = tmp_path / "model.relay"
-    path.write_text(RELU)
-    result = opt(path)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == (
-        f"Error: '{path}' is no .onnx file; other formats, IR as text among them, "
-        "cannot be read yet\n"
-    )
-
-
 @pytest.mark.parametrize("content", [b"", b"not a model", b"\x08\x08\x12"])
 def test_a_file_that_is_not_onnx_is_an_input_error(tmp_path: Path, content: bytes):
     path = tmp_path / "bad.onnx"
