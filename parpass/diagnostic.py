@@ -162,10 +162,11 @@ def format_diagnostic(
         return text
     gutter = " " * len(str(span.line))
     text += f"\n{gutter}--> {span}"
-    lines = source.splitlines() if source is not None else []
+    # Only "\n" ends a line where spans are made; `splitlines` knows others, too.
+    lines = source.split("\n") if source is not None else []
     if not 0 < span.line <= len(lines):
         return text
-    line = lines[span.line - 1]
+    line = lines[span.line - 1].rstrip("\r")
     stop = span.end_column if span.end_line == span.line else len(line) + 1
     carets = "^" * max(1, stop - span.column)
     return (

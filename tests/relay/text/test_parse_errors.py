@@ -214,6 +214,11 @@ def test_an_error_shows_its_line():
     assert "m.relay:2:7" in str(caught.value)
 
 
+def test_the_line_shown_is_the_right_one_whatever_else_ends_lines():
+    with pytest.raises(ParseError, match=r"\n3 \| abs\(%y\)\n"):
+        relay.parse('fn (k="\x0b\u2028") {\r\n1\f\nabs(%y)\n}')
+
+
 def test_twenty_errors_are_shown_and_the_others_counted():
     with pytest.raises(ParseError) as caught:
         relay.parse(f"({'%x, ' * 50})")
