@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from parpass.runtime import worker
+from parpass.runtime.packing import (
+    Job,
+    JobResult,
+    StageSpec,
+    functions_name,
+    index_name,
+    pack,
+    pack_message,
+    spec_name,
+    unpack,
+    unpack_error,
+    unpack_message,
+)
+from parpass.runtime.retained import Retainer
+from parpass.runtime.snapshot import Snapshot
+from parpass.runtime.store import Note, Ref
+from parpass.transform import Pass, PassContext
+from tests.support.hard_passes import Remember
+from tests.support.toy_ir import Fn, Program, ToyAdapter, program
+from tests.support.toy_passes import Add, AddFrom, FailOn
+
+ADAPTER = ToyAdapter()
+
+
+class Run:
+    """A run as the coordinator would publish it, for jobs that are run here."""
+
+    def __init__(self) -> None:
+        self.retainer = Retainer(ADAPTER)
+        self.folder = self.retainer.folder
+
+    def publish(self, stage: int, steps: Sequence[Pass], mod: Program) -> None:
+        snapshot = Snapshot.take(PassContext())
+        shell = ADAPTER.encode_shell(mod)
+        spec = StageSpec(steps, snapshot, ADAPTER, shell, list(mod.functions))
+        self.folder.publish(spec_name(stage), pack_message(spec))
+        writer = self.folder.open_writer(functions_name(stage))
+        self.places: dict[str, tuple[Ref, tuple[Ref, ...]]] = {}
+        for name, function in mod.functions.items():
+            packed = pack(function, ADAPTER, self.retainer.values)
+            self.places[name] = writer.append(packed.payload), packed.values
+        writer.close()
+        self.names = list(mod.functions)
+
+    def publish_index(self, stage: int) -> None:
+        self.folder.publish(index_name(stage), pack_message(self.places))
+
+    def work(self, stage: int, *functions: int) -> JobResult:
+        entries = [(at, *self.places[self.names[at]]) for at in functions]
+        job = pack_message(Job(self.folder.path, stage, entries))
+        return unpack_message(worker.run_job(job))
+
+    def values(self, result: JobResult) -> list[Any]:
+        return [
+            outcome.result
+            and unpack(outcome.result, ADAPTER, self.retainer.values, None).values
+            for outcome in result.outcomes
+        ]
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    run = Run()
+    yield run
+    run.retainer.close()
+
+
+@pytest.fixture
+def other() -> Iterator[Run]:
+    run = Run()
+    yield run
+    run.retainer.close()
+
+
+def test_a_job_gives_an_outcome_for_each_of_its_functions(run: Run):
+    run.publish(1, [Add(1)], program(1, 2, 3))
+    result = run.work(1, 2, 0)
+    assert [outcome.function for outcome in result.outcomes] == [2, 0]
+    assert run.values(result) == [(4,), (2,)]
+
+
+def test_a_function_that_came_out_as_the_same_object_is_a_mark(run: Run):
+    run.publish(1, [Add(0)], program(1))
+    (outcome,) = run.work(1, 0).outcomes
+    assert outcome.result is None
+    assert outcome.failure is None
+
+
+def test_a_failure_is_packed_and_the_others_are_run(run: Run):
+    run.publish(1, [FailOn(1)], program(1, 2))
+    failed, fine = run.work(1, 0, 1).outcomes
+    assert failed.failure is not None
+    assert str(unpack_error(failed.failure)) == "met 1"
+    assert fine.failure is None
+
+
+def test_jobs_of_two_runs_may_alternate(run: Run, other: Run):
+    run.publish(1, [Add(1)], program(1, 2))
+    other.publish(1, [Add(10)], program(5))
+    assert run.values(run.work(1, 0)) == [(2,)]
+    assert other.values(other.work(1, 0)) == [(15,)]
+    assert run.values(run.work(1, 1)) == [(3,)]
+
+
+def test_a_later_stage_takes_the_place_of_the_one_before(run: Run):
+    run.publish(1, [Add(1)], program(1))
+    run.work(1, 0)
+    run.publish(2, [Add(5)], program(1))
+    assert run.values(run.work(2, 0)) == [(6,)]
+
+
+def test_what_belongs_to_a_run_that_ended_is_forgotten_with_the_next(
+    run: Run, other: Run
+):
+    run.publish(1, [Add(1)], program(1))
+    run.work(1, 0)
+    path = run.folder.path
+    assert path in worker._runs  # pyright: ignore[reportPrivateUsage] -- to see what is kept
+    run.retainer.close()
+    other.publish(1, [Add(1)], program(1))
+    other.work(1, 0)
+    assert path not in worker._runs  # pyright: ignore[reportPrivateUsage] -- to see what is kept
+
+
+def test_another_function_is_waited_for_until_all_are_published(run: Run):
+    run.publish(1, [AddFrom("f1")], program(1, 2))
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(run.work, 1, 0)
+        run.publish_index(1)
+        assert run.values(answer.result(timeout=10)) == [(1, 2)]
+
+
+def test_a_pass_that_writes_to_itself_is_named_with_the_attribute(run: Run):
+    run.publish(1, [Add(1), Remember()], program(1))
+    assert run.work(1, 0).written == [("Remember", "last")]
+
+
+def test_the_note_is_idle_after_a_job(run: Run):
+    run.publish(1, [Add(1)], program(1))
+    run.work(1, 0)
+    assert Note.take_all(run.folder) == {}
+
+
+def test_a_function_that_cannot_be_sent_back_is_named(run: Run):
+    class Local:
+        pass
+
+    odd: Any = Local()
+    run.publish(1, [Add(0), Returns(Fn((1,)), odd)], program(1))
+    (outcome,) = run.work(1, 0).outcomes
+    assert outcome.failure is not None
+    error = unpack_error(outcome.failure)
+    assert error.__notes__ == ["function 'f0' could not be sent from a worker"]
+
+
+class Returns(Add):
+    """Returns a function that holds something."""
+
+    def __init__(self, function: Fn, held: Any) -> None:
+        super().__init__()
+        self.function = function
+        self.held = held
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return self.function.with_values((self.held,))
+
+
+IMPORTS = """
+import sys
+import {module}
+heavy = {{"trio", "loky", "onnx", "numpy", "rich", "click"}} & set(sys.modules)
+print(sorted(heavy))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", ["parpass", "parpass.runtime.worker"])
+def test_importing_is_light(module: str):
+    ran = subprocess.run(
+        [sys.executable, "-c", IMPORTS.format(module=module)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout == "[]\n"
