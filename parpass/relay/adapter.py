@@ -10,6 +10,7 @@ from parpass.relay import wire
 from parpass.relay.expr import Expr, Function
 from parpass.relay.module import IRModule
 from parpass.relay.node import count_nodes
+from parpass.relay.ty import FuncType
 from parpass.transform import Pass, declare_passes, register_adapter
 from parpass.transform.adapter import KeepOutside, Source, register_wrapping
 
@@ -52,6 +53,10 @@ class RelayAdapter:
             or function.has_nonzero_attr("SkipOptimization")
             or function.has_nonzero_attr("Extern")
         )
+
+    def signature(self, function: Function) -> FuncType | None:
+        """Return the annotated type."""
+        return function.annotated_type
 
     def size(self, function: Function, limit: int) -> int:
         """Return the number of nodes."""

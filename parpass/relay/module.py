@@ -15,6 +15,7 @@ from parpass.errors import (
 from parpass.relay import wire
 from parpass.relay.expr import DictAttrs, Expr, Function, GlobalVar, Var
 from parpass.relay.node import bindings, post_order
+from parpass.relay.ty import FuncType
 
 Key = str | GlobalVar
 
@@ -138,6 +139,14 @@ class IRModule:
     def global_vars_by_name(self) -> Mapping[str, GlobalVar]:
         """The global variables by name, in order; to read only."""
         return self._global_vars
+
+    def annotated_type(self, name: str) -> FuncType | None:
+        """Return the type that a function is annotated with, without reading it.
+
+        In a parallel run reading a function may mean making it first.
+        """
+        ask = getattr(self._functions, "signature", None)
+        return self._functions[name].annotated_type if ask is None else ask(name)
 
     def get_global_var(self, name: str) -> GlobalVar:
         """Return the global variable of that name.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from parpass.errors import PassStateWarning, RuntimeUseError, UnpicklablePassWarning
 from parpass.runtime.executor import Executor
+from parpass.runtime.in_process import settle
 from parpass.runtime.merge import merged_records
 from parpass.runtime.pooled import PooledStage
 from parpass.runtime.retained import HeldModule, Retainer
@@ -156,6 +157,9 @@ class Drive:
             self._retainer,
         )
         if len(done) == len(held.held):
+            await self._host.call(
+                settle, done, command.steps, held, self._context, self._retainer
+            )
             names = list(held.held)
             made = HeldModule(held.base, {name: done[name].function for name in names})
             records = merged_records(command.steps, names, done)
@@ -168,10 +172,10 @@ class Drive:
             await self._host.call_through(stage.publish_spec)
         except Exception as error:  # noqa: BLE001 -- looked into
             return await self._unsendable_stage(command, snapshot, error)
-        return await self._pooled(stage, self._executor, began)
+        return await self._pooled(stage, held, self._executor, began)
 
     async def _pooled(
-        self, stage: PooledStage, executor: Executor, began: float
+        self, stage: PooledStage, mod: HeldModule, executor: Executor, began: float
     ) -> Outcome:
         from parpass.runtime.coordinator import run_stage
 
@@ -188,6 +192,9 @@ class Drive:
                 PassStateWarning,
                 stacklevel=2,
             )
+        await self._host.call(
+            settle, stage.outcomes, stage.steps, mod, self._context, self._retainer
+        )
         records = merged_records(stage.steps, stage.names, stage.outcomes)
         return Outcome(stage.result(), records, began, time.perf_counter())
 

@@ -91,6 +91,8 @@ class Outcome:
     result: Packed | None
     steps: Sequence[FunctionStep]
     failure: bytes | None
+    looked_at_others: bool
+    has_new_signature: bool
 
 
 @dataclass(frozen=True, slots=True)

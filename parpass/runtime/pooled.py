@@ -141,7 +141,13 @@ class PooledStage:
         if outcome.result is not None:
             held = Held(packed=outcome.result)
         failure = None if outcome.failure is None else unpack_error(outcome.failure)
-        self.outcomes[name] = FunctionOutcome(held, list(outcome.steps), failure)
+        self.outcomes[name] = FunctionOutcome(
+            held,
+            list(outcome.steps),
+            failure,
+            outcome.looked_at_others,
+            outcome.has_new_signature,
+        )
         return held
 
     def blame(self, function: int, step: int, cause: str) -> None:

@@ -12,8 +12,9 @@ import time
 from collections.abc import Sequence
 
 from parpass.runtime.executor import Executor
-from parpass.runtime.retained import Held, HeldModule, Retainer
-from parpass.runtime.stage import FunctionOutcome, StageWork
+from parpass.runtime.in_process import run_here, work_here
+from parpass.runtime.retained import HeldModule, Retainer
+from parpass.runtime.stage import FunctionOutcome
 from parpass.transform import Pass, PassContext
 from parpass.transform.apply import function_pass_body
 from parpass.transform.collector import resting_collector
@@ -39,14 +40,7 @@ def begin_here(
     done: dict[str, FunctionOutcome] = {}
     if asking <= 0:
         return done
-    work = StageWork(
-        steps,
-        context,
-        retainer.adapter,
-        mod.base,
-        list(mod.held),
-        lambda name: retainer.function(mod.held[name], mod.base),
-    )
+    work = work_here(steps, mod, context, retainer)
     pace, nodes, spent = _PACE * len(steps), 0, 0.0
     saved = 1 - 1 / executor.workers if executor.workers > 1 else 0.0
     with function_pass_body(), resting_collector():
@@ -58,11 +52,7 @@ def begin_here(
             if size >= limit:
                 break
             began = time.perf_counter()
-            outcome = done[name] = work.run(name)
-            if outcome.function is function:
-                outcome.function = held
-            else:
-                outcome.function = Held(outcome.function)
+            done[name] = run_here(work, name, held)
             spent += time.perf_counter() - began
             nodes += size
             pace = spent / nodes

@@ -4,6 +4,11 @@ The same code runs in a worker and, for small work, in the caller's process. It 
 give each pass what the serial run would have given it: the function after the earlier
 passes, and a module in which the other functions have come just as far. Other functions
 are brought there on demand, and remembered.
+
+That is dear, and the question is nearly always the same: which type has the function
+that is called here? Passes seldom change types. So the answer is what it stated
+when the stage began; if some function has come to state something else, those that
+looked at others are run once more, without assuming anything (`in_process.settle`).
 """
 
 from __future__ import annotations
@@ -37,11 +42,16 @@ class FunctionOutcome:
             processes, None for a function that came out as the same object.
         steps: One for each pass that was run on it.
         failure: What the last of them raised.
+        looked_at_others: Whether a pass asked for other functions, here or, since it
+            may remember the answers, for an earlier function of the same work.
+        has_new_signature: Whether the function came to state another signature.
     """
 
     function: Any
     steps: list[FunctionStep]
     failure: Exception | None = None
+    looked_at_others: bool = False
+    has_new_signature: bool = False
 
     @property
     def ended_early(self) -> bool:
@@ -62,6 +72,7 @@ class StageWork:
         names: The names of all functions, in module order.
         load: Returns a function as it was when the stage began.
         note: Called with the name and the step before each body.
+        assumes: Whether functions are taken to keep their signatures.
     """
 
     def __init__(
@@ -73,6 +84,8 @@ class StageWork:
         names: Sequence[str],
         load: Callable[[str], Any],
         note: Callable[[str, int], None] | None = None,
+        *,
+        assumes: bool = True,
     ) -> None:
         self._steps = steps
         self._context = context
@@ -80,6 +93,9 @@ class StageWork:
         self._load = load
         self._note = note
         self._index = dict.fromkeys(names)
+        self._assumes = assumes
+        self._looked = False
+        self._signatures: dict[str, Any] = {}
         self._versions: dict[tuple[str, int], Any] = {}
         self._views = [
             adapter.read_only(module, _Version(self, at), step.info.name)
@@ -89,33 +105,47 @@ class StageWork:
     def run(self, name: str) -> FunctionOutcome:
         """Run all steps on a function."""
         function = self._load(name)
+        resigned = False
         done: list[FunctionStep] = []
+        failure: Exception | None = None
         for at in range(len(self._steps)):
             if self._note is not None:
                 self._note(name, at)
             began = time.perf_counter()
             recorder = Recorder(self._views[at])
-            failure: Exception | None = None
             with recording(recorder):
                 try:
-                    function = self._step(at, name, function)
+                    before, function = function, self._step(at, name, function)
+                    resigned = resigned or self._is_resigned(before, function)
                 except Exception as error:  # noqa: BLE001 -- it is the outcome
                     failure = error
             said = recorder.diag_ctx.diagnostics
             seconds = time.perf_counter() - began
             done.append(FunctionStep(seconds, tuple(said), recorder.counters or None))
             if failure is not None or _has_error(said):
-                return FunctionOutcome(function, done, failure)
-        return FunctionOutcome(function, done)
+                break
+        return FunctionOutcome(function, done, failure, self._looked, resigned)
 
     def names(self) -> Mapping[str, None]:
         """Return the names of all functions, in module order."""
         return self._index
 
+    def signature(self, name: str, at: int) -> Any | None:
+        """Return what a function states when step `at` begins."""
+        if self._assumes and name in self._index and (name, at) not in self._versions:
+            self._looked = True
+            if name not in self._signatures:
+                first = self._adapter.signature(self._load(name))
+                self._signatures[name] = first
+            if self._signatures[name] is not None:
+                return self._signatures[name]
+        return self._adapter.signature(self.version(name, at))
+
     def version(self, name: str, at: int) -> Any:
         """Return a function as it stands when step `at` begins."""
         if name not in self._index:
             raise KeyError(name)
+        self._looked = True
         versions = self._versions
         known = next((i for i in range(at, 0, -1) if (name, i) in versions), 0)
         if (name, known) not in versions:
@@ -125,6 +155,12 @@ class StageWork:
             with recording(Recorder(self._views[step])):
                 versions[name, step + 1] = self._step(step, name, versions[name, step])
         return versions[name, at]
+
+    def _is_resigned(self, before: Any, after: Any) -> bool:
+        if before is after:
+            return False
+        stated = self._adapter.signature(before)
+        return stated is not None and stated != self._adapter.signature(after)
 
     def _step(self, at: int, name: str, function: Any) -> Any:
         step = self._steps[at]
@@ -151,6 +187,10 @@ class _Version(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         return self._work.version(name, self._at)
+
+    def signature(self, name: str) -> Any | None:
+        """Return what a function states, which mostly needs no making."""
+        return self._work.signature(name, self._at)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._work.names())

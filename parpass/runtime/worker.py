@@ -172,7 +172,14 @@ class _Stage:
                 error.add_note(f"function '{name}' could not be sent from a worker")
                 failure = error
         failed = None if failure is None else pack_error(failure)
-        return Outcome(index, result, outcome.steps, failed)
+        return Outcome(
+            index,
+            result,
+            outcome.steps,
+            failed,
+            outcome.looked_at_others,
+            outcome.has_new_signature,
+        )
 
     def _load(self, name: str) -> Any:
         if name in self._loaded:

@@ -86,6 +86,16 @@ class ModuleAdapter(Protocol):
         """Return whether function passes leave this function alone."""
         ...
 
+    def signature(self, function: Any) -> Any | None:
+        """Return what passes on other functions may rely on without reading this one.
+
+        Its type, say; compared by `==`. None if the function does not state it. A pass
+        on another function gets it from the mapping that `read_only` was given, by a
+        method `signature(name)` (see `parpass.runtime.stage`), where it has one: that
+        spares the runner from making the function as the pass would find it.
+        """
+        ...
+
     def size(self, function: Any, limit: int) -> int:
         """Return how large a function is, counted no further than to `limit`.
 

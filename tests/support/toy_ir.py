@@ -113,6 +113,9 @@ class ToyAdapter:
     def is_skipped(self, function: Fn) -> bool:
         return function.skip
 
+    def signature(self, function: Fn) -> None:
+        return None
+
     def size(self, function: Fn, limit: int) -> int:
         return min(len(function.values) + 1, limit)
 

@@ -35,6 +35,7 @@ class GlobalTypes:
     """
 
     def __init__(self, mod: IRModule | None) -> None:
+        self._mod = mod
         self._functions: Mapping[str, Function]
         self._functions = mod.functions_by_name if mod is not None else {}
         self._global_vars: Mapping[str, GlobalVar]
@@ -53,7 +54,7 @@ class GlobalTypes:
         """Return the type of a function of the module, None if it cannot be found."""
         # By name, for a module may load another equal object when it is asked again.
         if name not in self._types:
-            annotated = self._functions[name].annotated_type
+            annotated = self._mod.annotated_type(name) if self._mod else None
             if annotated is not None:
                 self._types[name] = annotated
             else:

@@ -1,0 +1,61 @@
+"""A stage, or a part of it, in this process: the same work without the journey."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from parpass.runtime.retained import Held, HeldModule, Retainer
+from parpass.runtime.stage import FunctionOutcome, StageWork
+from parpass.transform import Pass, PassContext
+from parpass.transform.apply import function_pass_body
+from parpass.transform.collector import resting_collector
+
+
+def work_here(
+    steps: Sequence[Pass],
+    mod: HeldModule,
+    context: PassContext,
+    retainer: Retainer,
+    *,
+    assumes: bool = True,
+) -> StageWork:
+    """Return the work of a stage on the functions as objects."""
+    return StageWork(
+        steps,
+        context,
+        retainer.adapter,
+        mod.base,
+        list(mod.held),
+        lambda name: retainer.function(mod.held[name], mod.base),
+        assumes=assumes,
+    )
+
+
+def run_here(work: StageWork, name: str, held: Held) -> FunctionOutcome:
+    """Run all steps on a function; `function` of the outcome is a `Held`."""
+    outcome = work.run(name)
+    is_same = outcome.function is held.function
+    outcome.function = held if is_same else Held(outcome.function)
+    return outcome
+
+
+def settle(
+    outcomes: dict[str, FunctionOutcome],
+    steps: Sequence[Pass],
+    mod: HeldModule,
+    context: PassContext,
+    retainer: Retainer,
+) -> None:
+    """Correct the outcomes for which functions were wrongly taken to keep signatures.
+
+    It is seldom, so it is simple: whatever looked at other functions runs again.
+    """
+    if not any(outcome.has_new_signature for outcome in outcomes.values()):
+        return
+    work = work_here(steps, mod, context, retainer, assumes=False)
+    with function_pass_body(), resting_collector():
+        for name, outcome in outcomes.items():
+            if outcome.looked_at_others:
+                retainer.check_open()
+                retainer.function(mod.held[name], mod.base)
+                outcomes[name] = run_here(work, name, mod.held[name])
