@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from contextvars import ContextVar
 from typing import Any
 
@@ -50,7 +49,7 @@ class ExitOnce(FunctionPass):
 
 
 class Hang(FunctionPass):
-    """Tells by a file that it has begun, and does not end by itself."""
+    """Opens a named pipe to tell that it has begun, and does not end by itself."""
 
     pass_info = PassInfo(0, "Hang")
 
@@ -61,7 +60,7 @@ class Hang(FunctionPass):
         with open(self.path, "w"):
             pass
         while True:
-            time.sleep(0.01)
+            signal.pause()
 
 
 class AppendPropagated(FunctionPass):

@@ -37,3 +37,10 @@ def child_processes() -> set[int]:
             if b"resource_tracker" not in command and command:  # empty for a zombie
                 children.add(int(pid))
     return children
+
+
+def new_pipe(directory: Path) -> Path:
+    """Return a named pipe, to wait for what a pass in a worker writes to it."""
+    path = directory / "begun"
+    os.mkfifo(path)
+    return path
