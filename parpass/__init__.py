@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from parpass.instrument import PassInstrument, pass_instrument
     from parpass.relay.expr import GlobalVar
     from parpass.relay.module import IRModule
+    from parpass.relay.serialization import load_json, save_json
     from parpass.relay.structural import (
         assert_structural_equal,
         structural_equal,
@@ -50,6 +51,7 @@ __all__ = [
     "function_pass",
     "instrument",
     "ir",
+    "load_json",
     "module_pass",
     "open_runner",
     "pass_instrument",
@@ -57,6 +59,7 @@ __all__ = [
     "relay",
     "run_pipeline",
     "run_pipeline_sync",
+    "save_json",
     "structural_equal",
     "structural_hash",
     "transform",
@@ -70,6 +73,8 @@ _HOME = {
     "pass_instrument": "parpass.instrument",
     "GlobalVar": "parpass.relay.expr",
     "IRModule": "parpass.relay.module",
+    "load_json": "parpass.relay.serialization",
+    "save_json": "parpass.relay.serialization",
     "assert_structural_equal": "parpass.relay.structural",
     "structural_equal": "parpass.relay.structural",
     "structural_hash": "parpass.relay.structural",

@@ -6,6 +6,7 @@ from parpass.ir import diagnostics, instrument, transform
 from parpass.relay.expr import GlobalVar
 from parpass.relay.module import IRModule
 from parpass.relay.op.registry import Op
+from parpass.relay.serialization import load_json, save_json
 from parpass.relay.structural import (
     assert_structural_equal,
     structural_equal,
@@ -43,8 +44,10 @@ __all__ = [
     "assert_structural_equal",
     "diagnostics",
     "instrument",
+    "load_json",
     "module_pass",
     "pass_instrument",
+    "save_json",
     "structural_equal",
     "structural_hash",
     "transform",

@@ -113,6 +113,11 @@ def layout(kind: type[Node]) -> Layout:
     return _layouts[kind]
 
 
+def layouts() -> tuple[Layout, ...]:
+    """Return the layouts of all node classes."""
+    return tuple(_layouts.values())
+
+
 def children(node: Node) -> tuple[Any, ...]:
     """Return the child expressions of a node, in the order of evaluation."""
     return _layouts[type(node)].children(node)

@@ -1,0 +1,20 @@
+"""Any expression, type, attributes or module as JSON text, and back.
+
+The text is one table of nodes, each on a line of its own, children before parents:
+
+    {"parpass": 1, "nodes": [
+    {"TensorType": {"shape": [2, 3], "dtype": "float32"}},
+    {"Var": {"name_hint": "x", "type_annotation": 0}},
+    {"Op": "abs"},
+    {"Call": {"op": 2, "args": [1]}}
+    ], "root": {"ref": 3}}
+
+What is shared stays shared, loading is one pass without recursion, and equal types,
+spans, attributes and arrays are in the table once. The same program gives the same
+text. It is read as data: loading runs nothing that the text names.
+"""
+
+from parpass.relay.serialization.reader import load_json
+from parpass.relay.serialization.writer import save_json
+
+__all__ = ["load_json", "save_json"]
