@@ -1,0 +1,95 @@
+"""A program that is interrupted or killed leaves no process and no folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.pooled import folders, new_pipe
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = """
+import asyncio, sys
+import parpass, trio
+from tests.support.hard_passes import Hang
+from tests.support.pooled import pooled
+from tests.support.toy_ir import program
+
+async def run():
+    hang = Hang(sys.argv[2])
+    await parpass.run_pipeline(program(1, 2, 3), [hang], context=pooled(), workers=2)
+
+def run_sync():
+    hang = Hang(sys.argv[2])
+    parpass.run_pipeline_sync(program(1, 2, 3), [hang], context=pooled(), workers=2)
+
+async def notebook():
+    run_sync()
+
+forms = {
+    "trio": lambda: trio.run(run),
+    "asyncio": lambda: asyncio.run(run()),
+    "plain": run_sync,
+    # Not asyncio.run, which has its own way with the first Ctrl-C.
+    "notebook": lambda: asyncio.new_event_loop().run_until_complete(notebook()),
+}
+forms[sys.argv[1]]()
+"""
+
+
+def started(form: str, tmp_path: Path) -> subprocess.Popen[str]:
+    """Start a program in a process group of its own; return when it is in a worker."""
+    begun = new_pipe(tmp_path)
+    program = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, form, str(begun)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd=Path(__file__).parents[2],
+    )
+    begun.read_bytes()
+    return program
+
+
+def all_has_ended(program: subprocess.Popen[str]) -> str:
+    """Return what was written to stderr, which all of its processes hold open."""
+    try:
+        return program.communicate(timeout=30)[1]
+    except subprocess.TimeoutExpired:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.communicate()
+        raise
+
+
+@pytest.mark.parametrize("form", ["plain", "trio", "asyncio", "notebook"])
+@pytest.mark.parametrize("whole_group", [True, False])
+def test_ctrl_c_ends_all(form: str, whole_group: bool, tmp_path: Path):
+    before = folders()
+    program = started(form, tmp_path)
+    # A terminal sends it to the workers as well.
+    if whole_group:
+        os.killpg(program.pid, signal.SIGINT)
+    else:
+        program.send_signal(signal.SIGINT)
+    said = all_has_ended(program)
+    assert "\nKeyboardInterrupt" in said
+    assert program.returncode in (-signal.SIGINT, 1)
+    assert folders() <= before
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_end_and_tidy_up_after_a_program_that_was_killed(
+    sent: signal.Signals, tmp_path: Path
+):
+    before = folders()
+    program = started("plain", tmp_path)
+    program.send_signal(sent)
+    all_has_ended(program)
+    assert program.returncode == -sent
+    assert folders() <= before
