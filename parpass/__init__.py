@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from parpass import instrument, ir, relay, transform
     from parpass.errors import ParpassError
     from parpass.instrument import PassInstrument, pass_instrument
+    from parpass.registry import (
+        PackedFunc,
+        convert,
+        get_global_func,
+        list_global_func_names,
+        register_func,
+        remove_global_func,
+    )
     from parpass.relay.expr import GlobalVar
     from parpass.relay.module import IRModule
     from parpass.relay.serialization import load_json, save_json
@@ -41,6 +49,7 @@ __all__ = [
     "GlobalVar",
     "IRModule",
     "ModulePass",
+    "PackedFunc",
     "ParpassError",
     "Pass",
     "PassContext",
@@ -48,15 +57,20 @@ __all__ = [
     "PassInstrument",
     "Sequential",
     "assert_structural_equal",
+    "convert",
     "function_pass",
+    "get_global_func",
     "instrument",
     "ir",
+    "list_global_func_names",
     "load_json",
     "module_pass",
     "open_runner",
     "pass_instrument",
     "propagate",
+    "register_func",
     "relay",
+    "remove_global_func",
     "run_pipeline",
     "run_pipeline_sync",
     "save_json",
@@ -67,10 +81,17 @@ __all__ = [
 
 _ROOMS = ("instrument", "ir", "relay", "transform")
 
+# The registry's names come by way of `ir`, which makes the shipped passes known to it.
 _HOME = {
     "ParpassError": "parpass.errors",
     "PassInstrument": "parpass.instrument",
     "pass_instrument": "parpass.instrument",
+    "PackedFunc": "parpass.ir",
+    "convert": "parpass.ir",
+    "get_global_func": "parpass.ir",
+    "list_global_func_names": "parpass.ir",
+    "register_func": "parpass.ir",
+    "remove_global_func": "parpass.ir",
     "GlobalVar": "parpass.relay.expr",
     "IRModule": "parpass.relay.module",
     "load_json": "parpass.relay.serialization",

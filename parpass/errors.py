@@ -12,6 +12,7 @@
     │   ├── WellFormedError       it broke the IR's rules (also AssertionError)
     │   └── UnprintablePassError  it cannot be put in pipeline text (also ValueError)
     ├── UnknownPassError          no pass of that name (also KeyError)
+    ├── UnknownFunctionError      no global function of that name (also ValueError)
     ├── PassContextError          a context was left out of order (also RuntimeError)
     ├── ArgumentError             a value of the wrong kind (also TypeError)
     ├── ConfigError               unknown or ill-typed option (also AttributeError)
@@ -24,6 +25,7 @@
     ├── IRError                   a node is used against its rules
     │   ├── IRTypeError           ... with a value of the wrong kind (also TypeError)
     │   ├── UntypedError          ... its type has not been inferred (also ValueError)
+    │   ├── UnknownAttrError      ... no attribute of that name (also KeyError)
     │   ├── UnknownOpError        ... no operator of that name (also AttributeError)
     │   └── StructuralMismatchError   two nodes differ (also ValueError)
     ├── MalformedJSONError        text that load_json cannot read (also ValueError)
@@ -157,6 +159,15 @@ class UnknownPassError(ParpassError, KeyError):
         self.nearest = nearest(name, known)
 
 
+class UnknownFunctionError(ParpassError, ValueError):
+    """No function is registered under a name; the nearest names are in the message."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        hint = did_you_mean(name, known)
+        super().__init__(f"no global function named '{name}'{hint}")
+        self.name = name
+
+
 class PassContextError(ParpassError, RuntimeError):
     """A PassContext was left while another one was the current one."""
 
@@ -217,6 +228,16 @@ class IRTypeError(IRError, TypeError):
 
 class UntypedError(IRError, ValueError):
     """A type was asked for that has not been inferred yet."""
+
+
+class UnknownAttrError(IRError, KeyError):
+    """The attributes of a call have none of that name."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        known = tuple(known)
+        hint = did_you_mean(name, known) or f"; there are {quoted(known) or 'none'}"
+        super().__init__(f"no attribute named '{name}'{hint}")
+        self.name = name
 
 
 class UnknownOpError(IRError, AttributeError):

@@ -16,6 +16,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "known": ["FoldConstant"],
         "wanted_by": "Fuse",
     },
+    "UnknownAttrError": {"name": "stride", "known": ["strides"]},
+    "UnknownFunctionError": {"name": "myad", "known": ["myadd"]},
     "UnknownGlobalError": {"name": "man", "known": ["main"]},
     "UnknownOpError": {"name": "ad", "known": ["add"]},
     "UnsupportedOpsError": {"counts": {"Loop": 2, "If": 1}, "source": "m.onnx"},
@@ -40,6 +42,8 @@ ALSO = {
     "RuntimeUseError": RuntimeError,
     "StructuralMismatchError": ValueError,
     "UndefinedPassError": ValueError,
+    "UnknownAttrError": KeyError,
+    "UnknownFunctionError": ValueError,
     "UnknownGlobalError": ValueError,
     "UnknownOpError": AttributeError,
     "UnknownPassError": KeyError,
@@ -118,6 +122,11 @@ def test_every_error_and_warning_is_documented():
         (
             "UnknownGlobalError",
             "the module has no function named 'man'; did you mean 'main'?",
+        ),
+        ("UnknownAttrError", "no attribute named 'stride'; did you mean 'strides'?"),
+        (
+            "UnknownFunctionError",
+            "no global function named 'myad'; did you mean 'myadd'?",
         ),
         ("UnknownOpError", "no operator named 'ad'; did you mean 'add'?"),
         (

@@ -1,8 +1,16 @@
-"""TVM's `tvm.ir` names, from where they live."""
+"""TVM's `tvm.ir` names, and those of its function registry, from where they live."""
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel, Span
 from parpass.instrument import PassInstrument, pass_instrument
 from parpass.ir import diagnostics, instrument, transform
+from parpass.registry import (
+    PackedFunc,
+    convert,
+    get_global_func,
+    list_global_func_names,
+    register_func,
+    remove_global_func,
+)
 from parpass.relay.expr import GlobalVar
 from parpass.relay.module import IRModule
 from parpass.relay.op.registry import Op
@@ -31,6 +39,7 @@ __all__ = [
     "IRModule",
     "ModulePass",
     "Op",
+    "PackedFunc",
     "Pass",
     "PassContext",
     "PassInfo",
@@ -42,11 +51,16 @@ __all__ = [
     "Type",
     "TypeVar",
     "assert_structural_equal",
+    "convert",
     "diagnostics",
+    "get_global_func",
     "instrument",
+    "list_global_func_names",
     "load_json",
     "module_pass",
     "pass_instrument",
+    "register_func",
+    "remove_global_func",
     "save_json",
     "structural_equal",
     "structural_hash",

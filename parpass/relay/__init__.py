@@ -87,6 +87,7 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "_transform": "parpass.relay._transform",
     "analysis": "parpass.relay.analysis",
     "frontend": "parpass.relay.frontend",
     "ir_pass": "parpass.relay.ir_pass",

@@ -6,12 +6,13 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from parpass.registry import declare_functions
 from parpass.relay import wire
 from parpass.relay.expr import Expr, Function
 from parpass.relay.module import IRModule
 from parpass.relay.node import count_nodes
 from parpass.relay.ty import FuncType
-from parpass.transform import Pass, declare_passes, register_adapter
+from parpass.transform import Pass, register_adapter
 from parpass.transform.adapter import KeepOutside, Source, register_wrapping
 
 
@@ -107,4 +108,4 @@ def _wrapped(expr: Expr) -> tuple[IRModule, Callable[[IRModule], Expr]]:
 
 register_adapter(IRModule, RelayAdapter())
 register_wrapping(Expr, _wrapped)
-declare_passes("parpass.relay.transform")
+declare_functions("parpass.relay.transform")

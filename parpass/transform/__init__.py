@@ -16,7 +16,6 @@ from parpass.transform.pipeline import as_pass, parse_pipeline, print_pipeline
 from parpass.transform.print_ir import PrintIR
 from parpass.transform.registry import (
     create_pass,
-    declare_passes,
     register_pass,
     registered_passes,
 )
@@ -34,7 +33,6 @@ __all__ = [
     "adapter_of",
     "as_pass",
     "create_pass",
-    "declare_passes",
     "function_pass",
     "list_config_options",
     "module_pass",

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from parpass.errors import ParpassError, UndefinedPassError, UnknownPassError
+from parpass.errors import (
+    ArgumentError,
+    ParpassError,
+    UndefinedPassError,
+    UnknownPassError,
+)
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.config import STRICT_REQUIRED
 from parpass.transform.context import PassContext
@@ -103,6 +108,8 @@ def _add_child(
                 name, registered_passes(), wanted_by=child.info.name
             )
             events.append(Impossible(unknown))
+        except ArgumentError as error:
+            events.append(Impossible(error))
         else:
             if not (strict and required.info.name in context.disabled_pass):
                 _add(required, context, adapter, events)

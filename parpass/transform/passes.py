@@ -31,6 +31,10 @@ class Pass:
         """The name, level and needs of this pass."""
         return self.pass_info
 
+    def same_as(self, other: object) -> bool:
+        """Return whether this is the very same object as `other`."""
+        return self is other
+
     def __call__(self, mod: Any, /) -> Any:
         """Run the pass on a module in this process and return the new module.
 

@@ -1,36 +1,37 @@
-"""The registry of passes: by name, for `required`, pipeline text and the command."""
+"""Passes in the global function registry: by name, for `required` and pipeline text."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 from parpass.errors import ArgumentError, UnknownPassError
+from parpass.registry import get_global_func, list_global_func_names, register_func
 from parpass.transform.passes import Pass
 
 FactoryT = TypeVar("FactoryT", bound=Callable[..., Any])
 
-_factories: dict[str, Callable[..., Pass]] = {}
-_declared: list[str] = []
+_TVMS = ("transform.", "relay._transform.")  # where TVM looks for passes
+
+_keys: set[str] = set()
 
 
 def register_pass(key: str) -> Callable[[FactoryT], FactoryT]:
     """Register a pass class, a factory or a pass under a key; a decorator.
 
     The last part of the key is the name by which pipelines and `required` find it.
-    TVM's keys are `transform.NAME` and `relay._transform.NAME`. Put above
-    `@function_pass(...)` it registers the pass that this makes.
+    TVM's keys are `transform.NAME` and `relay._transform.NAME`; what `register_func`
+    registers under such a key is taken for a factory of passes, too. Put above
+    `@function_pass(...)` this registers the pass that that makes.
 
     Raises:
         ArgumentError: The key is taken.
     """
 
     def register(factory: FactoryT) -> FactoryT:
-        if key in _factories:
-            raise ArgumentError(f"a pass is registered as '{key}' already")
         given = cast("object", factory)
-        _factories[key] = _always(given) if isinstance(given, Pass) else factory
+        register_func(key, _always(given) if isinstance(given, Pass) else factory)
+        _keys.add(key)
         return factory
 
     return register
@@ -40,19 +41,11 @@ def _always(a_pass: Pass) -> Callable[[], Pass]:
     return lambda: a_pass
 
 
-def declare_passes(module_name: str) -> None:
-    """Name a Python module that registers passes when it is imported.
-
-    That happens when a pass is first looked up, so an IR may declare its passes early
-    and still load them late.
-    """
-    _declared.append(module_name)
-
-
 def registered_passes() -> Mapping[str, Callable[..., Pass]]:
     """Return the factories of all registered passes by short name, sorted."""
-    _import_declared()
-    return {_short(key): _factories[key] for key in sorted(_factories, key=_rank)}
+    names = list_global_func_names()
+    keys = [name for name in names if name in _keys or name.startswith(_TVMS)]
+    return {_short(key): get_global_func(key).body for key in sorted(keys, key=_rank)}
 
 
 def create_pass(name: str, options: Mapping[str, Any] | None = None) -> Pass:
@@ -60,23 +53,27 @@ def create_pass(name: str, options: Mapping[str, Any] | None = None) -> Pass:
 
     Raises:
         UnknownPassError: There is none; the message has the nearest names.
-        ArgumentError: The pass does not take these options.
+        ArgumentError: The pass does not take these options, or what is registered
+            under that name gives no pass.
     """
-    _import_declared()
-    factory = _factories.get(name) or registered_passes().get(name)
+    factory = registered_passes().get(name)
     if factory is None:
-        raise UnknownPassError(name, registered_passes())
+        function = get_global_func(name, allow_missing=True)
+        if function is None:
+            raise UnknownPassError(name, registered_passes())
+        factory = function.body
     try:
-        return factory(**(options or {}))
+        made = cast("object", factory(**(options or {})))
     except TypeError as error:
         raise ArgumentError(
             f"pass '{name}' cannot be made with options {dict(options or {})}: {error}"
         ) from error
-
-
-def _import_declared() -> None:
-    while _declared:
-        importlib.import_module(_declared.pop())
+    if not isinstance(made, Pass):
+        raise ArgumentError(
+            f"expected a function that gives a pass under the name '{name}'; the one "
+            f"that is registered gives {made!r:.80}"
+        )
+    return made
 
 
 def _short(key: str) -> str:

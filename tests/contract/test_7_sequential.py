@@ -9,6 +9,7 @@ import pytest
 
 from parpass import relay
 from parpass.errors import UndefinedPassError, UnknownPassError
+from parpass.registry import register_func
 from parpass.relay.module import IRModule
 from parpass.transform import (
     FunctionPass,
@@ -119,6 +120,18 @@ def test_7_6_passes_are_required_by_their_registered_name(run: Run):
     assert caught.value.nearest[0] == "ContractDecorated"
     with pytest.raises(UnknownPassError):
         run(needing("Needed"), module())  # the name of its info only
+
+
+def test_7_6_passes_registered_by_hand_are_required_by_name(run: Run):
+    register_func(
+        "relay._transform.ContractByHand", lambda: Mark("ByHand"), override=True
+    )
+    assert marks(run(needing("ContractByHand"), module())) == "ByHand A"
+    register_func("contract.three", lambda: 3, override=True)
+    with pytest.raises(
+        TypeError, match=r"gives a pass under the name 'contract\.three'"
+    ):
+        run(needing("contract.three"), module())
 
 
 def test_7_7_a_required_pass_runs_unconditionally(run: Run):

@@ -1,13 +1,17 @@
-import sys
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
 from parpass.errors import ArgumentError, UnknownPassError
+from parpass.registry import (
+    get_global_func,
+    list_global_func_names,
+    register_func,
+    remove_global_func,
+)
 from parpass.transform import (
     PassInfo,
     create_pass,
-    declare_passes,
     register_pass,
     registered_passes,
 )
@@ -69,16 +73,53 @@ def test_passes_are_listed_by_short_name_in_order():
     assert {"Add", "Keep"} <= set(names)
 
 
-def test_declared_passes_are_imported_when_one_is_looked_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    (tmp_path / "declared_passes.py").write_text(
-        "from parpass.transform import register_pass\n"
-        "from tests.support.toy_passes import Keep\n"
-        "register_pass('toy.Declared')(Keep)\n"
+@pytest.fixture
+def free() -> Iterator[None]:
+    """Leave the registry as it was."""
+    before = list_global_func_names()
+    yield
+    for name in set(list_global_func_names()) - set(before):
+        remove_global_func(name)
+
+
+def test_passes_are_global_functions():
+    assert isinstance(get_global_func("toy.Add")(3), Add)
+    assert get_global_func("toy.Add")(amount=3).amount == 3
+
+
+@pytest.mark.usefixtures("free")
+@pytest.mark.parametrize("prefix", ["transform.", "relay._transform."])
+def test_a_function_registered_by_hand_makes_passes(prefix: str):
+    mine = Add(7)
+    register_func(f"{prefix}MyPass", lambda: mine)
+    assert create_pass("MyPass") is create_pass(f"{prefix}MyPass") is mine
+    assert "MyPass" in registered_passes()
+
+
+@pytest.mark.usefixtures("free")
+def test_tvms_name_for_all_irs_counts_before_that_for_relay():
+    register_func("transform.Twice", lambda: Add(1))
+    register_func("relay._transform.Twice", lambda: Add(2))
+    made = create_pass("Twice")
+    assert isinstance(made, Add)
+    assert made.amount == 1
+
+
+@pytest.mark.usefixtures("free")
+def test_what_gives_no_pass_is_refused():
+    register_func("three", lambda: 3)
+    with pytest.raises(ArgumentError) as caught:
+        create_pass("three")
+    assert str(caught.value) == (
+        "expected a function that gives a pass under the name 'three'; the one that "
+        "is registered gives 3"
     )
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    declare_passes("declared_passes")
-    assert "declared_passes" not in sys.modules
-    assert create_pass("Declared").info.name == "Keep"
-    assert "declared_passes" in sys.modules
+
+
+@pytest.mark.usefixtures("free")
+def test_a_removed_pass_is_unknown():
+    register_pass("toy.Short")(Add)
+    assert isinstance(create_pass("Short"), Add)
+    remove_global_func("toy.Short")
+    with pytest.raises(UnknownPassError):
+        create_pass("Short")

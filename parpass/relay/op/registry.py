@@ -6,13 +6,13 @@ asks the entry, so that a new operator is written down in one place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from parpass.diagnostic import Span
-from parpass.errors import IRError, UnknownOpError
+from parpass.errors import IRError, UnknownAttrError, UnknownOpError
 from parpass.relay.expr import Expr
 from parpass.relay.node import Role, reflected
 from parpass.relay.ty import Type
@@ -22,8 +22,40 @@ class Attrs(msgspec.Struct, frozen=True, kw_only=True):
     """The base of operators' attributes: immutable, compared by value.
 
     A subclass lists the attributes of one kind of operator under TVM's names, with
-    defaults; sequences are tuples.
+    defaults; sequences are tuples. They are read as `attrs.strides`, and by name as
+    those of a mapping: `attrs["strides"]`.
     """
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the names of the attributes."""
+        return self.__struct_fields__
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the attribute of that name, `default` if there is none."""
+        return getattr(self, name) if name in self else default
+
+    def get_int(self, name: str) -> int:
+        """Return an attribute as an int."""
+        return int(self[name])
+
+    def get_int_tuple(self, name: str) -> tuple[int, ...]:
+        """Return an attribute as a tuple of ints."""
+        return tuple(int(item) for item in self[name])
+
+    def get_str(self, name: str) -> str:
+        """Return an attribute as a string."""
+        return str(self[name])
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self:
+            raise UnknownAttrError(name, self.keys())
+        return getattr(self, name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.__struct_fields__
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__struct_fields__)
 
 
 TypeRelation = Callable[[Sequence[Type], Any], Type]
