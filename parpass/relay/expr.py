@@ -24,7 +24,13 @@ from parpass.relay.ty import FuncType, TensorType, Type, TypeVar
 
 
 class Expr(Node, frozen=True, eq=False):
-    """The base of expressions; Python's operators build calls of Relay's."""
+    """The base of expressions; Python's operators build calls of Relay's.
+
+    An expression is pickled like any object, so that what it shares with the values
+    beside it (a pass may keep a variable and a body that uses it) stays shared; the
+    price is that `pickle` recurses, and refuses one that is thousands of nodes deep.
+    A module is pickled at any depth, and `save_json` takes anything at any depth.
+    """
 
     @property
     def checked_type(self) -> Type:

@@ -234,6 +234,12 @@ class IRModule:
         shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         return f"IRModule({len(names)} functions: {shown})"
 
+    def __copy__(self) -> IRModule:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> IRModule:
+        return self.copy()  # what it holds is immutable
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Function by function, because pickle would recurse along an expression.
         encoded = {name: wire.encode(fn) for name, fn in self._functions.items()}

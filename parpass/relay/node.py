@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import msgspec
 
@@ -40,6 +40,12 @@ class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
     def same_as(self, other: object) -> bool:
         """Return whether this is the very same object as `other`."""
         return self is other
+
+    def __copy__(self) -> Self:
+        return self  # nodes are immutable, so a copy would only lose their identity
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
 
 
 NodeT = TypeVar("NodeT", bound=Node)

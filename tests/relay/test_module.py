@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -128,3 +129,20 @@ def test_repr_is_short_and_str_is_the_text():
     module = IRModule({f"f{at}": F for at in range(7)})
     assert repr(module) == "IRModule(7 functions: f0, f1, f2, f3, f4, ...)"
     assert str(module).startswith("def @f0(%x) {")
+
+
+def test_copies_are_other_modules_with_the_same_functions():
+    module = IRModule({"f": F}, {"n": 1}, {"m.relay": "text"})
+    for again in (copy.copy(module), copy.deepcopy(module), module.copy()):
+        assert again is not module
+        assert again["f"] is F
+        assert again.get_global_var("f") is module.get_global_var("f")
+        assert (again.attrs, again.sources) == (module.attrs, module.sources)
+        again["g"] = G
+    assert "g" not in module
+
+
+def test_nodes_are_their_own_copies():
+    function = Function((X,), call_op("abs", X))
+    assert copy.copy(function) is copy.deepcopy(function) is function
+    assert copy.deepcopy([X, function])[0] is X
