@@ -49,7 +49,7 @@ def ifs(size: int) -> relay.Expr:
 KINDS: tuple[Callable[[int], relay.Expr], ...] = (calls, lets, ifs)
 
 
-def _microseconds(action: Callable[[], object], nodes: int) -> float:
+def microseconds(action: Callable[[], object], nodes: int) -> float:
     """Return the time for each node, the best of three."""
     times: list[float] = []
     for _ in range(3):
@@ -73,8 +73,8 @@ def main(largest: int) -> None:
             module = relay.parse("")
             module["main"] = relay.Function((X, COND), kind(size))
             text = module.astext()
-            printing = _microseconds(module.astext, size)
-            parsing = _microseconds(lambda text=text: relay.parse(text), size)
+            printing = microseconds(module.astext, size)
+            parsing = microseconds(lambda text=text: relay.parse(text), size)
             table.add_row(
                 kind.__name__,
                 f"{size:,}",
