@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 from parpass.relay.expr import (
     Call,
@@ -89,15 +92,19 @@ def operators(depth: int) -> Expr:
     return expr
 
 
-KINDS: list[Callable[[int], Expr]] = [
-    calls,
-    lets,
-    let_values,
-    ifs,
-    closures,
-    tuples,
-    projections,
-    operators,
+def in_stress(kind: Callable[[int], Expr]) -> Any:
+    """Return a kind as a test parameter of the stress suite."""
+    return pytest.param(kind, marks=pytest.mark.stress)
+
+
+# Each takes seconds at full depth: the default suite has the two commonest.
+KINDS: list[Any] = [
+    pytest.param(calls),
+    pytest.param(lets),
+    *(
+        in_stress(k)
+        for k in (ifs, let_values, closures, tuples, projections, operators)
+    ),
 ]
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
-
-from parpass.errors import InternalError
 
 
 class Misfit(NamedTuple):
@@ -32,9 +30,11 @@ def check_of(annotation: Any) -> Check:
         return _tuple_of(args[0]) if args[1:] == (...,) else _exact_tuple(args)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _instance(Mapping)
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return _instance(Sequence)
     if isinstance(annotation, type):
         return _plain(annotation)
-    raise InternalError(f"no check of {annotation!r}")
+    return lambda _: None  # a user's operator may say more than can be checked here
 
 
 def _plain(kind: type) -> Check:

@@ -57,7 +57,11 @@ def test_a_parsed_expression_is_the_printed_one(expr: Expr):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "depth"), [(ifs, DEPTH), *((kind, DEPTH // 10) for kind in KINDS)]
+    ("kind", "depth"),
+    [
+        pytest.param(ifs, DEPTH, marks=pytest.mark.stress),
+        *(pytest.param(*kind.values, DEPTH // 10, marks=kind.marks) for kind in KINDS),
+    ],
 )
 def test_any_depth_is_parsed(kind: Callable[[int], Expr], depth: int):
     expr = kind(depth)
