@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-TARGET_SECONDS = 0.02  # what a job should take: far above its overhead of 0.4 ms
+TARGET_SECONDS = 0.05  # what a job should take: far above its overhead of 0.5 ms
 _IN_FLIGHT = 2  # jobs for each worker, so that none waits for the coordinator
 _SHARES = 4  # a job takes at most this part, for each worker, of what is left
 
