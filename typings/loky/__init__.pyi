@@ -2,7 +2,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 class ProcessPoolExecutor(Executor):
     def __init__(
@@ -17,6 +17,6 @@ class ProcessPoolExecutor(Executor):
         env: Mapping[str, str] | None = ...,
     ) -> None: ...
     def submit(
-        self, fn: Callable[..., T], /, *args: Any, **kwargs: Any
-    ) -> Future[T]: ...
+        self, fn: Callable[..., _T], /, *args: Any, **kwargs: Any
+    ) -> Future[_T]: ...
     def shutdown(self, wait: bool = ..., kill_workers: bool = ...) -> None: ...

@@ -104,7 +104,7 @@ REWRITES: list[Callable[[Function], Function]] = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.stress  # each pass has a deep test of its own in the default suite
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rewrite", REWRITES)
 def test_programs_may_be_deep_in_every_way(
