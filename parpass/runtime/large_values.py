@@ -4,7 +4,8 @@ A function goes to a worker without its large values and comes back without them
 travels is a reference; a value that passes leave alone moves none of its bytes. A
 worker in which a pass looks at a value asks the coordinator for it, over a socket in
 the run's folder; the coordinator writes it to a file there, once, and the worker maps
-it. A value that a worker makes is written to a file of its own.
+it. Where the folder's path is too long for a socket, all is written at once. A value
+that a worker makes is written to a file of its own.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ LARGE = 16 * 1024  # bytes from which on a value stays outside of a function's b
 _ALIGNMENT = 64  # of values in a file: numpy's and BLAS's favourite
 _COORDINATOR = "values-coordinator"
 _SOCKET = "values"
+_LONGEST = 103  # bytes in a socket's path; 107 on Linux, fewer on other systems
 _REQUEST = struct.Struct("<qq")  # offset and length in the coordinator's file
 _ANSWER = b"\x01"
 
@@ -71,6 +73,7 @@ class LargeValues:
         self._name = name
         self._writer: Writer | None = None
         self._maps: dict[str, memoryview] = {}
+        self._fetching = threading.Lock()  # a pass may look in threads of its own
 
     @property
     def writer(self) -> Writer:
@@ -94,14 +97,15 @@ class LargeValues:
 
     def fetch(self, ref: Ref) -> memoryview:
         """Return the bytes at a reference, read-only."""
-        if ref.offset + ref.length > len(self._maps.get(ref.file, b"")):
-            fd = self._folder.open_reader(ref.file)
-            try:  # the file may have grown; maps that are in use stay
-                mapped = mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
-            finally:
-                os.close(fd)
-            self._maps[ref.file] = memoryview(mapped)
-        return self._maps[ref.file][ref.offset : ref.offset + ref.length]
+        with self._fetching:
+            if ref.offset + ref.length > len(self._maps.get(ref.file, b"")):
+                fd = self._folder.open_reader(ref.file)
+                try:  # the file may have grown; maps that are in use stay
+                    mapped = mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
+                finally:
+                    os.close(fd)
+                self._maps[ref.file] = memoryview(mapped)
+            return self._maps[ref.file][ref.offset : ref.offset + ref.length]
 
     def close(self) -> None:
         """Close the file; what was mapped stays as long as it is used."""
@@ -128,14 +132,11 @@ class WorkerValues(LargeValues):
 
     def fetch(self, ref: Ref) -> memoryview:
         """Return the bytes at a reference, asking for them the first time."""
-        if ref.file == _COORDINATOR and ref not in self._present:
-            if self._connection is None:
-                self._connection = socket.socket(socket.AF_UNIX)
-                self._connection.connect(os.path.join(self._folder.path, _SOCKET))
-            self._connection.sendall(_REQUEST.pack(ref.offset, ref.length))
-            if self._connection.recv(1) != _ANSWER:
-                raise ConnectionError("the coordinator does not answer any more")
-            self._present.add(ref)
+        path = _socket_path(self._folder)
+        if ref.file == _COORDINATOR and path is not None:
+            with self._fetching:
+                if ref not in self._present:
+                    self._ask(path, ref)
         return super().fetch(ref)
 
     def close(self) -> None:
@@ -143,6 +144,15 @@ class WorkerValues(LargeValues):
         super().close()
         if self._connection is not None:
             self._connection.close()
+
+    def _ask(self, path: str, ref: Ref) -> None:
+        if self._connection is None:
+            self._connection = socket.socket(socket.AF_UNIX)
+            self._connection.connect(path)
+        self._connection.sendall(_REQUEST.pack(ref.offset, ref.length))
+        if self._connection.recv(1) != _ANSWER:
+            raise ConnectionError("the coordinator does not answer any more")
+        self._present.add(ref)
 
 
 class CoordinatorValues(LargeValues):
@@ -177,14 +187,16 @@ class CoordinatorValues(LargeValues):
         known = self._known.get(id(value))
         if known is not None:
             return known[1]
-        if self._server is None:
-            path = os.path.join(self._folder.path, _SOCKET)
+        path = _socket_path(self._folder)
+        if self._server is None and path is not None:
             self._server = _Server(path, self._write_down)
         with self._writing:
             ref = self.writer.reserve(value.nbytes, _ALIGNMENT)
             self._known[id(value)] = value, ref
             self._values[ref] = value
             self._unwritten.add(ref)
+        if path is None:
+            self._write_down(ref.offset, ref.length)
         return ref
 
     def _write_down(self, offset: int, length: int) -> None:
@@ -193,6 +205,12 @@ class CoordinatorValues(LargeValues):
             if ref in self._unwritten:
                 self.writer.write(ref, self._values[ref].raw())
                 self._unwritten.discard(ref)
+
+
+def _socket_path(folder: Folder) -> str | None:
+    """Return where the socket of a run is; None where its path would be too long."""
+    path = os.path.join(folder.path, _SOCKET)
+    return path if len(os.fsencode(path)) <= _LONGEST else None
 
 
 class _Server:
@@ -214,15 +232,16 @@ class _Server:
     def close(self) -> None:
         """Close all connections and end the threads."""
         self._closing = True
+        with contextlib.suppress(OSError):  # what wakes a thread that accepts on Linux,
+            self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as waking:
-            waking.connect(self._path)
+            waking.connect(self._path)  # and what does elsewhere
         self._threads[0].join()
         for connection in self._connections:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         for thread in self._threads[1:]:
             thread.join()
-        self._socket.close()
 
     def _start(self, target: Callable[..., None], *args: Any) -> threading.Thread:
         thread = threading.Thread(
@@ -232,10 +251,12 @@ class _Server:
         return thread
 
     def _accept(self) -> None:
-        while not self._closing:
-            connection, _ = self._socket.accept()
-            self._connections.append(connection)
-            self._threads.append(self._start(self._serve, connection))
+        # Closed however this ends, so that no worker waits for what never comes.
+        with self._socket, contextlib.suppress(OSError):
+            while not self._closing:
+                connection, _ = self._socket.accept()
+                self._connections.append(connection)
+                self._threads.append(self._start(self._serve, connection))
 
     def _serve(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(ConnectionError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -200,3 +201,41 @@ def test_passes_that_read_and_make_large_constants_give_the_serial_result() -> N
     with open_runner(workers=2) as runner:
         parallel = runner.run_sync(mod, [Doubled(), Doubled()], context=context)
     assert_structural_equal(parallel, serial)
+
+
+def test_a_folder_too_deep_for_a_socket_has_values_written_at_once(
+    tmp_path: Path,
+) -> None:
+    deep = tmp_path / ("d" * 120)
+    deep.mkdir(mode=0o700)
+    folder = Folder(str(deep))
+    ours, theirs = CoordinatorValues(folder), WorkerValues(folder, "one")
+    array = _array()
+    ref = _put(ours, array)
+    assert bytes(theirs.source(ref).fetch()) == bytes(array.raw())
+    assert ours.source(ref).original is array
+    theirs.close()
+    ours.close()
+
+
+def test_closing_ends_although_somebody_removed_the_folder(folder: Folder) -> None:
+    ours = CoordinatorValues(folder)
+    _put(ours, _array())
+    folder.remove()
+    closing = threading.Thread(target=ours.close, daemon=True)
+    closing.start()
+    closing.join(5)
+    assert not closing.is_alive()
+
+
+def test_threads_of_a_pass_may_look_at_once(
+    ours: CoordinatorValues, theirs: WorkerValues
+) -> None:
+    refs = [_put(ours, _array(seed)) for seed in range(64)]
+
+    def look(ref: Ref) -> bytes:
+        return bytes(theirs.source(ref).fetch())
+
+    with ThreadPoolExecutor(8) as pool:
+        seen = list(pool.map(look, refs))
+    assert seen == [bytes(_array(seed).raw()) for seed in range(64)]
