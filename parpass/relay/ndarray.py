@@ -135,7 +135,11 @@ class NDArray:
             value = self.numpy().flat[0]
             return _uniform, (np.asarray(value), self._shape)
         keep_outside = _keep_outside.get()
-        if keep_outside is not None and np.dtype(self._dtype.str) == self._dtype:
+        # Its values must be plain bytes, of a dtype that its name alone tells.
+        is_plain = (
+            np.dtype(self._dtype.str) == self._dtype and not self._dtype.hasobject
+        )
+        if keep_outside is not None and is_plain:
             index = keep_outside(self)
             if index is not None:
                 return _outside, (index, self._shape, self._dtype.str)
