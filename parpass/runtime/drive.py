@@ -22,6 +22,7 @@ from parpass.runtime.retained import HeldModule, Retainer
 from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.small_work import begin_here
 from parpass.runtime.snapshot import Snapshot
+from parpass.runtime.stage import FunctionOutcome
 from parpass.runtime.store import Note
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import (
@@ -157,13 +158,7 @@ class Drive:
             self._retainer,
         )
         if len(done) == len(held.held):
-            await self._host.call(
-                settle, done, command.steps, held, self._context, self._retainer
-            )
-            names = list(held.held)
-            made = HeldModule(held.base, {name: done[name].function for name in names})
-            records = merged_records(command.steps, names, done)
-            return Outcome(made, records, began, time.perf_counter())
+            return await self._merged(command.steps, held, done, began)
         snapshot = await self._host.call_through(Snapshot.take, self._context)
         stage = PooledStage(
             command.steps, held, snapshot, self._retainer, done, wanted=command.wanted
@@ -192,11 +187,22 @@ class Drive:
                 PassStateWarning,
                 stacklevel=2,
             )
+        return await self._merged(stage.steps, mod, stage.outcomes, began)
+
+    async def _merged(
+        self,
+        steps: Sequence[Pass],
+        mod: HeldModule,
+        outcomes: dict[str, FunctionOutcome],
+        began: float,
+    ) -> Outcome:
+        """Return what the outcomes of all functions, here or there, come to."""
         await self._host.call(
-            settle, stage.outcomes, stage.steps, mod, self._context, self._retainer
+            settle, outcomes, steps, mod, self._context, self._retainer
         )
-        records = merged_records(stage.steps, stage.names, stage.outcomes)
-        return Outcome(stage.result(), records, began, time.perf_counter())
+        made = HeldModule(mod.base, {n: outcomes[n].function for n in mod.held})
+        records = merged_records(steps, list(mod.held), outcomes)
+        return Outcome(made, records, began, time.perf_counter())
 
     async def _unsendable_stage(
         self, command: RunStage, snapshot: Snapshot, error: Exception

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from parpass.errors import WorkerDiedError
 from parpass.runtime.packing import (
@@ -164,11 +163,6 @@ class PooledStage:
         with resting_collector():
             for held in functions:
                 self._retainer.function(held, self._mod.base)
-
-    def result(self) -> HeldModule:
-        """Return the new module."""
-        held: dict[str, Any] = {n: self.outcomes[n].function for n in self.names}
-        return HeldModule(self._mod.base, held)
 
     def end(self) -> None:
         """Remove what was published."""
