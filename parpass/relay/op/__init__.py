@@ -73,7 +73,13 @@ from parpass.relay.op.reduce import (
     sum,
     variance,
 )
-from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.registry import (
+    Attrs,
+    Op,
+    OpPattern,
+    TypeRelationError,
+    register_op,
+)
 from parpass.relay.op.select import repeat, reverse, strided_slice, take, tile
 from parpass.relay.op.shape import (
     broadcast_to,
@@ -90,6 +96,7 @@ get = Op.get  # not in __all__, whose names are those of `relay` too
 __all__ = [
     "Attrs",
     "Op",
+    "OpPattern",
     "TypeRelationError",
     "abs",
     "acos",

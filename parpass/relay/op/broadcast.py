@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Op, TypeRelation, register_op
+from parpass.relay.op.registry import Op, OpPattern, TypeRelation, register_op
 from parpass.relay.op.relations import (
     bool_broadcast,
     broadcast_shape,
@@ -41,7 +41,7 @@ def _binary(
     def compute(_attrs: None, lhs: Array, rhs: Array) -> Array:
         return np.asarray(meaning(lhs, rhs))
 
-    op = register_op(Op(name, 2, relation, compute))
+    op = register_op(Op(name, 2, relation, compute, pattern=OpPattern.BROADCAST))
 
     def build(lhs: Operand, rhs: Operand) -> Call:
         return call_op(op, (lhs, rhs))
@@ -123,7 +123,9 @@ def _where(_attrs: None, condition: Array, x: Array, y: Array) -> Array:
     return np.where(condition, x, y)
 
 
-_WHERE = register_op(Op("where", 3, _where_relation, _where))
+_WHERE = register_op(
+    Op("where", 3, _where_relation, _where, pattern=OpPattern.BROADCAST)
+)
 
 
 def where(condition: Operand, x: Operand, y: Operand) -> Call:

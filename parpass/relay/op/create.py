@@ -14,7 +14,7 @@ import numpy.typing as npt
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, dtype_name, int_tuple
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, register_op
+from parpass.relay.op.registry import Attrs, Op, OpPattern, register_op
 from parpass.relay.op.relations import (
     identity,
     require_rank,
@@ -49,7 +49,9 @@ def _full(attrs: InitOpAttrs, value: Array) -> Array:
     return np.broadcast_to(value, attrs.shape)
 
 
-_FULL = register_op(Op("full", 1, _full_relation, _full, InitOpAttrs))
+_FULL = register_op(
+    Op("full", 1, _full_relation, _full, InitOpAttrs, pattern=OpPattern.ELEMWISE)
+)
 
 
 def full(fill_value: Operand, shape: Ints = (), dtype: str = "") -> Call:
@@ -69,8 +71,12 @@ def _ones(attrs: InitOpAttrs) -> Array:
     return np.broadcast_to(np.ones((), attrs.dtype), attrs.shape)
 
 
-_ZEROS = register_op(Op("zeros", 0, _init_relation, _zeros, InitOpAttrs))
-_ONES = register_op(Op("ones", 0, _init_relation, _ones, InitOpAttrs))
+_ZEROS = register_op(
+    Op("zeros", 0, _init_relation, _zeros, InitOpAttrs, pattern=OpPattern.ELEMWISE)
+)
+_ONES = register_op(
+    Op("ones", 0, _init_relation, _ones, InitOpAttrs, pattern=OpPattern.ELEMWISE)
+)
 
 
 def zeros(shape: Ints, dtype: str) -> Call:
@@ -102,9 +108,15 @@ def _ones_like(_attrs: None, data: Array) -> Array:
     return np.broadcast_to(np.ones((), data.dtype), data.shape)
 
 
-_FULL_LIKE = register_op(Op("full_like", 2, _full_like_relation, _full_like))
-_ZEROS_LIKE = register_op(Op("zeros_like", 1, identity, _zeros_like))
-_ONES_LIKE = register_op(Op("ones_like", 1, identity, _ones_like))
+_FULL_LIKE = register_op(
+    Op("full_like", 2, _full_like_relation, _full_like, pattern=OpPattern.ELEMWISE)
+)
+_ZEROS_LIKE = register_op(
+    Op("zeros_like", 1, identity, _zeros_like, pattern=OpPattern.ELEMWISE)
+)
+_ONES_LIKE = register_op(
+    Op("ones_like", 1, identity, _ones_like, pattern=OpPattern.ELEMWISE)
+)
 
 
 def full_like(data: Expr, fill_value: Operand) -> Call:

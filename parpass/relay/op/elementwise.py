@@ -13,7 +13,7 @@ from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.attributes import dtype_name
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, TypeRelation, register_op
+from parpass.relay.op.registry import Attrs, Op, OpPattern, TypeRelation, register_op
 from parpass.relay.op.relations import (
     bool_identity,
     float_identity,
@@ -53,7 +53,7 @@ def unary(
     def compute(_attrs: None, data: Array) -> Array:
         return np.asarray(meaning(data)).astype(data.dtype, copy=False)
 
-    op = register_op(Op(name, 1, relation, compute))
+    op = register_op(Op(name, 1, relation, compute, pattern=OpPattern.ELEMWISE))
 
     def build(data: Operand) -> Call:
         return call_op(op, (data,))
@@ -120,7 +120,9 @@ def _cast(attrs: CastAttrs, data: Array) -> Array:
     return data.astype(attrs.dtype, copy=False)
 
 
-_CAST = register_op(Op("cast", 1, _cast_relation, _cast, CastAttrs))
+_CAST = register_op(
+    Op("cast", 1, _cast_relation, _cast, CastAttrs, pattern=OpPattern.ELEMWISE)
+)
 
 
 def cast(data: Operand, dtype: str) -> Call:
@@ -139,7 +141,9 @@ def _clip(attrs: ClipAttrs, data: Array) -> Array:
     return np.clip(data, attrs.a_min, attrs.a_max).astype(data.dtype, copy=False)
 
 
-_CLIP = register_op(Op("clip", 1, number_identity, _clip, ClipAttrs))
+_CLIP = register_op(
+    Op("clip", 1, number_identity, _clip, ClipAttrs, pattern=OpPattern.ELEMWISE)
+)
 
 
 def clip(a: Operand, a_min: float, a_max: float) -> Call:

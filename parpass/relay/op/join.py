@@ -13,7 +13,13 @@ from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper, as_expr
 from parpass.relay.op.attributes import Ints, int_tuple
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.registry import (
+    Attrs,
+    Op,
+    OpPattern,
+    TypeRelationError,
+    register_op,
+)
 from parpass.relay.op.relations import (
     Shape,
     normal_axis,
@@ -71,7 +77,14 @@ def _concatenate(attrs: ConcatenateAttrs, fields: tuple[Array, ...]) -> Array:
 
 
 _CONCATENATE = register_op(
-    Op("concatenate", 1, _concatenate_relation, _concatenate, ConcatenateAttrs)
+    Op(
+        "concatenate",
+        1,
+        _concatenate_relation,
+        _concatenate,
+        ConcatenateAttrs,
+        pattern=OpPattern.INJECTIVE,
+    )
 )
 
 
@@ -100,7 +113,9 @@ def _stack(attrs: StackAttrs, fields: tuple[Array, ...]) -> Array:
     return np.stack(fields, attrs.axis)
 
 
-_STACK = register_op(Op("stack", 1, _stack_relation, _stack, StackAttrs))
+_STACK = register_op(
+    Op("stack", 1, _stack_relation, _stack, StackAttrs, pattern=OpPattern.INJECTIVE)
+)
 
 
 def stack(data: TensorTuple, axis: int) -> Call:
@@ -154,7 +169,9 @@ def _split(attrs: SplitAttrs, data: Array) -> tuple[Array, ...]:
     return tuple(np.split(data, attrs.indices_or_sections, attrs.axis))
 
 
-_SPLIT = register_op(Op("split", 1, _split_relation, _split, SplitAttrs))
+_SPLIT = register_op(
+    Op("split", 1, _split_relation, _split, SplitAttrs, pattern=OpPattern.INJECTIVE)
+)
 
 
 def split(data: Expr, indices_or_sections: Ints, axis: int = 0) -> TupleWrapper:

@@ -12,7 +12,7 @@ from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, optional_int_tuple
 from parpass.relay.op.build import call_op
 from parpass.relay.op.elementwise import sqrt
-from parpass.relay.op.registry import Attrs, Op, TypeRelation, register_op
+from parpass.relay.op.registry import Attrs, Op, OpPattern, TypeRelation, register_op
 from parpass.relay.op.relations import (
     normal_axes,
     require_dtype,
@@ -116,7 +116,9 @@ def _reduction(
         result = meaning(data, axis=axes, keepdims=attrs.keepdims)
         return np.asarray(result).astype(data.dtype, copy=False)
 
-    op = register_op(Op(name, 1, relation, compute, ReduceAttrs))
+    op = register_op(
+        Op(name, 1, relation, compute, ReduceAttrs, pattern=OpPattern.COMM_REDUCE)
+    )
 
     def build(
         data: Expr,
@@ -166,7 +168,16 @@ def _arg_reduction(
         found = np.asarray(found, "int32")
         return np.expand_dims(found, axes) if attrs.keepdims else found
 
-    op = register_op(Op(name, 1, _arg_relation, compute, ArgReduceAttrs))
+    op = register_op(
+        Op(
+            name,
+            1,
+            _arg_relation,
+            compute,
+            ArgReduceAttrs,
+            pattern=OpPattern.COMM_REDUCE,
+        )
+    )
 
     def build(
         data: Expr,
@@ -206,7 +217,16 @@ def _variance(attrs: VarianceAttrs, data: Array, around: Array) -> Array:
     return np.asarray(squares / data.dtype.type(count))
 
 
-_VARIANCE = register_op(Op("variance", 2, _variance_relation, _variance, VarianceAttrs))
+_VARIANCE = register_op(
+    Op(
+        "variance",
+        2,
+        _variance_relation,
+        _variance,
+        VarianceAttrs,
+        pattern=OpPattern.COMM_REDUCE,
+    )
+)
 
 
 def variance(

@@ -6,6 +6,7 @@ asks the entry, so that a new operator is written down in one place.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -62,6 +63,28 @@ TypeRelation = Callable[[Sequence[Type], Any], Type]
 Compute = Callable[..., Any]
 
 
+class OpPattern(enum.IntEnum):
+    """How an operator's elements depend on its arguments': what it may be fused with.
+
+    The names and the numbers are TVM's; a greater number fuses with less.
+    """
+
+    ELEMWISE = 0
+    """Each element depends on one element at the same place of each argument."""
+    BROADCAST = 1
+    """As ELEMWISE, with dimensions that are repeated; the order of axes is kept."""
+    INJECTIVE = 2
+    """Each element depends on one element of each argument, at any place."""
+    COMM_REDUCE = 3
+    """Each element is a commutative reduction."""
+    OUT_ELEMWISE_FUSABLE = 4
+    """A heavy operator, such as a convolution, whose result ELEMWISE may go on with."""
+    TUPLE = 7
+    """A tuple, which is fused with what its fields are fused with."""
+    OPAQUE = 8
+    """Not to be fused."""
+
+
 @reflected(
     is_graph=False,
     num_inputs=Role.META,
@@ -70,6 +93,7 @@ Compute = Callable[..., Any]
     attrs_type=Role.META,
     stateful=Role.META,
     non_computational=Role.META,
+    pattern=Role.META,
 )
 class Op(Expr, frozen=True, eq=False):
     """An operator: an entry of the table, and the expression that a call refers to.
@@ -89,6 +113,7 @@ class Op(Expr, frozen=True, eq=False):
             a call is never folded, merged or dropped.
         non_computational: Whether it stands for something that is not computed, such
             as an annotation.
+        pattern: What it may be fused with.
     """
 
     name: str
@@ -98,6 +123,16 @@ class Op(Expr, frozen=True, eq=False):
     attrs_type: type[Attrs] | None = None
     stateful: bool = False
     non_computational: bool = False
+    pattern: OpPattern = OpPattern.OPAQUE
+
+    def get_attr(self, attr_name: str) -> Any:
+        """Return a property under TVM's name for it, None where there is none.
+
+        Args:
+            attr_name: `TOpPattern`, `TOpIsStateful` or `TNonComputational`.
+        """
+        field = _PROPERTIES.get(attr_name)
+        return None if field is None else getattr(self, field)
 
     @staticmethod
     def get(name: str) -> Op:
@@ -121,6 +156,13 @@ class Op(Expr, frozen=True, eq=False):
 
     def __repr__(self) -> str:
         return f"Op({self.name})"
+
+
+_PROPERTIES = {
+    "TNonComputational": "non_computational",
+    "TOpIsStateful": "stateful",
+    "TOpPattern": "pattern",
+}
 
 
 class TypeRelationError(IRError, TypeError):

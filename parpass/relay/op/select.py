@@ -17,7 +17,13 @@ from parpass.relay.op.attributes import (
     require_choice,
 )
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.registry import (
+    Attrs,
+    Op,
+    OpPattern,
+    TypeRelationError,
+    register_op,
+)
 from parpass.relay.op.relations import (
     Shape,
     normal_axes,
@@ -61,7 +67,9 @@ def _take(attrs: TakeAttrs, data: Array, indices: Array) -> Array:
     return np.asarray(np.take(data, indices, axis=attrs.axis, mode=mode))
 
 
-_TAKE = register_op(Op("take", 2, _take_relation, _take, TakeAttrs))
+_TAKE = register_op(
+    Op("take", 2, _take_relation, _take, TakeAttrs, pattern=OpPattern.INJECTIVE)
+)
 
 
 def take(
@@ -134,7 +142,14 @@ def _strided_slice(attrs: StridedSliceAttrs, data: Array) -> Array:
 
 
 _STRIDED_SLICE = register_op(
-    Op("strided_slice", 1, _strided_slice_relation, _strided_slice, StridedSliceAttrs)
+    Op(
+        "strided_slice",
+        1,
+        _strided_slice_relation,
+        _strided_slice,
+        StridedSliceAttrs,
+        pattern=OpPattern.INJECTIVE,
+    )
 )
 
 
@@ -185,7 +200,16 @@ def _reverse(attrs: ReverseAttrs, data: Array) -> Array:
     return np.flip(data, attrs.axis)
 
 
-_REVERSE = register_op(Op("reverse", 1, _reverse_relation, _reverse, ReverseAttrs))
+_REVERSE = register_op(
+    Op(
+        "reverse",
+        1,
+        _reverse_relation,
+        _reverse,
+        ReverseAttrs,
+        pattern=OpPattern.INJECTIVE,
+    )
+)
 
 
 def reverse(data: Expr, axis: int) -> Call:
@@ -213,7 +237,9 @@ def _repeat(attrs: RepeatAttrs, data: Array) -> Array:
     return np.repeat(data, attrs.repeats, attrs.axis)
 
 
-_REPEAT = register_op(Op("repeat", 1, _repeat_relation, _repeat, RepeatAttrs))
+_REPEAT = register_op(
+    Op("repeat", 1, _repeat_relation, _repeat, RepeatAttrs, pattern=OpPattern.BROADCAST)
+)
 
 
 def repeat(data: Expr, repeats: int, axis: int | None = None) -> Call:
@@ -242,7 +268,9 @@ def _tile(attrs: TileAttrs, data: Array) -> Array:
     return np.tile(data, attrs.reps)
 
 
-_TILE = register_op(Op("tile", 1, _tile_relation, _tile, TileAttrs))
+_TILE = register_op(
+    Op("tile", 1, _tile_relation, _tile, TileAttrs, pattern=OpPattern.BROADCAST)
+)
 
 
 def tile(data: Expr, reps: Ints) -> Call:

@@ -13,7 +13,13 @@ from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, dtype_name, int_tuple, optional_int_tuple
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.registry import (
+    Attrs,
+    Op,
+    OpPattern,
+    TypeRelationError,
+    register_op,
+)
 from parpass.relay.op.relations import (
     Shape,
     agree,
@@ -71,7 +77,16 @@ def _reshape(attrs: ReshapeAttrs, data: Array) -> Array:
     return data.reshape([data.shape[at] if dim == 0 else dim for at, dim in dims])
 
 
-_RESHAPE = register_op(Op("reshape", 1, _reshape_relation, _reshape, ReshapeAttrs))
+_RESHAPE = register_op(
+    Op(
+        "reshape",
+        1,
+        _reshape_relation,
+        _reshape,
+        ReshapeAttrs,
+        pattern=OpPattern.INJECTIVE,
+    )
+)
 
 
 def reshape(data: Expr, newshape: Ints) -> Call:
@@ -107,7 +122,14 @@ def _transpose(attrs: TransposeAttrs, data: Array) -> Array:
 
 
 _TRANSPOSE = register_op(
-    Op("transpose", 1, _transpose_relation, _transpose, TransposeAttrs)
+    Op(
+        "transpose",
+        1,
+        _transpose_relation,
+        _transpose,
+        TransposeAttrs,
+        pattern=OpPattern.INJECTIVE,
+    )
 )
 
 
@@ -137,7 +159,14 @@ def _expand_dims(attrs: ExpandDimsAttrs, data: Array) -> Array:
 
 
 _EXPAND_DIMS = register_op(
-    Op("expand_dims", 1, _expand_dims_relation, _expand_dims, ExpandDimsAttrs)
+    Op(
+        "expand_dims",
+        1,
+        _expand_dims_relation,
+        _expand_dims,
+        ExpandDimsAttrs,
+        pattern=OpPattern.BROADCAST,
+    )
 )
 
 
@@ -175,7 +204,16 @@ def _squeeze(attrs: SqueezeAttrs, data: Array) -> Array:
     return np.squeeze(data, attrs.axis)
 
 
-_SQUEEZE = register_op(Op("squeeze", 1, _squeeze_relation, _squeeze, SqueezeAttrs))
+_SQUEEZE = register_op(
+    Op(
+        "squeeze",
+        1,
+        _squeeze_relation,
+        _squeeze,
+        SqueezeAttrs,
+        pattern=OpPattern.INJECTIVE,
+    )
+)
 
 
 def squeeze(data: Expr, axis: Ints | None = None) -> Call:
@@ -212,7 +250,14 @@ def _broadcast_to(attrs: BroadcastToAttrs, data: Array) -> Array:
 
 
 _BROADCAST_TO = register_op(
-    Op("broadcast_to", 1, _broadcast_to_relation, _broadcast_to, BroadcastToAttrs)
+    Op(
+        "broadcast_to",
+        1,
+        _broadcast_to_relation,
+        _broadcast_to,
+        BroadcastToAttrs,
+        pattern=OpPattern.BROADCAST,
+    )
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 from parpass.errors import IRError, UnknownOpError
 from parpass.relay import op
 from parpass.relay.expr import Call, Expr, TupleGetItem, TupleWrapper, const
-from parpass.relay.op import Op, nn
+from parpass.relay.op import Op, OpPattern, nn
 from tests.support.op_calls import bools, floats, ints, related, type_of, value
 
 VARIANCE = const(np.ones(3, "float32"))
@@ -214,3 +214,46 @@ def test_dropout_is_the_first_field_of_its_pair() -> None:
     assert isinstance(first, TupleGetItem)
     assert first.index == 0
     assert call_of(first.tuple_value).attrs.rate == 0.25
+
+
+# As in TVM; every other operator is opaque.
+PATTERNS: dict[OpPattern, str] = {
+    OpPattern.ELEMWISE: """
+        abs acos asin atan cast ceil clip copy cos cosh erf exp floor full full_like log
+        log10 log2 logical_not negative nn.leaky_relu nn.relu ones ones_like round rsqrt
+        sigmoid sign sin sinh sqrt tan tanh trunc zeros zeros_like
+    """,
+    OpPattern.BROADCAST: """
+        add broadcast_to divide equal expand_dims floor_divide floor_mod greater
+        greater_equal less less_equal logical_and logical_or logical_xor maximum minimum
+        mod multiply nn.bias_add nn.prelu not_equal power repeat subtract tile
+        trunc_divide trunc_mod where
+    """,
+    OpPattern.INJECTIVE: """
+        concatenate nn.batch_flatten nn.pad reshape reverse split squeeze stack
+        strided_slice take transpose
+    """,
+    OpPattern.COMM_REDUCE: "all any argmax argmin max mean min prod sum variance",
+    OpPattern.OUT_ELEMWISE_FUSABLE: """
+        nn.avg_pool2d nn.batch_matmul nn.conv2d nn.dense nn.global_avg_pool2d
+        nn.global_max_pool2d nn.l2_normalize nn.log_softmax nn.lrn nn.max_pool2d
+        nn.softmax
+    """,
+    OpPattern.OPAQUE: """
+        device_copy ndarray_size nn.batch_norm nn.dropout nn.instance_norm nn.layer_norm
+        on_device shape_of vm.shape_of
+    """,
+}
+
+
+def test_fusion_patterns_are_tvms() -> None:
+    wanted = {name: kind for kind, names in PATTERNS.items() for name in names.split()}
+    assert {entry.name: entry.pattern for entry in shipped()} == wanted
+
+
+def test_properties_are_read_under_tvms_names() -> None:
+    conv, on_device = Op.get("nn.conv2d"), Op.get("on_device")
+    assert conv.get_attr("TOpPattern") == OpPattern.OUT_ELEMWISE_FUSABLE == 4
+    assert on_device.get_attr("TNonComputational") is True
+    assert on_device.get_attr("TOpIsStateful") is False
+    assert on_device.get_attr("FTVMCompute") is None

@@ -12,7 +12,7 @@ from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, TupleGetItem, TupleWrapper
 from parpass.relay.op.build import call_op
 from parpass.relay.op.elementwise import unary
-from parpass.relay.op.registry import Attrs, Op, register_op
+from parpass.relay.op.registry import Attrs, Op, OpPattern, register_op
 from parpass.relay.op.relations import (
     float_identity,
     normal_axis,
@@ -44,7 +44,14 @@ def _leaky_relu(attrs: LeakyReluAttrs, data: Array) -> Array:
 
 
 _LEAKY_RELU = register_op(
-    Op("nn.leaky_relu", 1, float_identity, _leaky_relu, LeakyReluAttrs)
+    Op(
+        "nn.leaky_relu",
+        1,
+        float_identity,
+        _leaky_relu,
+        LeakyReluAttrs,
+        pattern=OpPattern.ELEMWISE,
+    )
 )
 
 
@@ -73,7 +80,9 @@ def _prelu(attrs: PReluAttrs, data: Array, alpha: Array) -> Array:
     return np.where(data > 0, data, data * slope)
 
 
-_PRELU = register_op(Op("nn.prelu", 2, _prelu_relation, _prelu, PReluAttrs))
+_PRELU = register_op(
+    Op("nn.prelu", 2, _prelu_relation, _prelu, PReluAttrs, pattern=OpPattern.BROADCAST)
+)
 
 
 def prelu(data: Expr, alpha: Expr, axis: int = 1) -> Call:
@@ -103,9 +112,25 @@ def _log_softmax(attrs: SoftmaxAttrs, data: Array) -> Array:
     return shifted - np.log(np.exp(shifted).sum(axis=attrs.axis, keepdims=True))
 
 
-_SOFTMAX = register_op(Op("nn.softmax", 1, _softmax_relation, _softmax, SoftmaxAttrs))
+_SOFTMAX = register_op(
+    Op(
+        "nn.softmax",
+        1,
+        _softmax_relation,
+        _softmax,
+        SoftmaxAttrs,
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    )
+)
 _LOG_SOFTMAX = register_op(
-    Op("nn.log_softmax", 1, _softmax_relation, _log_softmax, SoftmaxAttrs)
+    Op(
+        "nn.log_softmax",
+        1,
+        _softmax_relation,
+        _log_softmax,
+        SoftmaxAttrs,
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    )
 )
 
 

@@ -18,7 +18,13 @@ from parpass.relay.op.attributes import (
 )
 from parpass.relay.op.build import call_op
 from parpass.relay.op.nn.windows import Pair, window_counts, window_dims, windows
-from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.registry import (
+    Attrs,
+    Op,
+    OpPattern,
+    TypeRelationError,
+    register_op,
+)
 from parpass.relay.op.relations import (
     agree,
     require_number,
@@ -109,7 +115,16 @@ def _conv2d(attrs: Conv2DAttrs, data: Array, weight: Array) -> Array:
     return product.reshape(batch, out_channels, *counts)
 
 
-_CONV2D = register_op(Op("nn.conv2d", 2, _conv2d_relation, _conv2d, Conv2DAttrs))
+_CONV2D = register_op(
+    Op(
+        "nn.conv2d",
+        2,
+        _conv2d_relation,
+        _conv2d,
+        Conv2DAttrs,
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    )
+)
 
 
 def conv2d(

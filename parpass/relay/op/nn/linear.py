@@ -11,7 +11,13 @@ import numpy.typing as npt
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import dtype_name
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.registry import (
+    Attrs,
+    Op,
+    OpPattern,
+    TypeRelationError,
+    register_op,
+)
 from parpass.relay.op.relations import (
     agree,
     broadcast_shape,
@@ -69,7 +75,16 @@ def _dense(attrs: DenseAttrs, data: Array, weight: Array) -> Array:
     return _matrix_product(data, weight.T, attrs.out_dtype)
 
 
-_DENSE = register_op(Op("nn.dense", 2, _dense_relation, _dense, DenseAttrs))
+_DENSE = register_op(
+    Op(
+        "nn.dense",
+        2,
+        _dense_relation,
+        _dense,
+        DenseAttrs,
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    )
+)
 
 
 def dense(
@@ -115,7 +130,14 @@ def _batch_matmul(attrs: BatchMatmulAttrs, a: Array, b: Array) -> Array:
 
 
 _BATCH_MATMUL = register_op(
-    Op("nn.batch_matmul", 2, _batch_matmul_relation, _batch_matmul, BatchMatmulAttrs)
+    Op(
+        "nn.batch_matmul",
+        2,
+        _batch_matmul_relation,
+        _batch_matmul,
+        BatchMatmulAttrs,
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    )
 )
 
 
@@ -156,7 +178,14 @@ def _bias_add(attrs: BiasAddAttrs, data: Array, bias: Array) -> Array:
 
 
 _BIAS_ADD = register_op(
-    Op("nn.bias_add", 2, _bias_add_relation, _bias_add, BiasAddAttrs)
+    Op(
+        "nn.bias_add",
+        2,
+        _bias_add_relation,
+        _bias_add,
+        BiasAddAttrs,
+        pattern=OpPattern.BROADCAST,
+    )
 )
 
 
@@ -177,7 +206,13 @@ def _batch_flatten(_attrs: None, data: Array) -> Array:
 
 
 _BATCH_FLATTEN = register_op(
-    Op("nn.batch_flatten", 1, _batch_flatten_relation, _batch_flatten)
+    Op(
+        "nn.batch_flatten",
+        1,
+        _batch_flatten_relation,
+        _batch_flatten,
+        pattern=OpPattern.INJECTIVE,
+    )
 )
 
 

@@ -12,7 +12,7 @@ from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.attributes import Ints, optional_int_tuple
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, register_op
+from parpass.relay.op.registry import Attrs, Op, OpPattern, register_op
 from parpass.relay.op.relations import (
     float_identity,
     normal_axes,
@@ -211,7 +211,16 @@ def _lrn(attrs: LRNAttrs, data: Array) -> Array:
     return data / base ** of_dtype(attrs.beta)
 
 
-_LRN = register_op(Op("nn.lrn", 1, _lrn_relation, _lrn, LRNAttrs))
+_LRN = register_op(
+    Op(
+        "nn.lrn",
+        1,
+        _lrn_relation,
+        _lrn,
+        LRNAttrs,
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    )
+)
 
 
 def lrn(
@@ -252,7 +261,14 @@ def _l2_normalize(attrs: L2NormalizeAttrs, data: Array) -> Array:
 
 
 _L2_NORMALIZE = register_op(
-    Op("nn.l2_normalize", 1, _l2_normalize_relation, _l2_normalize, L2NormalizeAttrs)
+    Op(
+        "nn.l2_normalize",
+        1,
+        _l2_normalize_relation,
+        _l2_normalize,
+        L2NormalizeAttrs,
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    )
 )
 
 

@@ -12,7 +12,13 @@ from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import int_tuple, require_choice
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.registry import (
+    Attrs,
+    Op,
+    OpPattern,
+    TypeRelationError,
+    register_op,
+)
 from parpass.relay.op.relations import require_rank, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, Type
@@ -54,7 +60,9 @@ def _pad(attrs: PadAttrs, data: Array, value: Array) -> Array:
     return np.pad(data, attrs.pad_width, mode)
 
 
-_PAD = register_op(Op("nn.pad", 2, _pad_relation, _pad, PadAttrs))
+_PAD = register_op(
+    Op("nn.pad", 2, _pad_relation, _pad, PadAttrs, pattern=OpPattern.INJECTIVE)
+)
 
 
 def pad(

@@ -13,7 +13,7 @@ from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, int_pair, padding_2d, require_choice
 from parpass.relay.op.build import call_op
 from parpass.relay.op.nn.windows import Pair, window_counts, window_dims, windows
-from parpass.relay.op.registry import Attrs, Op, register_op
+from parpass.relay.op.registry import Attrs, Op, OpPattern, register_op
 from parpass.relay.op.relations import (
     require_float,
     require_number,
@@ -97,10 +97,24 @@ def _avg_pool2d(attrs: AvgPool2DAttrs, data: Array) -> Array:
 
 
 _MAX_POOL2D = register_op(
-    Op("nn.max_pool2d", 1, _pool_relation, _max_pool2d, MaxPool2DAttrs)
+    Op(
+        "nn.max_pool2d",
+        1,
+        _pool_relation,
+        _max_pool2d,
+        MaxPool2DAttrs,
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    )
 )
 _AVG_POOL2D = register_op(
-    Op("nn.avg_pool2d", 1, _avg_pool_relation, _avg_pool2d, AvgPool2DAttrs)
+    Op(
+        "nn.avg_pool2d",
+        1,
+        _avg_pool_relation,
+        _avg_pool2d,
+        AvgPool2DAttrs,
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    )
 )
 
 
@@ -175,7 +189,14 @@ def _global_pool(
         return meaning(data, axis=(2, 3), keepdims=True)
 
     op = register_op(
-        Op(f"nn.{name}", 1, _global_pool_relation, compute, GlobalPool2DAttrs)
+        Op(
+            f"nn.{name}",
+            1,
+            _global_pool_relation,
+            compute,
+            GlobalPool2DAttrs,
+            pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        )
     )
 
     def build(data: Expr, layout: str = "NCHW", out_layout: str = "") -> Call:
