@@ -24,7 +24,7 @@ from parpass.transform import (
     Sequential,
 )
 from parpass.transform.config import ASKING_WORKERS_SECONDS
-from tests.runtime.conftest import RunnerOf
+from tests.conftest import RunnerOf
 from tests.support.pooled import POOLED
 from tests.support.programs import modules
 from tests.support.toy_ir import Program, program

@@ -3,6 +3,7 @@
 Tensors have one shape and a few dtypes. A program may have lets, ifs, tuples,
 projections, closures called in place, constants, calls of other functions of its
 module (never in a circle), and values that are shared, also between scopes.
+`tests.support.higher_order` has programs with closures as values, and recursion.
 """
 
 from __future__ import annotations
@@ -42,18 +43,19 @@ _UNARY = ["negative", "abs", "copy"]
 _BINARY = ["add", "subtract", "multiply", "maximum", "minimum"]
 
 Typed = tuple[Expr, Type]
+Step = Callable[[Sequence[Typed], int], Typed]
 
 
 @st.composite
 def functions(draw: st.DrawFn) -> Function:
     """Give functions without free variables that call no others."""
-    return _Writer(draw).function(depth=2)
+    return Writer(draw).function(depth=2)
 
 
 @st.composite
 def expressions(draw: st.DrawFn) -> Expr:
     """Give expressions, most of them with free variables."""
-    return _Writer(draw).function(depth=2).body
+    return Writer(draw).function(depth=2).body
 
 
 @st.composite
@@ -62,7 +64,7 @@ def modules(draw: st.DrawFn, max_functions: int = 6) -> IRModule:
     module = IRModule()
     callees: list[tuple[GlobalVar, FuncType]] = []
     for number in range(draw(st.integers(1, max_functions))):
-        function = _Writer(draw, callees).function(depth=1)
+        function = Writer(draw, callees).function(depth=1)
         name = GlobalVar(f"f{number}")
         module[name] = function
         assert function.annotated_type is not None
@@ -87,7 +89,7 @@ def call_op(name: str, *args: Expr) -> Call:
 
 
 @dataclass
-class _Writer:
+class Writer:
     """Writes one function; `draw` makes the choices."""
 
     draw: st.DrawFn
@@ -121,13 +123,16 @@ class _Writer:
 
     def step(self, values: Sequence[Typed], depth: int) -> Typed:
         """Return another value, made of those that there are."""
-        steps: list[Callable[[Sequence[Typed], int], Typed]]
-        steps = [self.unary, self.binary, self.tuple_, self.projection]
+        return self.draw(st.sampled_from(self.steps(values, depth)))(values, depth)
+
+    def steps(self, _values: Sequence[Typed], depth: int) -> list[Step]:
+        """Return the ways to make another value."""
+        steps: list[Step] = [self.unary, self.binary, self.tuple_, self.projection]
         if depth:
             steps += [self.if_, self.closure_call]
         if self.callees:
             steps.append(self.global_call)
-        return self.draw(st.sampled_from(steps))(values, depth)
+        return steps
 
     def unary(self, values: Sequence[Typed], _depth: int) -> Typed:
         type_ = self.draw(st.sampled_from(TENSORS))

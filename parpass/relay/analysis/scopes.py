@@ -101,13 +101,25 @@ class ScopeTree:
         return [*((child, outer) for child in below[first:last]), *inside]
 
 
+class _BindingTree(ScopeTree):
+    """Scopes as the variables see them: a function may refer to the `let` it is in."""
+
+    def uses(self, node: Node) -> list[tuple[Expr, Scope]]:
+        if isinstance(node, Let) and isinstance(node.value, Function):
+            (inside,) = self.opened[node]
+            return [(node.value, inside), (node.body, inside)]
+        return super().uses(node)
+
+
 def used_out_of_scope(order: Sequence[Node]) -> set[Expr]:
     """Return the variables with a use that no binder encloses.
+
+    A function that is the value of a `let` may refer to the variable, to call itself.
 
     Args:
         order: The nodes of an expression in post-order.
     """
-    tree = ScopeTree(order)
+    tree = _BindingTree(order)
     binders: dict[Node, list[Scope]] = {}
     for node, opened in tree.opened.items():
         for var in bindings(node):

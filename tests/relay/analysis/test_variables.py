@@ -32,6 +32,16 @@ def test_a_let_binds_in_its_body_and_not_in_its_value():
     assert free_vars(Let(A, const(1), If(A, A, B))) == [B]
 
 
+def test_a_function_that_a_let_binds_may_refer_to_itself():
+    calls_itself = Function((B,), A(B))
+    assert free_vars(Let(A, calls_itself, A)) == []
+    assert well_formed(Function((), Let(A, calls_itself, A)))
+    shared = A(C)
+    both = Let(A, Function((B,), Tuple((shared, B))), Tuple((shared, A)))
+    assert free_vars(both) == [C]
+    assert free_vars(Let(A, Tuple((calls_itself,)), A)) == [A]
+
+
 def test_a_node_shared_between_scopes_has_the_free_variables_of_each():
     shared = call_op("negative", A)
     assert free_vars(Let(A, const(1), Tuple((shared, shared)))) == []

@@ -1,0 +1,72 @@
+"""The generated programs have what passes must cope with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+
+from parpass.relay.analysis import called_globals
+from parpass.relay.expr import Function, If, Let, Var
+from parpass.relay.module import IRModule
+from parpass.relay.node import Node, post_order
+from parpass.relay.ty import FuncType, TupleType
+from tests.support.higher_order import higher_order_modules
+
+KINDS = {
+    "if",
+    "closure bound by let",
+    "recursive closure",
+    "function that takes one",
+    "function that returns one",
+    "tuple with a function",
+    "recursive global",
+    "mutually recursive globals",
+}
+
+
+def kinds_of_node(node: Node) -> Iterator[str]:
+    match node:
+        case If():
+            yield "if"
+        case Let(var=var, value=Function() as value):
+            yield "closure bound by let"
+            if var in post_order(value):
+                yield "recursive closure"
+        case Function(params=params, ret_type=result):
+            if any(isinstance(param.type_annotation, FuncType) for param in params):
+                yield "function that takes one"
+            if isinstance(result, FuncType):
+                yield "function that returns one"
+        case Var(type_annotation=TupleType(fields=(FuncType(), *_))):
+            yield "tuple with a function"
+        case _:
+            pass
+
+
+def kinds_of(mod: IRModule) -> Iterator[str]:
+    called = {
+        name: {callee.name_hint for callee in called_globals(function)}
+        for name, function in mod.functions_by_name.items()
+    }
+    for name, function in mod.functions_by_name.items():
+        if name in called[name]:
+            yield "recursive global"
+        if any(name in called[other] for other in called[name] - {name}):
+            yield "mutually recursive globals"
+        for node in post_order(function):
+            yield from kinds_of_node(node)
+
+
+@pytest.mark.slow
+def test_programs_of_every_kind_are_generated():
+    missing = set(KINDS)
+
+    @given(higher_order_modules())
+    @settings(max_examples=100, derandomize=True, database=None, deadline=None)
+    def look(mod: IRModule):
+        missing.difference_update(kinds_of(mod))
+
+    look()
+    assert not missing

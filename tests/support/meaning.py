@@ -1,0 +1,106 @@
+"""Whether a pass leaves the meaning of programs alone, serial and parallel.
+
+The reference is the interpreter. For a pass in its tests, with any module:
+
+    assert_keeps_meaning(MyPass(), mod)            # values and types before and after
+    assert_parallel_is_serial(runner, MyPass(), mod)   # `runner`: a fixture
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from parpass.relay import transform
+from parpass.relay.analysis import well_formed
+from parpass.relay.expr import Function
+from parpass.relay.interpreter import evaluate
+from parpass.relay.module import IRModule
+from parpass.relay.node import post_order
+from parpass.relay.structural import assert_structural_equal
+from parpass.relay.ty import FuncType, TensorType, TupleType, Type
+from parpass.runtime import Runner
+from parpass.transform import Pass
+from tests.support.pooled import run_pooled
+from tests.support.programs import arguments
+
+
+def assert_keeps_meaning(
+    a_pass: Pass, mod: IRModule, *, rtol: float = 0.0, atol: float = 0.0
+) -> IRModule:
+    """Run a pass on a module with types, compare, and return the result.
+
+    The result must be well-formed and well-typed; functions that are still there have
+    the types they had, and give the same values on the same arguments, to the bit if no
+    tolerance is given. Functions that take or return functions are not called from
+    outside.
+
+    Args:
+        a_pass: The pass.
+        mod: The module, with or without types.
+        rtol: The relative difference to allow, for a pass that computes differently.
+        atol: The absolute one.
+    """
+    before = transform.InferType()(mod)
+    after = transform.InferType()(a_pass(before))
+    assert well_formed(after)
+    for name, function in before.functions_by_name.items():
+        if name not in after:
+            continue
+        assert after[name].checked_type == function.checked_type
+        if not is_first_order(function):
+            continue
+        args = arguments(function)
+        got = flattened(evaluate(after[name], args, after))
+        expected = flattened(evaluate(function, args, before))
+        for one, other in zip(got, expected, strict=True):
+            if rtol or atol:
+                np.testing.assert_allclose(one, other, rtol, atol, strict=True)
+            else:
+                np.testing.assert_array_equal(one, other, strict=True)
+    return after
+
+
+def assert_parallel_is_serial(runner: Runner, a_pass: Pass, mod: IRModule) -> None:
+    """Compare what workers make of a module with what the pass makes in process.
+
+    Structure, order, types and text must be the same.
+    """
+    before = transform.InferType()(mod)
+    serial, parallel = a_pass(before), run_pooled(runner, a_pass, before)
+    assert_structural_equal(parallel, serial, map_free_vars=False)
+    assert list(parallel.functions_by_name) == list(serial.functions_by_name)
+    assert parallel.astext() == serial.astext()
+    assert _types(parallel) == _types(serial)
+
+
+def is_first_order(function: Function) -> bool:
+    """Return whether a function with types takes and gives tensors only."""
+    found = function.checked_type
+    assert isinstance(found, FuncType)
+    # Parameters that are tuples would need arguments that nobody generates.
+    return all(isinstance(arg, TensorType) for arg in found.arg_types) and _has_no(
+        FuncType, found.ret_type
+    )
+
+
+def flattened(value: Any) -> list[Any]:
+    """Return the arrays of a value, tuple by tuple."""
+    if isinstance(value, tuple):
+        fields = cast("tuple[Any, ...]", value)
+        return [array for field in fields for array in flattened(field)]
+    return [value]
+
+
+def _has_no(kind: type[Type], found: Type) -> bool:
+    if isinstance(found, TupleType):
+        return all(_has_no(kind, field) for field in found.fields)
+    return not isinstance(found, kind)
+
+
+def _types(mod: IRModule) -> list[list[Any]]:
+    return [
+        [getattr(node, "checked_type_", None) for node in post_order(function)]
+        for function in mod.functions_by_name.values()
+    ]
