@@ -1,4 +1,4 @@
-"""The work that the benchmarks measure, made from a seed."""
+"""The work that rows measure: functions made from a seed, and passes."""
 
 from __future__ import annotations
 
@@ -6,84 +6,135 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from parpass import IRModule, relay
 from parpass.relay.op.registry import Op
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo
 
-_UNARY = ("negative", "abs", "exp", "tanh", "sigmoid", "sqrt")
-_BINARY = ("add", "subtract", "multiply", "maximum")
+UNARY = ("negative", "abs", "exp", "tanh", "sigmoid", "sqrt")
+BINARY = ("add", "subtract", "multiply", "maximum")
+
+# What light passes exchange: each of the operators above with another one.
+PAIRS = (
+    ("negative", "abs"),
+    ("exp", "tanh"),
+    ("add", "subtract"),
+    ("multiply", "maximum"),
+    ("sigmoid", "sqrt"),
+)
+
+# Has the runner use the workers, however small the work is.
+USE_WORKERS = {"parpass.asking_workers_seconds": 0.0}
+
+
+class Step(NamedTuple):
+    """One operation of a random program: on the values of earlier ones, by index."""
+
+    op: str
+    args: tuple[int, ...]
+
+
+def random_program(seed: int, nodes: int) -> list[Step]:
+    """Return so many operations; values 0 and 1 are the program's two arguments."""
+    rng = random.Random(seed)
+    steps: list[Step] = []
+    for at in range(2, nodes + 2):
+        names = UNARY if rng.random() < 0.5 else BINARY
+        arity = 1 if names is UNARY else 2
+        args = tuple(max(0, at - 1 - rng.randrange(6)) for _ in range(arity))
+        steps.append(Step(rng.choice(names), args))
+    return steps
+
+
+def generated_function(
+    seed: int, nodes: int, extra: relay.Expr | None = None
+) -> relay.Function:
+    """Return a function of so many calls on two tensors.
+
+    Args:
+        seed: Of the random program.
+        nodes: How many calls.
+        extra: Something that the result is added to, such as a constant.
+    """
+    kind = relay.TensorType((8, 8), "float32")
+    params = (relay.var("x", kind), relay.var("y", kind))
+    values: list[relay.Expr] = list(params)
+    for step in random_program(seed, nodes):
+        args = tuple(values[at] for at in step.args)
+        values.append(relay.Call(Op.get(step.op), args))
+    body = values[-1] if extra is None else relay.add(values[-1], extra)
+    return relay.Function(params, body)
 
 
 @dataclass(frozen=True)
-class Kind:
-    """One kind of work: many functions, some passes.
+class Work:
+    """Many functions, some passes; can be sent to other processes.
 
     Attributes:
-        name: What it is called in tables.
         functions: How many functions.
         nodes: How many calls each has.
-        passes: Makes the passes.
+        passes: Makes the passes; a function of a module.
     """
 
-    name: str
     functions: int
     nodes: int
     passes: Callable[[], Sequence[Pass]]
 
-    def module(self, first: int, stop: int, step: int = 1) -> IRModule:
-        """Return a module of the functions in a range, typed; the same each time."""
+    def module(self) -> IRModule:
+        """Return all functions, typed; the same each time."""
+        return self.share(0, 1)
+
+    def share(self, part: int, parts: int) -> IRModule:
+        """Return one of so many shares, which are alike: functions taken by turns."""
         functions = {
             f"f{at}": generated_function(at, self.nodes)
-            for at in range(first, stop, step)
+            for at in range(part, self.functions, parts)
         }
         return relay.transform.InferType()(IRModule(functions))
 
 
-def generated_function(seed: int, nodes: int) -> relay.Function:
-    """Return a function of so many calls: a random expression over two tensors."""
-    rng = random.Random(seed)
-    kind = relay.TensorType((8, 8), "float32")
-    params = (relay.var("x", kind), relay.var("y", kind))
-    known: list[relay.Expr] = list(params)
-    for _ in range(nodes):
-        if rng.random() < 0.5:
-            op, arity = Op.get(rng.choice(_UNARY)), 1
-        else:
-            op, arity = Op.get(rng.choice(_BINARY)), 2
-        args = [known[max(0, len(known) - 1 - rng.randrange(6))] for _ in range(arity)]
-        known.append(relay.Call(op, tuple(args)))
-    return relay.Function(params, known[-1], kind)
-
-
 class Swap(FunctionPass):
-    """A light pass, all Python: exchanges two operators, and so rewrites every node."""
+    """A light pass, all Python: exchanges operators, and so rewrites nearly every node.
 
-    def __init__(self, one: str, other: str) -> None:
-        self.pass_info = PassInfo(0, f"Swap_{one}_{other}")
-        self.names = {one: other, other: one}
+    Args:
+        pairs: The names that are exchanged.
+    """
+
+    def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
+        self.pass_info = PassInfo(0, "Swap")
+        self.pairs = pairs
 
     def transform_function(
         self, func: relay.Function, mod: IRModule, ctx: PassContext
     ) -> relay.Function:
         """Exchange the operators."""
-        return _Swapper(self.names).visit(func)  # pyright: ignore[reportReturnType]
+        rewritten = Swapper(self.pairs).visit(func)
+        assert isinstance(rewritten, relay.Function)
+        return rewritten
 
 
-class _Swapper(relay.ExprMutator):
-    def __init__(self, names: dict[str, str]) -> None:
+class Swapper(relay.ExprMutator):
+    """The rewrite of `Swap`."""
+
+    def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
         super().__init__()
-        self._ops = {Op.get(old): Op.get(new) for old, new in names.items()}
+        both = [*pairs, *((new, old) for old, new in pairs)]
+        self._ops = {Op.get(old): Op.get(new) for old, new in both}
 
     def visit_call(self, call: relay.Call) -> relay.Expr:
+        """Exchange the operator of a call."""
         rewritten: Any = super().visit_call(call)
         new = self._ops.get(rewritten.op)
         return rewritten if new is None else relay.Call(new, rewritten.args)
 
 
 class Heavy(FunctionPass):
-    """A heavy pass: some milliseconds of computing for each function."""
+    """A heavy pass: some milliseconds of computing for each function.
+
+    Args:
+        seconds: How long, by the processor's clock.
+    """
 
     pass_info = PassInfo(0, "Heavy")
 
@@ -93,25 +144,40 @@ class Heavy(FunctionPass):
     def transform_function(
         self, func: relay.Function, mod: IRModule, ctx: PassContext
     ) -> relay.Function:
-        """Compute for a while, by the processor's clock, and change nothing."""
+        """Compute for a while and change nothing."""
         until = time.thread_time() + self.seconds
         while time.thread_time() < until:
             sum(range(1000))
         return func
 
 
-def _swaps() -> list[Pass]:
-    pairs = [
-        ("negative", "abs"),
-        ("exp", "tanh"),
-        ("add", "maximum"),
-        ("sigmoid", "sqrt"),
-    ]
-    return [Swap(*pair) for pair in pairs * 2]
+class Nothing(FunctionPass):
+    """A pass that does nothing."""
+
+    pass_info = PassInfo(0, "Nothing")
+
+    def transform_function(
+        self, func: relay.Function, mod: IRModule, ctx: PassContext
+    ) -> relay.Function:
+        """Return the function."""
+        return func
 
 
-KINDS = (
-    Kind("heavy: one pass of 5 ms a function", 400, 30, lambda: [Heavy(0.005)]),
-    Kind("light: eight rewriting passes", 1000, 300, _swaps),
-    Kind("one light pass", 1000, 300, lambda: _swaps()[:1]),
-)
+def heavy_pass() -> list[Pass]:
+    """Return one pass of 5 ms a function."""
+    return [Heavy(0.005)]
+
+
+def light_passes() -> list[Pass]:
+    """Return eight light passes: each exchanges one pair of operators."""
+    return [Swap([pair]) for pair in PAIRS[:4] * 2]
+
+
+def light_pass() -> list[Pass]:
+    """Return one light pass, which exchanges all operators."""
+    return [Swap(PAIRS)]
+
+
+def no_pass() -> list[Pass]:
+    """Return one pass that does nothing."""
+    return [Nothing()]

@@ -1,0 +1,79 @@
+"""Measure parpass against its goals: one table, and JSON.
+
+Each row says what it compares, beside its goal; a goal that is missed is shown in red.
+Figures are ratios or differences of times taken turn by turn in this run, medians of
+the runs; ± is half the distance between the quartiles. Work is made from a seed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TextIO
+
+import click
+from rich.console import Console
+
+from bench.measure import Setting, default_workers
+from bench.rows import ROWS, measured
+from bench.table import Line, as_data, as_table
+
+_WIDTH = 150  # of the table where there is no terminal
+
+
+def _chosen(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> list[str]:
+    names = list(ROWS) if value is None else value.split(",")
+    unknown = [name for name in names if name not in ROWS]
+    if unknown:
+        raise click.BadParameter(
+            f"expected some of {', '.join(ROWS)}; got {', '.join(unknown)}"
+        )
+    return names
+
+
+@click.command(help=__doc__)
+@click.option("--rows", callback=_chosen, help="Names, with commas; all by default.")
+@click.option(
+    "--repeat", type=click.IntRange(1), default=5, show_default=True, help="Runs."
+)
+@click.option(
+    "--scale",
+    type=click.FloatRange(0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Share of the work that the goals are stated for.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="Processes; by default one for each core, at most four.",
+)
+@click.option("--json", "json_file", type=click.File("w"), help="Write all times here.")
+def command(
+    rows: list[str],
+    repeat: int,
+    scale: float,
+    workers: int | None,
+    json_file: TextIO | None,
+) -> None:
+    """Measure and print."""
+    setting = Setting(workers or default_workers(), repeat, scale)
+    found: dict[str, list[Line]] = {}
+    progress = Console(stderr=True)
+    with progress.status("") as status:
+        for at, name in enumerate(rows, 1):
+            status.update(f"{name} ({at} of {len(rows)})")
+            found[name] = measured(name, setting)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    console.print(as_table(found, setting))
+    if json_file is not None:
+        json.dump(as_data(found, setting), json_file, indent=2)
+    if any(line.is_error for lines in found.values() for line in lines):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    command()

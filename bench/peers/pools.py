@@ -1,0 +1,138 @@
+"""Peers that share work out to processes: joblib, multiprocessing, futures, and so on.
+
+Each is handed functions one by one, as the objects that they are, to be pickled; their
+processes are warm when the clock starts.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any, Protocol
+
+# Library and names in it are looked up when measured: none of them has to be there.
+_import = importlib.import_module
+
+Work = Callable[[Any], Any]
+
+
+class Pool(Protocol):
+    """A peer with its processes running."""
+
+    def map(self, work: Work, items: Sequence[Any]) -> list[Any]:
+        """Do work on each item in the processes; return the results in order."""
+        ...
+
+    def close(self) -> None:
+        """End the processes."""
+        ...
+
+
+class _Joblib:
+    def __init__(self, workers: int) -> None:
+        self._joblib: Any = _import("joblib")
+        self._parallel = self._joblib.Parallel(n_jobs=workers)
+        self._parallel.__enter__()
+
+    def map(self, work: Work, items: Sequence[Any]) -> list[Any]:
+        later = self._joblib.delayed(work)
+        return list(self._parallel(later(item) for item in items))
+
+    def close(self) -> None:
+        self._parallel.__exit__(None, None, None)
+        executor: Any = _import("joblib.externals.loky")
+        executor.get_reusable_executor().shutdown()
+
+
+class _MultiprocessingPool:
+    def __init__(self, workers: int) -> None:
+        self._pool = get_context("spawn").Pool(workers)
+
+    def map(self, work: Work, items: Sequence[Any]) -> list[Any]:
+        return self._pool.map(work, items, chunksize=1)
+
+    def close(self) -> None:
+        self._pool.close()
+        self._pool.join()
+
+
+class _Futures:
+    def __init__(self, workers: int) -> None:
+        self._pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+
+    def map(self, work: Work, items: Sequence[Any]) -> list[Any]:
+        return list(self._pool.map(work, items))
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+
+class _TrioParallel:
+    def __init__(self, workers: int) -> None:
+        self._trio: Any = _import("trio")
+        self._library: Any = _import("trio_parallel")
+        self._workers = workers
+
+    def map(self, work: Work, items: Sequence[Any]) -> list[Any]:
+        return self._trio.run(self._map, work, items)
+
+    async def _map(self, work: Work, items: Sequence[Any]) -> list[Any]:
+        results: list[Any] = [None] * len(items)
+        limiter = self._trio.CapacityLimiter(self._workers)
+
+        async def one(at: int) -> None:
+            run = self._library.run_sync
+            results[at] = await run(work, items[at], limiter=limiter)
+
+        async with self._trio.open_nursery() as nursery:
+            for at in range(len(items)):
+                nursery.start_soon(one, at)
+        return results
+
+    def close(self) -> None:
+        """Leave its processes to it: they end when the interpreter does."""
+
+
+class _Dask:
+    def __init__(self, workers: int) -> None:
+        distributed: Any = _import("distributed")
+        self._client = distributed.Client(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+        )
+
+    def map(self, work: Work, items: Sequence[Any]) -> list[Any]:
+        return self._client.gather(self._client.map(work, items, pure=False))
+
+    def close(self) -> None:
+        self._client.close()
+        self._client.cluster.close()
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A peer that may be installed."""
+
+    name: str
+    make: Callable[[int], Pool]
+
+    def open(self, workers: int) -> Pool | None:
+        """Return it with its processes, None if it is not installed."""
+        try:
+            return self.make(workers)
+        except ModuleNotFoundError:
+            return None
+
+
+PEERS = (
+    Peer("joblib", _Joblib),
+    Peer("multiprocessing.Pool, chunksize 1", _MultiprocessingPool),
+    Peer("concurrent.futures", _Futures),
+    Peer("trio-parallel", _TrioParallel),
+    Peer("Dask", _Dask),
+)

@@ -1,0 +1,77 @@
+"""Row `fixed`: what it costs that a function goes to a worker and comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import parpass
+from bench.measure import Figure, Setting, clocked, difference, interleaved, ratio
+from bench.peers.pools import PEERS
+from bench.table import Goal, Line, Row
+from bench.work import USE_WORKERS, Work, no_pass
+from parpass import IRModule, PassContext, Sequential, relay
+
+_NODES = 10
+_PER_FUNCTION = "over serial, for each function"
+
+
+def pass_on(function: relay.Function) -> relay.Function:
+    """Do on a function what the pass of this row does: nothing."""
+    return function
+
+
+def _fixed(setting: Setting) -> Iterator[Line]:
+    work = Work(setting.scaled(10_000, 100), _NODES, no_pass)
+    mod, passes = work.module(), Sequential(work.passes())
+    with parpass.open_runner(workers=setting.workers) as runner:
+
+        def forced() -> IRModule:
+            with PassContext(config=USE_WORKERS):
+                return runner.run_sync(mod, passes)
+
+        forced()
+        ours = {
+            "serial": clocked(lambda: passes(mod)),
+            "parpass, all in workers": clocked(forced),
+            "parpass, as it comes": clocked(lambda: runner.run_sync(mod, passes)),
+        }
+        yield from _lines(ours, mod, setting)
+
+
+def _lines(
+    ours: Mapping[str, Callable[[], float]], mod: IRModule, setting: Setting
+) -> Iterator[Line]:
+    functions = list(mod.functions_by_name.values())
+    what = f"a no-op pass on {len(functions):,} functions of {_NODES} nodes"
+    opened = {peer.name: peer.open(setting.workers) for peer in PEERS}
+    peers = {name: one for name, one in opened.items() if one is not None}
+    try:
+        for peer in peers.values():
+            peer.map(pass_on, functions[: 10 * setting.workers])  # starts processes
+        theirs = {
+            name: clocked(lambda peer=peer: peer.map(pass_on, functions))
+            for name, peer in peers.items()
+        }
+        times = interleaved({**ours, **theirs}, setting.repeat)
+    finally:
+        for peer in peers.values():
+            peer.close()
+
+    def cost(name: str) -> Figure:
+        return difference(times, name, "serial").times(1e6 / len(functions), "us")
+
+    forced, by_default = list(ours)[1:]
+    yield Line(what, f"{forced}, {_PER_FUNCTION}", cost(forced), Goal(15), times=times)
+    yield Line(what, f"{by_default}, {_PER_FUNCTION}", cost(by_default), Goal(15))
+    if peers:
+        fastest = min(peers, key=lambda name: cost(name).value)
+        compares = f"{forced} : {fastest}, the fastest peer"
+        yield Line(what, compares, ratio(times, forced, fastest), Goal(1))
+    for name in opened:
+        if name in peers:
+            yield Line(name, f"{name}, {_PER_FUNCTION}", cost(name))
+        else:
+            yield Line(name, _PER_FUNCTION, None, note="not installed")
+
+
+ROWS = (Row("fixed", _fixed),)

@@ -1,0 +1,118 @@
+"""Row `interactive`: an event loop stays responsive beside a run under full load."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import statistics
+import time
+from collections.abc import Callable, Iterator
+
+import trio
+
+import parpass
+from bench.measure import Setting, median
+from bench.table import Goal, Line, Row
+from bench.work import Work, light_pass
+from parpass import IRModule, Sequential
+from parpass.runtime import Runner
+
+_TICK = 0.01
+_IDLE = 0.5  # seconds of ticking without a load, to compare
+
+Run = Callable[[Runner, IRModule, Sequential], list[float]]
+
+
+def _interactive(setting: Setting) -> Iterator[Line]:
+    work = Work(setting.scaled(1000, setting.workers), 300, light_pass)
+    mod, passes = work.module(), Sequential(work.passes())
+    what = f"a ticker at 10 ms beside one light pass on {work.functions:,} functions"
+    idle = median([_late(trio.run(_idle)) for _ in range(setting.repeat)]).times(
+        1e3, "ms"
+    )
+    hosts: dict[str, Run] = {"trio": _under_trio, "asyncio": _under_asyncio}
+    for name, run in hosts.items():
+        with parpass.open_runner(workers=setting.workers) as runner:
+            runner.run_sync(mod, passes)
+            ticks = [run(runner, mod, passes) for _ in range(setting.repeat)]
+        late = [_late(one) for one in ticks]
+        yield Line(
+            f"{what}, {name}",
+            "lateness of ticks, 99th percentile",
+            median(late).times(1e3, "ms"),
+            Goal(20),
+            note=f"{idle.value:.1f} ms without the run; "
+            f"{max(max(one) for one in ticks) * 1e3:.0f} ms at most; "
+            f"{sum(map(len, ticks)):,} ticks",
+            times={"late": late},
+        )
+
+
+def _late(lateness: list[float]) -> float:
+    return statistics.quantiles(lateness, n=100, method="inclusive")[98]
+
+
+class _Ticker:
+    """Says how long to wait for the next tick, and notes how late each one is.
+
+    Ticks are due at fixed times: a block of a second makes a hundred of them late.
+    """
+
+    def __init__(self) -> None:
+        self.lateness: list[float] = []
+        self._due = time.perf_counter() + _TICK
+
+    def wait(self) -> float:
+        """Return the seconds to the next tick that is not due yet."""
+        now = time.perf_counter()
+        while self._due <= now:
+            self.lateness.append(now - self._due)
+            self._due += _TICK
+        return self._due - now
+
+
+def _under_trio(runner: Runner, mod: IRModule, passes: Sequential) -> list[float]:
+    async def main() -> list[float]:
+        ticker = _Ticker()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_tick_trio, ticker)
+            await runner.run(mod, passes)
+            await trio.sleep(ticker.wait() + _TICK)
+            nursery.cancel_scope.cancel()
+        return ticker.lateness
+
+    return trio.run(main)
+
+
+async def _tick_trio(ticker: _Ticker) -> None:
+    while True:  # noqa: ASYNC110 -- ticking is what it is for
+        await trio.sleep(ticker.wait())
+
+
+async def _idle() -> list[float]:
+    ticker = _Ticker()
+    with trio.move_on_after(_IDLE):
+        await _tick_trio(ticker)
+    return ticker.lateness
+
+
+def _under_asyncio(runner: Runner, mod: IRModule, passes: Sequential) -> list[float]:
+    async def main() -> list[float]:
+        ticker = _Ticker()
+        ticking = asyncio.create_task(_tick_asyncio(ticker))
+        await runner.run(mod, passes)
+        await asyncio.sleep(ticker.wait() + _TICK)
+        ticking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await ticking
+        return ticker.lateness
+
+    return asyncio.run(main())
+
+
+async def _tick_asyncio(ticker: _Ticker) -> None:
+    while True:  # noqa: ASYNC110 -- ticking is what it is for
+        await asyncio.sleep(ticker.wait())
+
+
+ROWS = (Row("interactive", _interactive),)

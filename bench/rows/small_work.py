@@ -1,0 +1,71 @@
+"""Row `small`: work too small for a pool must not be slower for having one.
+
+The worst of a hundred sizes is asked for, and the worst of a hundred measurements is
+mostly the unluckiest. So the sizes that look worst are measured again, longer, and only
+those second measurements count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import parpass
+from bench.measure import Figure, Setting, Times, clocked, interleaved, ratio
+from bench.table import Goal, Line, Row
+from bench.work import USE_WORKERS, Work, light_pass, light_passes
+from parpass import Pass, PassContext, Sequential
+from parpass.runtime import Runner
+
+_LARGEST = 100
+_NODES = 10
+_SUSPECTS = 5
+_LONGER = 8  # times as many runs for a suspect
+
+
+def _small(setting: Setting) -> Iterator[Line]:
+    with parpass.open_runner() as runner:
+        with PassContext(config=USE_WORKERS):  # a warm runner: its processes started
+            runner.run_sync(Work(20, 300, light_pass).module(), light_pass())
+        rounds = max(1, round(3 * setting.repeat * setting.scale))
+        every = range(1, _LARGEST + 1)
+        yield _line("one light pass", light_pass, runner, every, rounds)
+        some = range(5, _LARGEST + 1, 5)
+        yield _line("eight light passes", light_passes, runner, some, rounds)
+
+
+def _line(
+    what: str,
+    passes: Callable[[], Sequence[Pass]],
+    runner: Runner,
+    sizes: Sequence[int],
+    rounds: int,
+) -> Line:
+    pipeline = Sequential(passes())
+
+    def measured(size: int, rounds: int) -> Times:
+        mod = Work(size, _NODES, passes).module()
+        sides = {
+            "serial": clocked(lambda: pipeline(mod)),
+            "parallel": clocked(lambda: runner.run_sync(mod, pipeline)),
+        }
+        interleaved(sides, 2, collect=False)  # not counted: what is made once
+        return interleaved(sides, rounds, collect=False)
+
+    def slowdown(times: Times) -> Figure:
+        return ratio(times, "parallel", "serial")
+
+    first = {size: slowdown(measured(size, rounds)) for size in sizes}
+    suspects = sorted(first, key=lambda size: first[size].value)[-_SUSPECTS:]
+    again = {size: measured(size, rounds * _LONGER) for size in suspects}
+    worst = max(again, key=lambda size: slowdown(again[size]).value)
+    return Line(
+        f"{what} on each module of {sizes[0]} to {sizes[-1]} functions of {_NODES} "
+        "nodes, workers=None",
+        f"parallel run : serial run, the worst ({worst} functions)",
+        slowdown(again[worst]),
+        Goal(1.05),
+        times=again[worst],
+    )
+
+
+ROWS = (Row("small", _small),)

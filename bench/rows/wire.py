@@ -1,0 +1,76 @@
+"""Row `wire`: the bytes that cross for each function and pass."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+
+import parpass
+from bench.counting import CountingAdapter
+from bench.measure import Figure, Setting
+from bench.table import Line, Row
+from bench.work import USE_WORKERS, Work, light_pass, light_passes, no_pass
+from parpass import IRModule, Pass, PassContext
+from parpass.runtime.loky_executor import LokyExecutor
+from parpass.transform import register_adapter
+
+_NODES = 300
+
+
+class _CountingExecutor(LokyExecutor):
+    """Counts the messages to and from its workers."""
+
+    def __init__(self, workers: int) -> None:
+        super().__init__(workers)
+        self._jobs: list[int] = []
+        self._answers: list[Future[bytes]] = []
+
+    def submit(self, run: Callable[[bytes], bytes], job: bytes) -> Future[bytes]:
+        answer = super().submit(run, job)
+        self._jobs.append(len(job))
+        self._answers.append(answer)
+        return answer
+
+    def message_bytes(self) -> int:
+        """Return the size of all jobs and answers."""
+        return sum(self._jobs) + sum(len(one.result()) for one in self._answers)
+
+
+def _wire(setting: Setting) -> Iterator[Line]:
+    count = setting.scaled(1000, setting.workers)
+    yield from _measured("eight light passes", light_passes, count, setting)
+    yield from _measured("one light pass", light_pass, count, setting)
+    yield from _measured("one no-op pass", no_pass, count, setting)
+
+
+def _measured(
+    what: str, passes: Callable[[], Sequence[Pass]], count: int, setting: Setting
+) -> Iterator[Line]:
+    mod, pipeline = Work(count, _NODES, passes).module(), list(passes())
+    executor = _CountingExecutor(setting.workers)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        parpass.open_runner(executor=executor) as runner,
+        PassContext(config=USE_WORKERS),
+    ):
+        adapter = CountingAdapter(folder)
+        register_adapter(IRModule, adapter)
+        runner.run_sync(mod, pipeline)
+        counts = adapter.counts()
+    executor.close()
+    there = counts.pop(os.getpid()).encoded_bytes
+    back = sum(one.encoded_bytes for one in counts.values())
+    messages = executor.message_bytes()
+    each = count * len(pipeline)
+    yield Line(
+        f"{what} on {count:,} functions of {_NODES} nodes",
+        "encoded functions, there and back, for each function and pass",
+        Figure((there + back) / each, unit="bytes"),
+        note=f"{there / count:,.0f} bytes a function there, {back / count:,.0f} back; "
+        f"jobs and answers, with the functions in them, {messages / count:,.0f}",
+    )
+
+
+ROWS = (Row("wire", _wire),)
