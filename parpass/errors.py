@@ -35,6 +35,7 @@
     │   └── UnsupportedOpsError   ... unknown operators (also NotImplementedError)
     ├── PipelineSyntaxError       pipeline text that cannot be read (also ValueError)
     ├── ParseError                IR text that cannot be read (also ValueError)
+    ├── ReproducerError           a reproducer that cannot be used (also ValueError)
     ├── RuntimeUseError           the runner cannot run here or now (also RuntimeError)
     ├── WorkerDiedError           a worker died twice on a function (also RuntimeError)
     ├── WorkerError               an unpicklable error of a worker (also RuntimeError)
@@ -315,12 +316,19 @@ class ParseError(ParpassError, ValueError):
         self.diagnostics = tuple(diagnostics)
 
 
+class ReproducerError(ParpassError, ValueError):
+    """A file is no reproducer, or names passes that are not there."""
+
+
 class RuntimeUseError(ParpassError, RuntimeError):
     """The runner is used in a place, or in a state, where it cannot run."""
 
 
 class WorkerDiedError(ParpassError, RuntimeError):
-    """A worker died, and died again when the suspect ran alone."""
+    """A worker died, and died again when the suspect ran alone.
+
+    `reproducer` is the path of the reproducer, None if none was written.
+    """
 
     def __init__(self, *, pass_name: str, function: str, cause: str) -> None:
         super().__init__(
@@ -331,6 +339,7 @@ class WorkerDiedError(ParpassError, RuntimeError):
         self.pass_name = pass_name
         self.function = function
         self.cause = cause
+        self.reproducer: str | None = None
 
 
 class WorkerError(ParpassError, RuntimeError):

@@ -39,6 +39,7 @@ ALSO = {
     "PassInputError": TypeError,
     "PassResultError": TypeError,
     "PipelineSyntaxError": ValueError,
+    "ReproducerError": ValueError,
     "RuntimeUseError": RuntimeError,
     "StructuralMismatchError": ValueError,
     "UndefinedPassError": ValueError,

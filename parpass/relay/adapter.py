@@ -13,7 +13,12 @@ from parpass.relay.module import IRModule
 from parpass.relay.node import count_nodes
 from parpass.relay.ty import FuncType
 from parpass.transform import Pass, register_adapter
-from parpass.transform.adapter import KeepOutside, Source, register_wrapping
+from parpass.transform.adapter import (
+    Excerpt,
+    KeepOutside,
+    Source,
+    register_wrapping,
+)
 
 
 class RelayAdapter:
@@ -75,6 +80,14 @@ class RelayAdapter:
 
         return function_faults(function, mod)
 
+    def excerpt(self, mod: IRModule, function: str | None) -> Excerpt:
+        """Return a function, and those that it calls, directly or not, as text."""
+        part = mod if function is None else _needed_by(mod, function)
+        typed = all(
+            one.checked_type_ is not None for one in part.functions_by_name.values()
+        )
+        return Excerpt(part.astext(), is_restored=typed)
+
     def encode_function(self, function: Function, keep_outside: KeepOutside) -> bytes:
         """Return a function as bytes."""
         return wire.encode(function, keep_outside)
@@ -93,6 +106,20 @@ class RelayAdapter:
     def decode_shell(self, encoded: bytes) -> IRModule:
         """Return a module without functions, but with their global variables."""
         return IRModule.shell(*pickle.loads(encoded))  # written by a coordinator
+
+
+def _needed_by(mod: IRModule, function: str) -> IRModule:
+    from parpass.relay.analysis import called_globals
+
+    needed: dict[str, Function] = {}
+    waiting = [function]
+    while waiting:
+        name = waiting.pop()
+        if name not in needed and name in mod:
+            needed[name] = mod[name]
+            waiting += [var.name_hint for var in called_globals(needed[name])]
+    in_order = {name: needed[name] for name in mod.functions_by_name if name in needed}
+    return IRModule.assemble(mod, in_order)
 
 
 def _wrapped(expr: Expr) -> tuple[IRModule, Callable[[IRModule], Expr]]:

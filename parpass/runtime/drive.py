@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from parpass.errors import PassStateWarning, RuntimeUseError, UnpicklablePassWarning
 from parpass.runtime.executor import Executor
-from parpass.runtime.in_process import settle
+from parpass.runtime.in_process import reproduce, settle
 from parpass.runtime.merge import merged_records
 from parpass.runtime.pooled import PooledStage
 from parpass.runtime.retained import HeldModule, Retainer
@@ -34,11 +34,14 @@ from parpass.transform.apply import (
 from parpass.transform.plan import (
     CallHook,
     Command,
+    NameFunctions,
     Outcome,
     Render,
+    Reproduce,
     RunModulePass,
     RunStage,
     StepRecord,
+    TellVerdicts,
     plan,
 )
 from parpass.transform.serial import call_hook
@@ -115,6 +118,15 @@ class Drive:
                 return await self._stage(command)
             case RunModulePass():
                 return await self._module_pass(command)
+            case NameFunctions():
+                held = await self._host.call_through(self._retainer.hold, command.mod)
+                return list(held.held)
+            case TellVerdicts():
+                return await self._host.call(command.tell)
+            case Reproduce():
+                held = await self._host.call_through(self._retainer.hold, command.mod)
+                args = (command, held, self._context, self._retainer)
+                return await self._host.call(reproduce, *args)
             case Render():
                 seen = await self._module(command.mod)
                 return await self._host.call(command.render, seen, self._context)

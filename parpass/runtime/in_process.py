@@ -9,6 +9,7 @@ from parpass.runtime.stage import FunctionOutcome, StageWork
 from parpass.transform import Pass, PassContext
 from parpass.transform.apply import function_pass_body
 from parpass.transform.collector import resting_collector
+from parpass.transform.plan import Reproduce
 
 
 def work_here(
@@ -37,6 +38,19 @@ def run_here(work: StageWork, name: str, held: Held) -> FunctionOutcome:
     is_same = outcome.function is held.function
     outcome.function = held if is_same else Held(outcome.function)
     return outcome
+
+
+def reproduce(
+    command: Reproduce, mod: HeldModule, context: PassContext, retainer: Retainer
+) -> None:
+    """Write a reproducer; earlier steps are run again on what it needs, and no more."""
+    if not command.steps:
+        command.write(retainer.module(mod), context, retainer.adapter)
+        return
+    work = work_here(command.steps, mod, context, retainer, assumes=False)
+    with function_pass_body(), resting_collector():
+        before = work.module_before(command.at)
+        command.write(before, context, retainer.adapter)
 
 
 def settle(

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from parpass.runtime.stage import FunctionOutcome
 from parpass.transform import Pass
 from parpass.transform.plan import StepRecord
+from parpass.transform.record import has_error
 
 
 def merged_records(
@@ -38,7 +39,9 @@ def _merged_step(
         record.diagnostics.extend(part.diagnostics)
         record.counters.update(part.counters or {})
         record.seconds += part.seconds
+        if record.function is None and has_error(part.diagnostics):
+            record.function = name
         if outcome.failure is not None and at == len(outcome.steps) - 1:
-            record.failure = outcome.failure
+            record.failure, record.function = outcome.failure, name
             break
     return record

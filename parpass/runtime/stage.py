@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parpass.diagnostic import Diagnostic, DiagnosticLevel
+from parpass.diagnostic import Diagnostic
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import applies_to, transform_function
-from parpass.transform.record import Recorder, recording
+from parpass.transform.record import Recorder, has_error, recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class FunctionOutcome:
         """Whether the last step failed, or reported an error: it ends the run."""
         if self.failure is not None:
             return True
-        return bool(self.steps) and _has_error(self.steps[-1].diagnostics)
+        return bool(self.steps) and has_error(self.steps[-1].diagnostics)
 
 
 class StageWork:
@@ -122,9 +122,13 @@ class StageWork:
             said = recorder.diag_ctx.diagnostics
             seconds = time.perf_counter() - began
             done.append(FunctionStep(seconds, tuple(said), recorder.counters or None))
-            if failure is not None or _has_error(said):
+            if failure is not None or has_error(said):
                 break
         return FunctionOutcome(function, done, failure, self._looked, resigned)
+
+    def module_before(self, at: int) -> Any:
+        """Return the module as it stands when step `at` begins, to be read only."""
+        return self._views[at]
 
     def names(self) -> Mapping[str, None]:
         """Return the names of all functions, in module order."""
@@ -200,7 +204,3 @@ class _Version(Mapping[str, Any]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._work.names()
-
-
-def _has_error(diagnostics: Sequence[Diagnostic]) -> bool:
-    return any(one.level == DiagnosticLevel.ERROR for one in diagnostics)

@@ -7,6 +7,7 @@ embedded Relay registers its adapter in the same way as a foreign IR does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from parpass.errors import PassInputError
@@ -44,6 +45,20 @@ class LargeValue(Protocol):
     def raw(self) -> memoryview:
         """Return its bytes."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A part of a module as text.
+
+    Attributes:
+        text: The text.
+        is_restored: Whether the IR's invariants hold in the part that its text does not
+            show, so that the restoring pass has to be run on what is read from it.
+    """
+
+    text: str
+    is_restored: bool = False
 
 
 # Takes a large value and returns its index among the sources that the decoder will be
@@ -112,6 +127,13 @@ class ModuleAdapter(Protocol):
 
         That is what breaks the rules of the IR, such as a variable that nothing binds;
         what is merely not known yet, such as a type, is not wrong.
+        """
+        ...
+
+    def excerpt(self, mod: Any, function: str | None) -> Excerpt:
+        """Return a function, and all that it needs of the module, as text.
+
+        With comments from `//` to the end of the line. None is for all of the module.
         """
         ...
 

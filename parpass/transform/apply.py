@@ -10,7 +10,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
 from typing import Any, cast
 
-from parpass.diagnostic import DiagnosticLevel
 from parpass.errors import InputChangedError, PassResultError
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.collector import resting_collector
@@ -18,7 +17,7 @@ from parpass.transform.config import IMMUTABLE_MODULE
 from parpass.transform.context import PassContext, in_force
 from parpass.transform.passes import FunctionPass, FunctionwisePass, ModulePass, Pass
 from parpass.transform.plan import Outcome, StepRecord
-from parpass.transform.record import Recorder, current_recorder, recording
+from parpass.transform.record import Recorder, current_recorder, has_error, recording
 
 _in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
 
@@ -102,9 +101,7 @@ def run_stage_in_place(
 
 def ends_the_stage(record: StepRecord) -> bool:
     """Return whether the passes after this one are not run any more."""
-    return record.failure is not None or any(
-        diagnostic.level == DiagnosticLevel.ERROR for diagnostic in record.diagnostics
-    )
+    return record.failure is not None or has_error(record.diagnostics)
 
 
 def _run_step(
@@ -126,13 +123,18 @@ def _run_step(
                 checkpoint()
             if not applies_to(pass_, function, adapter):
                 continue
+            said = len(recorder.diag_ctx.diagnostics)
             try:
                 result = transform_function(
                     pass_, name, function, view, context, adapter
                 )
             except Exception as error:  # noqa: BLE001 -- raised by the plan
-                record.failure = error
+                record.failure, record.function = error, name
                 break
+            if record.function is None and has_error(
+                recorder.diag_ctx.diagnostics[said:]
+            ):
+                record.function = name
             if result is not function:
                 changed[name] = result
     _take_down(record, recorder, began)

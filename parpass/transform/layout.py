@@ -34,16 +34,26 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The body of a pass that works function by function."""
+    """The body of a pass that works function by function.
+
+    Attributes:
+        pass_: The pass.
+        is_counted: Whether bisection counts it. What others bring along it does not,
+            nor what makes the IR whole again, nor what the context requires.
+        restores: The pass that it restores the IR's invariants after, if it does.
+    """
 
     pass_: Pass
+    is_counted: bool = True
+    restores: Pass | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The body of a pass that works on the whole module."""
+    """The body of a pass that works on the whole module; see `Step`."""
 
     pass_: Pass
+    is_counted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,58 +69,68 @@ Event = Enter | Leave | Body | Impossible
 
 def lay_out(root: Pass, context: PassContext, adapter: ModuleAdapter) -> list[Event]:
     """Return the events of running `root`, with what it requires and restores."""
-    events: list[Event] = []
-    _add(root, context, adapter, events)
-    return events
+    layout = _Layout(context, adapter)
+    layout.add(root, is_counted=True)
+    return layout.events
 
 
-def _add(
-    pass_: Pass, context: PassContext, adapter: ModuleAdapter, events: list[Event]
-) -> None:
-    enter = Enter(pass_)
-    events.append(enter)
-    if isinstance(pass_, Sequential):
-        for child in pass_.passes:
-            _add_child(child, pass_, context, adapter, events)
-    elif pass_.is_functionwise:
-        events.append(Step(pass_))
-        restoring = adapter.restoring_pass()
-        if isinstance(pass_, FunctionPass) and restoring is not None:
-            _add(restoring, context, adapter, events)
-    else:
-        events.append(Whole(pass_))
-    events.append(Leave(pass_))
-    enter.end = len(events)
+class _Layout:
+    def __init__(self, context: PassContext, adapter: ModuleAdapter) -> None:
+        self.events: list[Event] = []
+        self._context = context
+        self._restoring = adapter.restoring_pass()
 
+    def add(
+        self, pass_: Pass, *, is_counted: bool, restores: Pass | None = None
+    ) -> None:
+        enter = Enter(pass_)
+        self.events.append(enter)
+        counted = is_counted and not self._is_required(pass_)
+        if isinstance(pass_, Sequential):
+            for child in pass_.passes:
+                self._add_child(child, pass_, is_counted=is_counted)
+        elif pass_.is_functionwise:
+            self.events.append(Step(pass_, counted, restores))
+            if isinstance(pass_, FunctionPass) and self._restoring is not None:
+                self.add(self._restoring, is_counted=False, restores=pass_)
+        else:
+            self.events.append(Whole(pass_, counted))
+        self.events.append(Leave(pass_))
+        enter.end = len(self.events)
 
-def _add_child(
-    child: Pass | None,
-    parent: Sequential,
-    context: PassContext,
-    adapter: ModuleAdapter,
-    events: list[Event],
-) -> None:
-    if child is None:
-        name = parent.info.name
-        error = UndefinedPassError(f"'{name}' holds None for a pass", pass_name=name)
-        events.append(Impossible(error))
-        return
-    if not context.pass_enabled(child.info):
-        return
-    strict = context.config.get(STRICT_REQUIRED, False)
-    for name in child.info.required:
+    def _is_required(self, pass_: Pass) -> bool:
+        is_restoring = type(pass_) is type(self._restoring)
+        return is_restoring or pass_.info.name in self._context.required_pass
+
+    def _add_child(
+        self, child: Pass | None, parent: Sequential, *, is_counted: bool
+    ) -> None:
+        if child is None:
+            name = parent.info.name
+            error = UndefinedPassError(
+                f"'{name}' holds None for a pass", pass_name=name
+            )
+            self.events.append(Impossible(error))
+            return
+        if not self._context.pass_enabled(child.info):
+            return
+        for name in child.info.required:
+            self._add_required(name, child)
+        self.add(child, is_counted=is_counted)
+
+    def _add_required(self, name: str, child: Pass) -> None:
         # A required pass runs whatever its level, each time anew, and what it requires
         # itself does not count (contract items 7.7 and 7.8).
+        strict = self._context.config.get(STRICT_REQUIRED, False)
         try:
             required = create_pass(name)
         except UnknownPassError:
             unknown = UnknownPassError(
                 name, registered_passes(), wanted_by=child.info.name
             )
-            events.append(Impossible(unknown))
+            self.events.append(Impossible(unknown))
         except ArgumentError as error:
-            events.append(Impossible(error))
+            self.events.append(Impossible(error))
         else:
-            if not (strict and required.info.name in context.disabled_pass):
-                _add(required, context, adapter, events)
-    _add(child, context, adapter, events)
+            if not (strict and required.info.name in self._context.disabled_pass):
+                self.add(required, is_counted=False)

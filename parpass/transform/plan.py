@@ -31,15 +31,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parpass.diagnostic import (
-    Diagnostic,
     DiagnosticContext,
     DiagnosticLevel,
     renderer_is_overridden,
 )
-from parpass.errors import DiagnosticError
 from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.bisect import Gate
+from parpass.transform.commands import (
+    CallHook,
+    Command,
+    NameFunctions,
+    Outcome,
+    Render,
+    Reproduce,
+    RunModulePass,
+    RunStage,
+    StepRecord,
+    TellVerdicts,
+)
 from parpass.transform.context import PassContext
-from parpass.transform.instrumentation import Hooks, call_pass_hook, hooks_of
+from parpass.transform.instrumentation import Hooks, hooks_of
 from parpass.transform.layout import (
     Body,
     Enter,
@@ -47,104 +58,12 @@ from parpass.transform.layout import (
     Impossible,
     Leave,
     Step,
+    Whole,
     lay_out,
 )
 from parpass.transform.passes import Pass
 from parpass.transform.record import current_recorder
-
-
-@dataclass(slots=True)
-class StepRecord:
-    """What one pass left behind: said, counted, and whether it failed.
-
-    In the order of a serial run: of a failed pass, what the functions up to the
-    failing one said.
-    """
-
-    pass_name: str
-    diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
-    counters: Counter[str] = field(default_factory=Counter[str])
-    seconds: float = 0.0
-    failure: Exception | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The answer to RunStage and RunModulePass.
-
-    Attributes:
-        mod: The new module; of no use if the last record has a failure.
-        records: One for each step that was run, up to the first that failed.
-        began: `time.perf_counter()` before the first step.
-        ended: The same after the last.
-    """
-
-    mod: Any
-    records: Sequence[StepRecord]
-    began: float
-    ended: float
-
-
-@dataclass(frozen=True, slots=True)
-class CallHook:
-    """Command: call a hook of an instrument; the answer is what it returns.
-
-    `mod` is None for a hook that does not observe the IR. `moment` is the time that
-    the clock of instruments shall show, None for the real one.
-    """
-
-    hooks: Hooks
-    hook_name: str
-    mod: Any
-    args: tuple[Any, ...]
-    moment: float | None
-
-    def call(self, mod: Any) -> Any:
-        """Call the hook with the module, as an object, that `self.mod` stands for."""
-        return call_pass_hook(self.hooks, self.hook_name, mod, *self.args)
-
-
-@dataclass(frozen=True, slots=True)
-class RunModulePass:
-    """Command: run a module pass; the answer is an Outcome with one record."""
-
-    pass_: Pass
-    mod: Any
-
-
-@dataclass(frozen=True, slots=True)
-class RunStage:
-    """Command: run function-wise passes on all functions; the answer is an Outcome.
-
-    `wanted` tells whether somebody will look at the functions right after.
-    """
-
-    steps: tuple[Pass, ...]
-    mod: Any
-    wanted: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Render:
-    """Command: render the diagnostics of a pass; the driver gives the module."""
-
-    record: StepRecord
-    mod: Any
-
-    def render(self, mod: Any, context: PassContext) -> None:
-        """Render; raises DiagnosticError if the pass reported errors."""
-        diag_ctx = DiagnosticContext(mod)
-        diag_ctx.diagnostics.extend(self.record.diagnostics)
-        if diag_ctx.diagnostics:
-            context.diag_ctx = diag_ctx
-        if self.record.failure is not None:
-            diag_ctx.renderer(diag_ctx)
-            return
-        try:
-            diag_ctx.render()
-        except DiagnosticError as error:
-            error.add_note(f"in pass '{self.record.pass_name}'")
-            raise
+from parpass.transform.reproducer import Failure, wants_reproducer
 
 
 def hand_up(record: StepRecord) -> None:
@@ -167,7 +86,6 @@ def hand_up(record: StepRecord) -> None:
         said.render()
 
 
-Command = CallHook | RunModulePass | RunStage | Render
 Plan = Generator[Command, Any, Any]
 
 
@@ -217,8 +135,12 @@ class _Walk:
         self.instrumented = instrumented
         self.at = 0
         self.opened: list[_Opened] = []
+        inside = current_recorder() is not None
+        self.gate = None if inside else Gate.of(context)
         self.ready: deque[StepRecord] = deque()  # of steps that were run ahead
         self.given: Any = None  # the module that those began with
+        self.stage: Sequence[Body] = ()  # that they belong to
+        self.ran = 0  # how many of its steps were run
         self.moment: float | None = None  # what the clock shows between those
         self.pace = 0.0  # seconds of the clock for each second in workers
 
@@ -269,16 +191,74 @@ class _Walk:
         if not self.ready:
             if isinstance(event, Step):
                 steps, wanted = self._steps_ahead(event)
-                outcome: Outcome = yield RunStage(steps, mod, wanted)
+                passes = yield from self._let_through(steps, mod)
+                self.stage = steps
+                outcome: Outcome = yield RunStage(passes, mod, wanted)
+            elif (yield from self._is_vetoed(event)):
+                return mod
             else:
+                self.stage = (event,)
                 outcome = yield RunModulePass(event.pass_, mod)
             self.given, mod = mod, outcome.mod
             self.ready.extend(outcome.records)
+            self.ran = len(self.ready)
             total = sum(record.seconds for record in outcome.records)
             self.pace = (outcome.ended - outcome.began) / total if total else 0.0
             self.moment = outcome.began
-        yield from self._finish(self.ready.popleft())
+        record = self.ready.popleft()
+        try:
+            yield from self._finish(record)
+        except Exception as error:
+            if self.instrumented and wants_reproducer(self.context, error):
+                yield self._reproduce(event, record, error)
+            raise
         return mod
+
+    def _let_through(
+        self, steps: Sequence[Step], mod: Any
+    ) -> Generator[Command, Any, tuple[Pass, ...]]:
+        """Return the passes of a stage, on those functions that bisection lets them."""
+        if self.gate is None:
+            return tuple(step.pass_ for step in steps)
+        passes: list[Pass] = []
+        for step in steps:
+            pass_ = step.pass_
+            if step.is_counted:
+                names: Sequence[str] = yield NameFunctions(mod)
+                pass_, verdicts = self.gate.on_functions(pass_, names)
+                yield TellVerdicts(verdicts)
+            passes.append(pass_)
+        return tuple(passes)
+
+    def _is_vetoed(self, event: Whole) -> Generator[Command, Any, bool]:
+        if self.gate is None or not event.is_counted:
+            return False
+        verdict = self.gate.on_module(event.pass_)
+        yield TellVerdicts([verdict])
+        return not verdict.runs
+
+    def _reproduce(
+        self, event: Body, record: StepRecord, error: Exception
+    ) -> Reproduce:
+        """Return the command for a failed pass.
+
+        If that is one that restores what another pass broke, the other one is to blame,
+        so the reproducer begins before that.
+        """
+        steps: tuple[Pass, ...] = ()
+        given, pass_, at = self.given, event.pass_, 0
+        if isinstance(event, Step):
+            steps = tuple(step.pass_ for step in self.stage)
+            at = self.ran - len(self.ready) - 1
+            if event.restores is not None:
+                pass_ = event.restores
+                # Alone in its stage if instruments watch, or bisection numbers.
+                steps, given = (
+                    (steps, given) if at else ((pass_,), self.opened[-2].given)
+                )
+                at = max(at - 1, 0)
+        failure = Failure(pass_, record.pass_name, record.function, error)
+        return Reproduce(steps, at, given, failure)
 
     def _finish(self, record: StepRecord) -> Generator[Command, Any, None]:
         if self.moment is not None:
@@ -295,17 +275,20 @@ class _Walk:
             totals = self.context.statistics
             totals.setdefault(record.pass_name, Counter()).update(record.counters)
 
-    def _steps_ahead(self, first: Step) -> tuple[tuple[Pass, ...], bool]:
+    def _steps_ahead(self, first: Step) -> tuple[tuple[Step, ...], bool]:
         """Return the steps that go together, and whether the module is wanted then."""
-        steps = [first.pass_]
+        steps = [first]
         hooks = self._hooks()
         observed = any(one.observes_ir for one in hooks)
-        alone = observed or any(one.should_run for one in hooks)
+        # Bisection says what will run before it does, so that a crash comes after it.
+        alone = (
+            observed or self.gate is not None or any(one.should_run for one in hooks)
+        )
         for event in self.program[self.at :]:
             if isinstance(event, Step):
                 if alone:
                     return tuple(steps), observed
-                steps.append(event.pass_)
+                steps.append(event)
             elif not isinstance(event, Enter | Leave):
                 break
         return tuple(steps), True
@@ -340,11 +323,14 @@ class _Walk:
 __all__ = [
     "CallHook",
     "Command",
+    "NameFunctions",
     "Outcome",
     "Plan",
     "Render",
+    "Reproduce",
     "RunModulePass",
     "RunStage",
     "StepRecord",
+    "TellVerdicts",
     "plan",
 ]

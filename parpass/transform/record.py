@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextvars import ContextVar
 from typing import Any
 
-from parpass.diagnostic import DiagnosticContext
+from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
 
 _recorder: ContextVar[Recorder | None] = ContextVar("parpass_recorder", default=None)
 
@@ -30,6 +30,11 @@ class Recorder:
         self.diag_ctx = DiagnosticContext(module, _shown_later)
         self.counters: Counter[str] = Counter()
         self.function_name: str | None = None
+
+
+def has_error(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Return whether one of these is an error: it ends the run after the pass."""
+    return any(one.level == DiagnosticLevel.ERROR for one in diagnostics)
 
 
 def _shown_later(_diag_ctx: DiagnosticContext) -> None:

@@ -30,15 +30,22 @@ def register_pass(key: str) -> Callable[[FactoryT], FactoryT]:
 
     def register(factory: FactoryT) -> FactoryT:
         given = cast("object", factory)
-        register_func(key, _always(given) if isinstance(given, Pass) else factory)
+        register_func(key, ReadyMade(given) if isinstance(given, Pass) else factory)
         _keys.add(key)
         return factory
 
     return register
 
 
-def _always(a_pass: Pass) -> Callable[[], Pass]:
-    return lambda: a_pass
+class ReadyMade:
+    """The factory of a pass that was registered itself, without options."""
+
+    def __init__(self, made: Pass) -> None:
+        self.made = made
+
+    def __call__(self) -> Pass:
+        """Return the pass."""
+        return self.made
 
 
 def registered_passes() -> Mapping[str, Callable[..., Pass]]:

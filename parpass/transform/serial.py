@@ -20,10 +20,13 @@ from parpass.transform.passes import Pass
 from parpass.transform.plan import (
     CallHook,
     Command,
+    NameFunctions,
     Outcome,
     Render,
+    Reproduce,
     RunModulePass,
     RunStage,
+    TellVerdicts,
     plan,
 )
 
@@ -57,8 +60,23 @@ def _carry_out(command: Command, context: PassContext, adapter: ModuleAdapter) -
             return run_stage_in_place(command.steps, command.mod, context, adapter)
         case RunModulePass():
             return _run_module_pass(command, context, adapter)
+        case NameFunctions():
+            return list(adapter.functions(command.mod))
+        case TellVerdicts():
+            return command.tell()
+        case Reproduce():
+            return _reproduce(command, context, adapter)
         case Render():
             return command.render(command.mod, context)
+
+
+def _reproduce(
+    command: Reproduce, context: PassContext, adapter: ModuleAdapter
+) -> None:
+    before, mod = command.steps[: command.at], command.mod
+    if before:
+        mod = run_stage_in_place(before, mod, context, adapter).mod
+    command.write(mod, context, adapter)
 
 
 def call_hook(command: CallHook, mod: Any) -> Any:

@@ -19,7 +19,7 @@ from parpass.transform import (
     PassInfo,
     register_adapter,
 )
-from parpass.transform.adapter import KeepOutside, Source
+from parpass.transform.adapter import Excerpt, KeepOutside, Source
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,10 @@ class ToyAdapter:
 
     def faults(self, function: Fn, mod: Program) -> list[str]:
         return [f"{value} is too large" for value in function.values if value > 99]
+
+    def excerpt(self, mod: Program, function: str | None) -> Excerpt:
+        functions = mod.functions if function is None else {function: mod[function]}
+        return Excerpt(str(replace(mod, functions=functions)))
 
     def encode_function(self, function: Fn, keep_outside: KeepOutside) -> bytes:
         return pickle.dumps(function, protocol=5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from parpass.errors import UnprintablePassError
 from parpass.transform.passes import Pass, Sequential
@@ -11,7 +11,12 @@ from parpass.transform.pipeline.parser import NESTING
 from parpass.transform.registry import registered_passes
 
 
-def print_pipeline(pipeline: Pass, *, indent: int | None = None) -> str:
+def print_pipeline(
+    pipeline: Pass,
+    *,
+    indent: int | None = None,
+    name_of: Callable[[Pass], str] | None = None,
+) -> str:
     """Return a pipeline as text from which `parse_pipeline` makes it again.
 
     Options at their defaults are left out. The outermost Sequential is written as the
@@ -22,33 +27,40 @@ def print_pipeline(pipeline: Pass, *, indent: int | None = None) -> str:
         pipeline: A pass.
         indent: How many blanks to indent passes in passes, each on a line of its own;
             None for all on one line.
+        name_of: Returns the name of a pass that is no Sequential; by default that which
+            it is registered by.
 
     Raises:
         UnprintablePassError: A pass is not registered, or an option cannot be written.
     """
+    writer = _Writer(indent, name_of or registered_name)
     if type(pipeline) is Sequential and not _settings(pipeline):
         passes = pipeline.passes
         if passes and not (len(passes) == 1 and isinstance(passes[0], Sequential)):
-            return _listed(pipeline, indent, 0)
-    return _text(pipeline, indent, 0)
+            return writer.listed(pipeline, 0)
+    return writer.text(pipeline, 0)
 
 
-def _listed(sequential: Sequential, indent: int | None, depth: int) -> str:
-    separator = "," if indent is None else ",\n" + " " * (indent * depth)
-    return separator.join(
-        _text(_defined(child, sequential), indent, depth) for child in sequential.passes
-    )
+class _Writer:
+    def __init__(self, indent: int | None, name_of: Callable[[Pass], str]) -> None:
+        self._indent = indent
+        self._name_of = name_of
 
+    def listed(self, sequential: Sequential, depth: int) -> str:
+        indent = self._indent
+        separator = "," if indent is None else ",\n" + " " * (indent * depth)
+        return separator.join(
+            self.text(_defined(child, sequential), depth) for child in sequential.passes
+        )
 
-def _text(pass_: Pass, indent: int | None, depth: int) -> str:
-    if type(pass_) is not Sequential:
-        name, options = _registered_name(pass_), _options(pass_)
-        return name + _braces(options)
-    inside = _listed(pass_, indent, depth + 1) if pass_.passes else ""
-    if indent is not None and inside:
-        outer = "\n" + " " * (indent * depth)
-        inside = f"{outer}{' ' * indent}{inside}{outer}"
-    return f"{NESTING}{_braces(_settings(pass_))}({inside})"
+    def text(self, pass_: Pass, depth: int) -> str:
+        if type(pass_) is not Sequential:
+            return self._name_of(pass_) + _braces(_options(pass_))
+        inside = self.listed(pass_, depth + 1) if pass_.passes else ""
+        if self._indent is not None and inside:
+            outer = "\n" + " " * (self._indent * depth)
+            inside = f"{outer}{' ' * self._indent}{inside}{outer}"
+        return f"{NESTING}{_braces(_settings(pass_))}({inside})"
 
 
 def _braces(options: Mapping[str, str]) -> str:
@@ -68,6 +80,8 @@ def _settings(sequential: Sequential) -> dict[str, str]:
 
 
 def _options(pass_: Pass) -> dict[str, str]:
+    if hasattr(pass_, "pass_func"):  # made by a decorator from a plain function
+        return {}
     specs, _ = options_of(type(pass_))
     try:
         return dict(changed_options(pass_, specs))
@@ -75,9 +89,14 @@ def _options(pass_: Pass) -> dict[str, str]:
         raise _unprintable(pass_, str(error)) from None
 
 
-def _registered_name(pass_: Pass) -> str:
+def registered_name(pass_: Pass) -> str:
+    """Return the name that a pass, or its class, is registered by.
+
+    Raises:
+        UnprintablePassError: There is none.
+    """
     for name, factory in registered_passes().items():
-        if factory is type(pass_):
+        if factory is type(pass_) or getattr(factory, "made", None) is pass_:
             return name
     raise _unprintable(
         pass_,

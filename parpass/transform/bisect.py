@@ -1,0 +1,178 @@
+"""Bisection: the pairs of a pass and a function, numbered, and which of them run.
+
+LLVM's `-opt-bisect-limit`, for functions. The pairs of a run are numbered from 1 in the
+order of a serial run: pass by pass, and within a pass in module order; a module pass is
+one number. A number is known before anything runs, so it is the same however many
+workers there are. Passes that others bring along, those that the context requires and
+the one that restores the IR's invariants have no numbers and run always.
+
+Passes that a pass runs in its own body are part of that pass.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, cast
+
+from parpass.errors import ConfigValueError
+from parpass.transform.config import register_config_option
+from parpass.transform.context import PassContext
+from parpass.transform.passes import FunctionPass, FunctionwisePass, Pass
+
+OPT_BISECT = register_config_option(
+    "parpass.opt_bisect",
+    str,
+    "run only the pairs of pass and function with these numbers, such as '1-9,21-'",
+).key
+
+OPT_BISECT_LIMIT = register_config_option(
+    "parpass.opt_bisect_limit",
+    int,
+    "run only the first N pairs of pass and function; -1 runs all and shows numbers",
+).key
+
+_RANGE = re.compile(r"(\d+)(?:(-)(\d*))?")
+
+Ranges = Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a pair of pass and function runs; `function` is None for a module pass.
+
+    `str()` is LLVM's line for it.
+    """
+
+    number: int
+    pass_name: str
+    function: str | None
+    runs: bool
+
+    def __str__(self) -> str:
+        target = "module" if self.function is None else f"function ({self.function})"
+        running = "running" if self.runs else "NOT running"
+        return f"BISECT: {running} pass ({self.number}) {self.pass_name} on {target}"
+
+
+def _write(verdicts: Sequence[Verdict]) -> None:
+    sys.stderr.write("".join(f"{verdict}\n" for verdict in verdicts))
+
+
+# Whom verdicts are told to, before the pass that they are about runs.
+listener: ContextVar[Callable[[Sequence[Verdict]], None]] = ContextVar(
+    "parpass_bisect_listener", default=_write
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TellVerdicts:
+    """Command: tell who listens what will run and what not."""
+
+    verdicts: Sequence[Verdict]
+
+    def tell(self) -> None:
+        """Tell."""
+        listener.get()(self.verdicts)
+
+
+class Gate:
+    """Numbers the pairs of one run as it comes to them, and lets some through.
+
+    Args:
+        ranges: First and last numbers of those that run.
+    """
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+        self._last = 0
+
+    @classmethod
+    def of(cls, context: PassContext) -> Gate | None:
+        """Return the gate that a context asks for, None if it does not.
+
+        Raises:
+            ConfigValueError: The option has no ranges, or there are two of them.
+        """
+        text = context.config.get(OPT_BISECT)
+        limit = context.config.get(OPT_BISECT_LIMIT)
+        if text is not None and limit is not None:
+            raise ConfigValueError(
+                f"options '{OPT_BISECT}' and '{OPT_BISECT_LIMIT}' exclude each other",
+                key=OPT_BISECT,
+            )
+        if limit is not None:
+            return cls([(1, float("inf") if limit < 0 else limit)])
+        return None if text is None else cls(parse_ranges(text))
+
+    def on_functions(
+        self, pass_: Pass, names: Sequence[str]
+    ) -> tuple[Pass, list[Verdict]]:
+        """Return the pass on those functions that it may run on, and all verdicts."""
+        verdicts = [self._verdict(pass_, name) for name in names]
+        chosen = frozenset(one.function or "" for one in verdicts if one.runs)
+        if len(chosen) == len(names):
+            return pass_, verdicts
+        kind = _SomeFunctions if isinstance(pass_, FunctionPass) else _SomeFunctionwise
+        return kind(pass_, chosen), verdicts
+
+    def on_module(self, pass_: Pass) -> Verdict:
+        """Return whether a module pass may run."""
+        return self._verdict(pass_, None)
+
+    def _verdict(self, pass_: Pass, function: str | None) -> Verdict:
+        self._last += 1
+        number = self._last
+        runs = any(first <= number <= last for first, last in self._ranges)
+        return Verdict(number, pass_.info.name, function, runs)
+
+
+def parse_ranges(text: str) -> Ranges:
+    """Return the first and last numbers of ranges such as `1-9,12,21-`.
+
+    Raises:
+        ConfigValueError: It is something else.
+    """
+    ranges: list[tuple[int, float]] = []
+    for part in text.split(","):
+        found = _RANGE.fullmatch(part.strip())
+        first = int(found[1]) if found else 0
+        last = float(found[3] or "inf") if found and found[2] else float(first)
+        if found is None or last < first:
+            raise ConfigValueError(
+                f"invalid config value for '{OPT_BISECT}': expected ranges such as "
+                f"'1-9,12,21-', got '{part}' in '{text}'",
+                key=OPT_BISECT,
+            )
+        ranges.append((first, last))
+    return ranges
+
+
+class _Some(Pass):
+    """A pass that leaves all functions alone but some.
+
+    Its attribute has the name that decorated passes keep their instance under, so that
+    what the pass writes to itself is noticed.
+    """
+
+    def __init__(self, inner: Pass, names: frozenset[str]) -> None:
+        self.pass_info = inner.info
+        self._inst = inner
+        self._names = names
+
+    def transform_function(self, func: Any, mod: Any, ctx: PassContext) -> Any:
+        if ctx.function_name not in self._names:
+            return func
+        inner = cast("FunctionPass | FunctionwisePass", self._inst)
+        return inner.transform_function(func, mod, ctx)
+
+
+class _SomeFunctions(_Some, FunctionPass):
+    pass
+
+
+class _SomeFunctionwise(_Some, FunctionwisePass):
+    pass

@@ -1,0 +1,106 @@
+"""Where passes come from: under which name another process finds them again."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from parpass.errors import ReproducerError, UnprintablePassError
+from parpass.transform.passes import Pass
+from parpass.transform.pipeline.printer import registered_name
+from parpass.transform.registry import register_pass, registered_passes
+
+
+class Origins:
+    """Names passes, and remembers what must be loaded to find them by their names.
+
+    Attributes:
+        modules: Names of modules; of the main script, its path.
+        unregistered: `module:name` of passes that are not registered, by the name
+            given to them.
+    """
+
+    def __init__(self) -> None:
+        self.modules: dict[str, None] = {}
+        self.unregistered: dict[str, str] = {}
+
+    def name_of(self, pass_: Pass) -> str:
+        """Return a name for a pass in pipeline text.
+
+        Raises:
+            UnprintablePassError: It is not registered, nor a class, or what one of the
+                decorators made, at the top level of a module.
+        """
+        made_from: Any = getattr(pass_, "pass_func", type(pass_))
+        module: str = getattr(made_from, "__module__", "__main__")
+        if module.partition(".")[0] != "parpass":
+            self.modules[_importable(module)] = None
+        try:
+            return registered_name(pass_)
+        except UnprintablePassError:
+            name: str = getattr(made_from, "__qualname__", "")
+            found = getattr(sys.modules.get(module), name, None)
+            if found is not pass_ and found is not type(pass_):
+                raise
+        self.unregistered[name] = f"{_importable(module)}:{name}"
+        return name
+
+
+def _importable(module: str) -> str:
+    if module != "__main__":
+        return module
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    return module if script is None else str(Path(script).resolve())
+
+
+def load_module(name: str) -> Any:
+    """Return a module by its name, or by the path of its file, loaded once.
+
+    Raises:
+        ReproducerError: There is none.
+        Exception: What it raises while it is loaded.
+    """
+    if not name.endswith(".py"):
+        try:
+            return import_module(name)
+        except ModuleNotFoundError as error:
+            raise ReproducerError(
+                f"there is no module '{error.name}'; give the path of its file, or run "
+                "'python -m parpass' where it can be imported"
+            ) from None
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    path = Path(name)
+    known = sys.modules.get(path.stem)
+    if known is not None and _is_of(known, path):
+        return known
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ReproducerError(f"there is no file '{name}' to load")
+    module = module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _is_of(module: Any, path: Path) -> bool:
+    file = getattr(module, "__file__", None)
+    return file is not None and Path(file).resolve() == path.resolve()
+
+
+def register_origins(unregistered: dict[str, str]) -> None:
+    """Register passes by the names that `Origins` gave them.
+
+    Raises:
+        ReproducerError: A pass is not where it was.
+    """
+    for name, place in unregistered.items():
+        if name in registered_passes():
+            continue
+        module, _, attribute = place.rpartition(":")
+        found = getattr(load_module(module), attribute, None)
+        if found is None:
+            raise ReproducerError(f"module '{module}' has no pass '{attribute}' now")
+        register_pass(name)(found)
