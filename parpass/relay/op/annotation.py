@@ -1,4 +1,4 @@
-"""Operators that say on which device a value is; here they compute the identity."""
+"""Operators that say who computes a value and where; they compute the identity."""
 
 from __future__ import annotations
 
@@ -83,3 +83,35 @@ def device_copy(data: Expr, src_device: str | int, dst_device: str | int) -> Cal
         src_dev_type=_device_type(src_device), dst_dev_type=_device_type(dst_device)
     )
     return call_op(_DEVICE_COPY, (data,), attrs)
+
+
+_STOP_FUSION = register_op(Op("annotation.stop_fusion", 1, _same_type, _as_it_is))
+
+
+def stop_fusion(data: Expr) -> Call:
+    """Keep FuseOps from fusing what computes a value with what uses it."""
+    return call_op(_STOP_FUSION, (data,))
+
+
+class CompilerAttrs(Attrs, frozen=True):
+    """Attributes of `annotation.compiler_begin` and `annotation.compiler_end`."""
+
+    compiler: str
+
+
+_COMPILER_BEGIN = register_op(
+    Op("annotation.compiler_begin", 1, _same_type, _as_it_is, CompilerAttrs)
+)
+_COMPILER_END = register_op(
+    Op("annotation.compiler_end", 1, _same_type, _as_it_is, CompilerAttrs)
+)
+
+
+def compiler_begin(data: Expr, compiler: str) -> Call:
+    """Mark a value that enters a region of the program, one compiler's."""
+    return call_op(_COMPILER_BEGIN, (data,), CompilerAttrs(compiler=compiler))
+
+
+def compiler_end(data: Expr, compiler: str) -> Call:
+    """Mark a value that leaves a region of the program."""
+    return call_op(_COMPILER_END, (data,), CompilerAttrs(compiler=compiler))

@@ -1,8 +1,11 @@
 """The passes shipped for Relay, under TVM's names, and what passes are made with."""
 
 from parpass.relay.transform.dead_code_elimination import DeadCodeElimination
+from parpass.relay.transform.defuse_ops import DefuseOps
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from parpass.relay.transform.fold_constant import FoldConstant
+from parpass.relay.transform.functions_from_fusion import FunctionsFromFusion
+from parpass.relay.transform.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType, InferTypeLocal
 from parpass.relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from parpass.relay.transform.simplify_inference import SimplifyInference
@@ -16,9 +19,12 @@ from parpass.transform import (
 
 __all__ = [
     "DeadCodeElimination",
+    "DefuseOps",
     "EliminateCommonSubexpr",
     "FoldConstant",
     "FunctionPass",
+    "FunctionsFromFusion",
+    "FuseOps",
     "InferType",
     "InferTypeLocal",
     "ModulePass",

@@ -1,0 +1,205 @@
+"""FuseOps: operators that can be computed together become one primitive function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar, cast
+
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from parpass.relay.functor import ExprMutator
+from parpass.relay.module import IRModule
+from parpass.relay.op.registry import Op
+from parpass.relay.transform.fusion import ForwardGraph, fusion_groups
+from parpass.relay.transform.fusion.forward_graph import is_left_alone
+from parpass.relay.transform.typed import typed_function
+from parpass.relay.ty import Type
+from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+
+ExprT = TypeVar("ExprT", bound=Expr)
+
+MAX_FUSED_OPS = 256
+
+
+@register_pass("relay._transform.FuseOps")
+class FuseOps(FunctionPass):
+    """Put operators that can be computed in one loop nest into one function.
+
+    ::
+
+        def @main(%x: Tensor[(10, 20), float32]) {
+          %0 = add(%x, 1f);
+          %1 = exp(%0);
+          squeeze(%1)
+        }
+
+    becomes::
+
+        def @main(%x: Tensor[(10, 20), float32]) -> Tensor[(10, 20), float32] {
+          %0 = fn (%p0: Tensor[(10, 20), float32], Primitive=1) -> \
+Tensor[(10, 20), float32] {
+            %1 = add(%p0, 1f);
+            %2 = exp(%1);
+            squeeze(%2)
+          };
+          %0(%x)
+        }
+
+    What fits together follows from the operators' fusion patterns (`OpPattern`), as in
+    TVM's `fuse_ops.cc`: a convolution takes the elementwise operators behind it, but
+    never another convolution. Nothing is fused across `let`, `if` and functions. Scalar
+    constants go into the functions, other constants are passed to them; with the option
+    `relay.FuseOps.link_params` they go in, too. `annotation.stop_fusion` keeps what is
+    before it from what is behind it, and is dropped.
+
+    A function has at most as many nodes as the option `relay.FuseOps.max_depth` says,
+    256 by default; that also bounds the search, which otherwise is near-linear.
+
+    Args:
+        fuse_opt_level: At 0 each operator is a function of its own; by default, -1, the
+            context's level.
+    """
+
+    pass_info = PassInfo(0, "FuseOps", required=("InferType",))
+
+    def __init__(self, fuse_opt_level: int = -1) -> None:
+        self.fuse_opt_level = fuse_opt_level
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        """Return the function with its operators in primitive functions."""
+        level = ctx.opt_level if self.fuse_opt_level == -1 else self.fuse_opt_level
+        fuser = OperatorFuser(
+            typed_function(func, mod),
+            level,
+            # As in TVM, 0 stands for the default.
+            max_depth=ctx.config.get("relay.FuseOps.max_depth") or MAX_FUSED_OPS,
+            link_params=ctx.config.get("relay.FuseOps.link_params", False),
+        )
+        result = fuser.fused()
+        if fuser.functions:
+            ctx.count("functions", fuser.functions)
+            ctx.count("operators", fuser.operators)
+        return cast("Function", result)
+
+
+def fuse_ops(expr: ExprT, opt_level: int = 2, max_depth: int = MAX_FUSED_OPS) -> ExprT:
+    """Return a typed expression with its operators fused; see `FuseOps`.
+
+    Raises:
+        UntypedError: InferType has not run on the expression.
+    """
+    return cast("ExprT", OperatorFuser(expr, opt_level, max_depth=max_depth).fused())
+
+
+class OperatorFuser(ExprMutator):
+    """Rewrites an expression, whose groups of operators it has found before.
+
+    Attributes:
+        functions: How many functions were made.
+        operators: How many calls of operators they have.
+    """
+
+    def __init__(
+        self,
+        root: Expr,
+        opt_level: int,
+        *,
+        max_depth: int = MAX_FUSED_OPS,
+        link_params: bool = False,
+    ) -> None:
+        super().__init__()
+        self.functions = 0
+        self.operators = 0
+        self._root = root
+        self._link_params = link_params
+        graph = ForwardGraph(root)
+        self._index = graph.index
+        self._groups = fusion_groups(graph, opt_level, max_depth)
+        # The parameters of each group's function, by the arguments for them.
+        self._params: dict[int, dict[Expr, Var]] = {}
+        self._with_call: set[int] = set()
+        self.memo_map.update((x, x) for x in graph.nodes if is_left_alone(x))
+
+    def fused(self) -> Expr:
+        """Return the expression with its operators fused."""
+        return self.visit(self._root)
+
+    def visit_call(self, call: Call) -> Expr:
+        """Return the call within its function, or the call of the function it ends."""
+        op = call.op
+        if not isinstance(op, Op) or op.non_computational:
+            return super().visit_call(call)
+        if op.name == "annotation.stop_fusion":
+            return self.memo_map[call.args[0]]
+        group = self._group_of(call)
+        self.operators += 1
+        self._with_call.add(group)
+        args = self._inside(group, call.args)
+        new = Call(op, args, call.attrs, call.type_args, call.span)
+        return self._completed(group, call, new)
+
+    def visit_tuple(self, tup: Tuple) -> Expr:
+        """Return a tuple within its function, or one that is none's."""
+        group = self._group_of(tup)
+        if group == self._index[tup]:
+            return super().visit_tuple(tup)
+        return Tuple(self._inside(group, tup.fields), tup.span)
+
+    def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
+        """Return the projection within its function, or one that is none's."""
+        group = self._group_of(op)
+        if group == self._index[op] and self._group_of(op.tuple_value) != group:
+            return super().visit_tuple_getitem(op)
+        (of,) = self._inside(group, (op.tuple_value,))
+        return self._completed(group, op, TupleGetItem(of, op.index, op.span))
+
+    def _group_of(self, node: Expr) -> int:
+        return self._groups.last(self._index[node])
+
+    def _inside(self, group: int, values: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Return values as a group's function has them: parameters for what is not in.
+
+        A value that is in the group is used nowhere else, so it needs no second form.
+        """
+        result: list[Expr] = []
+        for value in values:
+            new = self.memo_map[value]
+            is_inside = self._group_of(value) == group
+            if not is_inside and not (self._link_params and type(new) is Constant):
+                params = self._params.setdefault(group, {})
+                if new not in params:
+                    params[new] = Var(f"p{len(params)}", value.checked_type)
+                new = params[new]
+            result.append(new)
+        return tuple(result)
+
+    def _completed(self, group: int, old: Expr, new: Expr) -> Expr:
+        if group != self._index[old]:
+            return new
+        params = self._params.pop(group, {})
+        if group not in self._with_call:  # a projection of a literal tuple
+            return _replaced(new, {var: arg for arg, var in params.items()})
+        self.functions += 1
+        return _call_of_primitive(new, old.checked_type, params)
+
+
+def _call_of_primitive(body: Expr, type_: Type, params: dict[Expr, Var]) -> Call:
+    span = getattr(body, "span", None)
+    attrs = {"Primitive": 1}
+    function = Function(tuple(params.values()), body, type_, (), attrs, span)
+    return Call(function, tuple(params), span=span)
+
+
+def _replaced(expr: Expr, values: dict[Expr, Expr]) -> Expr:
+    mutator = ExprMutator()
+    mutator.memo_map.update(values)
+    return mutator.visit(expr)
