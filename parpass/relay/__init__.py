@@ -38,7 +38,14 @@ from parpass.relay.ty import (
 )
 
 if TYPE_CHECKING:
-    from parpass.relay import analysis, frontend, ir_pass, op, transform
+    from parpass.relay import (
+        analysis,
+        dataflow_pattern,
+        frontend,
+        ir_pass,
+        op,
+        transform,
+    )
     from parpass.relay.build_config import build_config
     from parpass.relay.interpreter import create_executor
     from parpass.relay.module import Module
@@ -74,6 +81,7 @@ __all__ = [
     "build_config",
     "const",
     "create_executor",
+    "dataflow_pattern",
     "fromtext",
     "frontend",
     "ir_pass",
@@ -89,6 +97,7 @@ __all__ = [
 _ROOMS = {
     "_transform": "parpass.relay._transform",
     "analysis": "parpass.relay.analysis",
+    "dataflow_pattern": "parpass.relay.dataflow_pattern",
     "frontend": "parpass.relay.frontend",
     "ir_pass": "parpass.relay.ir_pass",
     "nn": "parpass.relay.op.nn",

@@ -33,8 +33,9 @@ def first_mismatch(left: Canonical, right: Canonical) -> Mismatch:
     are equal if they have the same number and it is below the first record that
     differs.
     """
-    pairs = zip(left.records, right.records, strict=False)
-    equal = next(at for at, (mine, theirs) in enumerate(pairs) if mine != theirs)
+    pairs = list(zip(left.records, right.records, strict=False))
+    differ = (at for at, (mine, theirs) in enumerate(pairs) if mine != theirs)
+    equal = next(differ, len(pairs))  # all of the one may be the start of the other
     lhs, rhs = left.root, right.root
     steps: list[str] = []
     while True:

@@ -312,5 +312,11 @@ def test_any_depth_is_compared_and_hashed(kind: Callable[[int], Expr]):
     assert not structural_equal(one, function_of(kind(DEPTH - 1)))
 
 
+def test_an_expression_is_not_equal_to_one_that_it_is_a_part_of():
+    x = relay.var("x")
+    assert not structural_equal(relay.exp(x), relay.exp(relay.exp(x)))
+    assert not structural_equal(relay.exp(relay.exp(x)), relay.exp(x))
+
+
 def test_many_paths_take_no_longer():
     assert equal(function_of(calls(200)), function_of(calls(200)))

@@ -1,0 +1,254 @@
+"""The stretches of an expression that match a pattern, none inside of another.
+
+Users come before what they use, so of two overlapping matches the outer one is taken.
+A stretch whose inner values are used elsewhere is none: if it were replaced, they
+would be computed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from parpass.relay.dataflow_pattern.graph import ExprGraph, RootKey, nodes_of
+from parpass.relay.dataflow_pattern.leaves import ExprTypes
+from parpass.relay.dataflow_pattern.matching import Matcher, NodeMap, op_name
+from parpass.relay.dataflow_pattern.pattern import (
+    AltPattern,
+    AttrPattern,
+    CallPattern,
+    ConstantPattern,
+    DataTypePattern,
+    DFPattern,
+    DominatorPattern,
+    ExprPattern,
+    FunctionPattern,
+    IfPattern,
+    LetPattern,
+    ShapePattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    TypePattern,
+    VarPattern,
+    sub_patterns,
+)
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from parpass.relay.node import children
+from parpass.relay.op.registry import Op
+
+# Marks a function that a partition made; no match is looked for inside of it.
+PARTITIONED = "PartitionedFromPattern"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """A stretch that matched.
+
+    Attributes:
+        root: Its result.
+        node_map: What each pattern matched.
+        inputs: What comes in from outside, in the order of the pattern.
+        inside: The other nodes that are reached from the root, inputs first.
+    """
+
+    root: Expr
+    node_map: NodeMap
+    inputs: list[Expr]
+    inside: list[Expr]
+
+
+def find_groups(
+    pattern: DFPattern, graph: ExprGraph, types: ExprTypes, hopeless: set[Expr]
+) -> list[Group]:
+    """Return the groups of an expression that a pattern gives.
+
+    Args:
+        pattern: The pattern.
+        graph: The expression.
+        types: Tells the types of its nodes.
+        hopeless: Nodes that are known not to match, whatever is around them; those that
+            are found are added.
+    """
+    finder = _GroupFinder(pattern, graph, types)
+    # Whether a dominator matches depends on the users, too.
+    parts = finder.parts
+    is_local = not any(isinstance(part, DominatorPattern) for part in parts)
+    frozen = _inside_of_partitions(graph)
+    for node in graph.candidates(root_keys(pattern)):
+        if node in finder.taken or node in hopeless or node in frozen:
+            continue
+        if finder.matcher.match(pattern, node):
+            finder.take(node)
+        elif is_local:
+            hopeless.add(node)
+    return finder.groups
+
+
+def _inside_of_partitions(graph: ExprGraph) -> set[Expr]:
+    inside: set[Expr] = set()
+    for node in graph.candidates(frozenset({Function})):
+        attrs = cast("Function", node).attrs
+        if attrs and PARTITIONED in attrs and node not in inside:
+            inside.update(nodes_of(node))
+    return inside
+
+
+class _GroupFinder:
+    def __init__(self, pattern: DFPattern, graph: ExprGraph, types: ExprTypes) -> None:
+        self.groups: list[Group] = []
+        self.taken: set[Expr] = set()
+        self.parts = sub_patterns(pattern)
+        self.matcher = Matcher(graph, types)
+        self._graph = graph
+
+    def take(self, root: Expr) -> None:
+        """Note the group of a match, unless it overlaps or is used from outside."""
+        node_map = self.matcher.node_map
+        inputs = self._inputs(node_map)
+        inside = _reached(root, inputs)
+        own = set(inside)
+        for node in inside:
+            if isinstance(node, Op | Function | Constant | GlobalVar):
+                continue  # these may be shared
+            if node in self.taken:
+                return
+            if node is not root and self._escapes(node, root, own):
+                return
+        self.taken |= own
+        self.groups.append(Group(root, node_map, list(inputs), inside))
+
+    def _escapes(self, node: Expr, root: Expr, own: set[Expr]) -> bool:
+        graph = self._graph
+        return any(
+            user not in own and not graph.dominates(root, user)
+            for user in graph.users[node]
+        )
+
+    def _inputs(self, node_map: Mapping[DFPattern, list[Expr]]) -> dict[Expr, None]:
+        fuzzy = _inside_of_fuzzy(self.parts, node_map)
+        inputs: dict[Expr, None] = {}
+        for part in self.parts:
+            for matched in node_map.get(part, ()):
+                for expr in _entries(part, matched):
+                    is_input = expr not in fuzzy and not isinstance(expr, Op | Function)
+                    if is_input and not _is_embedded(part, expr):
+                        inputs.setdefault(expr)
+        return inputs
+
+
+def _inside_of_fuzzy(
+    parts: list[DFPattern], node_map: Mapping[DFPattern, list[Expr]]
+) -> set[Expr]:
+    """Return what is inside of a group, though a leaf of the pattern matched it."""
+    inside: set[Expr] = set()
+    for part in parts:
+        if isinstance(part, DominatorPattern):
+            inside.update(node_map.get(part.parent, ()), node_map.get(part.path, ()))
+        elif isinstance(part, FunctionPattern):
+            for function in node_map.get(part, ()):
+                inside.update(nodes_of(function))
+    return inside
+
+
+def _entries(part: DFPattern, matched: Expr) -> Iterator[Expr]:
+    """Give what may come into a group where a part of the pattern matched."""
+    if isinstance(part, TuplePattern) and part.fields is None:
+        yield from cast("Tuple", matched).fields
+    elif isinstance(part, CallPattern) and part.args is None:
+        yield from cast("Call", matched).args
+    elif not part.inputs:
+        yield matched
+
+
+def _is_embedded(part: DFPattern, expr: Expr) -> bool:
+    """Return whether a constant belongs to the pattern, instead of coming in."""
+    if not isinstance(expr, Constant):
+        return False
+    if isinstance(part, ExprPattern):
+        return isinstance(part.expr, Constant)
+    return isinstance(part, ConstantPattern)
+
+
+def _reached(root: Expr, inputs: Mapping[Expr, None]) -> list[Expr]:
+    """Return the nodes from the inputs, these left out, to the root."""
+    done: set[Expr] = set()
+    order: list[Expr] = []
+    stack: list[tuple[Expr, bool]] = [] if root in inputs else [(root, False)]
+    while stack:
+        node, is_done = stack.pop()
+        if is_done:
+            order.append(node)
+        elif node not in done:
+            done.add(node)
+            stack.append((node, True))
+            below = [child for child in children(node) if child not in inputs]
+            stack += [(child, False) for child in reversed(below)]
+    return order
+
+
+_KINDS: dict[type[DFPattern], type[Expr]] = {
+    ConstantPattern: Constant,
+    FunctionPattern: Function,
+    IfPattern: If,
+    LetPattern: Let,
+    TupleGetItemPattern: TupleGetItem,
+    TuplePattern: Tuple,
+    VarPattern: Var,
+}
+
+
+def root_keys(pattern: DFPattern) -> frozenset[RootKey] | None:
+    """Return what an expression must be for a match; None if it may be anything."""
+    keys: set[RootKey] = set()
+    seen: set[DFPattern] = set()
+    waiting = [pattern]
+    while waiting:
+        part = waiting.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        match part:
+            case CallPattern():
+                keys |= _call_keys(part)
+            case ExprPattern():
+                keys.add(type(part.expr))
+            case AltPattern():
+                waiting += (part.left, part.right)
+            case DominatorPattern():
+                waiting.append(part.child)
+            case AttrPattern() | TypePattern() | DataTypePattern() | ShapePattern():
+                waiting.append(part.pattern)
+            case _ if type(part) in _KINDS:
+                keys.add(_KINDS[type(part)])
+            case _ if part.inputs:  # a wildcard that is redirected
+                waiting += part.inputs
+            case _:
+                return None
+    return frozenset(keys)
+
+
+def _call_keys(pattern: CallPattern) -> set[RootKey]:
+    callee = pattern.op
+    while isinstance(callee, AttrPattern):
+        callee = callee.pattern
+    if isinstance(callee, AltPattern):
+        return _call_keys(CallPattern(callee.left, None)) | _call_keys(
+            CallPattern(callee.right, None)
+        )
+    if not isinstance(callee, ExprPattern) or not isinstance(callee.expr, Op):
+        return {Call}
+    # A product may match a quotient that is associated otherwise, and the reverse.
+    other = {"multiply": "divide", "divide": "multiply"}.get(op_name(callee) or "")
+    return {callee.expr, Op.get(other)} if other else {callee.expr}

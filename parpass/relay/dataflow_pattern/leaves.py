@@ -1,0 +1,122 @@
+"""What of a match needs no look at other patterns: leaves, attributes, types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from parpass.errors import DiagnosticError
+from parpass.relay.dataflow_pattern.pattern import (
+    ConstantPattern,
+    DataTypePattern,
+    DFPattern,
+    ExprPattern,
+    ShapePattern,
+    TypePattern,
+    VarPattern,
+    WildcardPattern,
+)
+from parpass.relay.expr import Call, Constant, Expr, Function, Var
+from parpass.relay.module import IRModule
+from parpass.relay.node import count_nodes
+from parpass.relay.op.registry import Op
+from parpass.relay.structural import structural_equal
+from parpass.relay.ty import TensorType, Type
+
+Constraint = TypePattern | DataTypePattern | ShapePattern
+
+
+def matches_leaf(pattern: DFPattern, expr: Expr) -> bool | None:
+    """Return whether a pattern without inputs matches; None for other patterns."""
+    match pattern:
+        case WildcardPattern():
+            return True if pattern.redirected_to is None else None
+        case ExprPattern():
+            return is_equal(pattern.expr, expr)
+        case VarPattern():
+            return isinstance(expr, Var) and pattern.name in {"", expr.name_hint}
+        case ConstantPattern():
+            return isinstance(expr, Constant)
+        case _:
+            return None
+
+
+def is_equal(wanted: Expr, expr: Expr) -> bool:
+    """Return whether two expressions are structurally equal.
+
+    It takes no longer than the first is large, however large the second may be.
+    """
+    if wanted is expr:
+        return True
+    if type(wanted) is not type(expr) or isinstance(wanted, Op | Var):
+        return False
+    if isinstance(wanted, Constant):
+        return wanted.data == cast("Constant", expr).data
+    size = count_nodes(wanted, limit=_MANY_NODES)
+    return count_nodes(expr, size + 1) == size and structural_equal(wanted, expr)
+
+
+_MANY_NODES = 1 << 62
+
+
+def has_attrs(expr: Expr, wanted: Mapping[str, Any]) -> bool:
+    """Return whether an operator, a call or a function has certain attributes."""
+    if not wanted:
+        return True
+    if isinstance(expr, Op):
+        return all(expr.get_attr(name) == value for name, value in wanted.items())
+    found: Any = expr.attrs if isinstance(expr, Call | Function) else None
+    if found is None:
+        return False
+    return all(
+        name in found and _plain(found[name]) == _plain(value)
+        for name, value in wanted.items()
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return tuple(_plain(item) for item in cast("Sequence[Any]", value))
+    return value
+
+
+class ExprTypes:
+    """Tells the types of expressions, inferred where InferType has not run.
+
+    Args:
+        mod: Has the functions that the expressions refer to.
+    """
+
+    def __init__(self, mod: IRModule | None = None) -> None:
+        self._mod = mod
+        self._inferred: dict[Expr, Type | None] = {}
+
+    def type_of(self, expr: Expr) -> Type | None:
+        """Return the type of an expression, None if it cannot be found."""
+        known: Type | None = getattr(expr, "checked_type_", None)
+        if known is not None or isinstance(expr, Op):
+            return known
+        if expr not in self._inferred:
+            self._inferred[expr] = self._infer(expr)
+        return self._inferred[expr]
+
+    def _infer(self, expr: Expr) -> Type | None:
+        # Loaded here, for passes import this package, and InferType is a pass.
+        from parpass.relay.transform.infer_type import infer_type
+
+        try:
+            return infer_type(expr, self._mod).checked_type
+        except DiagnosticError:
+            return None
+
+
+def satisfies(constraint: Constraint, found: Type | None) -> bool:
+    """Return whether a type is what a pattern wants."""
+    match constraint:
+        case TypePattern():
+            return found == constraint.type
+        case DataTypePattern():
+            return isinstance(found, TensorType) and found.dtype == constraint.dtype
+        case ShapePattern():
+            shape = tuple(constraint.shape)
+            return isinstance(found, TensorType) and found.shape == shape

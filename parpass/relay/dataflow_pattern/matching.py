@@ -1,0 +1,325 @@
+"""Whether an expression looks like a pattern, and which part matched what.
+
+A match is a small search: it tries one thing, and takes back what it noted where that
+failed. Each step is a generator that asks for the matches it depends on, so patterns
+that lead along the data flow, by dominators or by recursion, may go 100,000 nodes deep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from parpass.relay.dataflow_pattern.graph import ExprGraph
+from parpass.relay.dataflow_pattern.leaves import (
+    ExprTypes,
+    has_attrs,
+    matches_leaf,
+    satisfies,
+)
+from parpass.relay.dataflow_pattern.pattern import (
+    AltPattern,
+    AttrPattern,
+    CallPattern,
+    DataTypePattern,
+    DFPattern,
+    DominatorPattern,
+    ExprPattern,
+    FunctionPattern,
+    IfPattern,
+    LetPattern,
+    Patterns,
+    ShapePattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    TypePattern,
+    WildcardPattern,
+    sub_patterns,
+)
+from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem
+from parpass.relay.node import children
+from parpass.relay.op.registry import Op
+
+NodeMap = dict[DFPattern, list[Expr]]
+Question = tuple[DFPattern, Expr]
+Steps = Generator[Question, bool, bool]
+
+
+def match(pattern: DFPattern, expr: Expr) -> bool:
+    """Return whether an expression looks like a pattern.
+
+    Types that a pattern asks for are inferred where InferType has not run.
+    """
+    return Matcher(ExprGraph(expr), ExprTypes()).match(pattern, expr)
+
+
+class _Frame(NamedTuple):
+    pattern: DFPattern
+    expr: Expr
+    noted: int
+    steps: Steps
+
+
+class Matcher:
+    """Matches patterns to the nodes of one expression.
+
+    A pattern that matched is noted with its expression, and matches no other one until
+    the match is over; only along the path of a dominator it may match many.
+
+    Args:
+        graph: The expression, of which what is matched is a part.
+        types: Tells the types of its nodes.
+
+    Attributes:
+        node_map: What the patterns matched in the last match.
+    """
+
+    def __init__(self, graph: ExprGraph, types: ExprTypes) -> None:
+        self.node_map: NodeMap = {}
+        self._graph = graph
+        self._types = types
+        self._trail: list[DFPattern] = []
+        self._on_path = False
+        self._asked: set[Question] = set()
+        self._dead_ends: dict[DominatorPattern, set[Expr]] = {}
+
+    def match(self, pattern: DFPattern, expr: Expr) -> bool:
+        """Return whether a node matches a pattern."""
+        self.node_map, self._trail = {}, []
+        stack: list[_Frame] = []
+        answer = self._enter(stack, pattern, expr)
+        while stack:
+            frame = stack[-1]
+            try:
+                # The first question of new steps has no answer before it.
+                asked = frame.steps.send(answer)  # pyright: ignore[reportArgumentType]
+            except StopIteration as stop:
+                stack.pop()
+                answer = bool(stop.value)
+                self._leave(frame, matched=answer)
+            else:
+                answer = self._enter(stack, *asked)
+        return bool(answer)
+
+    def _enter(
+        self, stack: list[_Frame], pattern: DFPattern, expr: Expr
+    ) -> bool | None:
+        """Return the answer if it is known at once, else leave steps to find it."""
+        if not self._on_path and pattern in self.node_map:
+            return self.node_map[pattern][0] is expr
+        answer = matches_leaf(pattern, expr)
+        if answer is None:
+            steps = _STEPS[type(pattern)](self, pattern, expr)
+            stack.append(_Frame(pattern, expr, len(self._trail), steps))
+        elif answer:
+            self._note(pattern, expr)
+        return answer
+
+    def _leave(self, frame: _Frame, *, matched: bool) -> None:
+        if matched:
+            self._note(frame.pattern, frame.expr)
+        else:
+            self._take_back(frame.noted)
+
+    def _note(self, pattern: DFPattern, expr: Expr) -> None:
+        self.node_map.setdefault(pattern, []).append(expr)
+        self._trail.append(pattern)
+
+    def _take_back(self, noted: int) -> None:
+        while len(self._trail) > noted:
+            pattern = self._trail.pop()
+            self.node_map[pattern].pop()
+            if not self.node_map[pattern]:
+                del self.node_map[pattern]
+
+    def _all(
+        self, patterns: Sequence[DFPattern] | None, exprs: Sequence[Expr]
+    ) -> Steps:
+        if patterns is None:
+            return True
+        if len(patterns) != len(exprs):
+            return False
+        for pattern, expr in zip(patterns, exprs, strict=True):
+            if not (yield pattern, expr):
+                return False
+        return True
+
+    def call(self, pattern: CallPattern, expr: Expr) -> Steps:
+        """Match callee and arguments, in the orders that mean the same."""
+        if not isinstance(expr, Call):
+            return False
+        noted = len(self._trail)
+        if (yield pattern.op, expr.op):
+            after_op = len(self._trail)
+            if (yield from self._all(pattern.args, expr.args)):
+                return True
+            self._take_back(after_op)
+            if op_name(pattern.op) in _COMMUTATIVE:
+                return (yield from self._all(pattern.args, expr.args[::-1]))
+            return False
+        self._take_back(noted)
+        for other in _reassociated(pattern, expr):
+            if (yield other, expr):
+                return True
+        return False
+
+    def function(self, pattern: FunctionPattern, expr: Expr) -> Steps:
+        """Match parameters and body."""
+        if not isinstance(expr, Function):
+            return False
+        if not (yield from self._all(pattern.params, expr.params)):
+            return False
+        return (yield pattern.body, expr.body)
+
+    def tuple(self, pattern: TuplePattern, expr: Expr) -> Steps:
+        """Match the fields."""
+        if not isinstance(expr, Tuple):
+            return False
+        return (yield from self._all(pattern.fields, expr.fields))
+
+    def projection(self, pattern: TupleGetItemPattern, expr: Expr) -> Steps:
+        """Match the index and the tuple."""
+        if not isinstance(expr, TupleGetItem):
+            return False
+        if pattern.index not in {None, expr.index}:
+            return False
+        return (yield pattern.tuple, expr.tuple_value)
+
+    def scope(self, pattern: IfPattern | LetPattern, expr: Expr) -> Steps:
+        """Match all parts of an `if` or a `let`."""
+        if not isinstance(expr, If if isinstance(pattern, IfPattern) else Let):
+            return False
+        return (yield from self._all(pattern.inputs, children(expr)))
+
+    def either(self, pattern: AltPattern, expr: Expr) -> Steps:
+        """Match the left pattern, else the right one."""
+        return (yield pattern.left, expr) or (yield pattern.right, expr)
+
+    def redirected(self, pattern: WildcardPattern, expr: Expr) -> Steps:
+        """Match what a wildcard is redirected to."""
+        (target,) = pattern.inputs
+        question = (pattern, expr)
+        if question in self._asked:  # by itself, and so it has no answer
+            return False
+        self._asked.add(question)
+        answer = yield target, expr
+        self._asked.discard(question)
+        return answer
+
+    def attributes(self, pattern: AttrPattern, expr: Expr) -> Steps:
+        """Match a pattern and the attributes."""
+        return (yield pattern.pattern, expr) and has_attrs(expr, pattern.attrs)
+
+    def typed(
+        self, pattern: TypePattern | DataTypePattern | ShapePattern, expr: Expr
+    ) -> Steps:
+        """Match a pattern and the type."""
+        if not (yield pattern.pattern, expr):
+            return False
+        return satisfies(pattern, self._types.type_of(expr))
+
+    def dominator(self, pattern: DominatorPattern, expr: Expr) -> Steps:
+        """Match the child, then walk to the one parent along all inputs."""
+        if not (yield pattern.child, expr):
+            return False
+        seen = {expr}
+        # The way from the child to where the walk is, with the inputs still to be seen.
+        way: list[tuple[Expr, Iterator[Expr]]] = [(expr, iter(_dataflow(expr)))]
+        while way:
+            node = next(way[-1][1], None)
+            if node is None:
+                way.pop()
+            elif not (yield pattern.parent, node) and node not in seen:
+                seen.add(node)
+                inputs = _dataflow(node)
+                if not inputs or not (yield from self._is_path(pattern, node)):
+                    self._note_dead_end(pattern, [at for at, _ in way])
+                    return False
+                way.append((node, iter(inputs)))
+        parents = self.node_map.get(pattern.parent)
+        return parents is not None and self._graph.dominates(expr, parents[0])
+
+    def _is_path(self, pattern: DominatorPattern, node: Expr) -> Steps:
+        is_bound = pattern.parent in self.node_map
+        if not is_bound and node in self._dead_ends.get(pattern, ()):
+            return False
+        around, self._on_path = self._on_path, True
+        answer = yield pattern.path, node
+        self._on_path = around
+        return answer
+
+    def _note_dead_end(self, pattern: DominatorPattern, way: list[Expr]) -> None:
+        # Chains of what a path may be can be long, and end at no parent: each child in
+        # one would walk it again. It ends the same way for all of them as long as the
+        # parent is not bound, as a whole or in a part, by the match so far.
+        if not any(part in self.node_map for part in sub_patterns(pattern.parent)):
+            self._dead_ends.setdefault(pattern, set()).update(way[1:])
+
+
+def _dataflow(node: Expr) -> Sequence[Expr]:
+    return node.args if isinstance(node, Call) else children(node)
+
+
+_COMMUTATIVE = frozenset({"add", "multiply"})
+
+
+def op_name(pattern: DFPattern) -> str | None:
+    """Return the name of the operator that a pattern stands for, if it is one."""
+    if isinstance(pattern, ExprPattern) and isinstance(pattern.expr, Op):
+        return pattern.expr.name
+    return None
+
+
+def _is_call_of(name: str, expr: Expr) -> bool:
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == name
+
+
+def _reassociated(pattern: CallPattern, call: Call) -> Iterator[CallPattern]:
+    """Give the patterns of `a * (b / c)` for `a * b / c`, and the other way round."""
+    args = pattern.args
+    if args is None or len(args) != 2:
+        return
+    wanted = op_name(pattern.op)
+    if wanted == "divide" and _is_call_of("multiply", call):
+        product = _pair_of("multiply", args[0])
+        if product and _any_call_of("divide", call.args):
+            multiply, factors = product
+            for factor, other in (factors, factors[::-1]):
+                quotient = CallPattern(pattern.op, (factor, args[1]))
+                yield CallPattern(multiply, (other, quotient))
+    elif wanted == "multiply" and _is_call_of("divide", call):
+        for one, factor in (args, args[::-1]):
+            quotient = _pair_of("divide", one)
+            if quotient and _any_call_of("multiply", call.args):
+                divide, (dividend, divisor) = quotient
+                product = CallPattern(pattern.op, (dividend, factor))
+                yield CallPattern(divide, (product, divisor))
+
+
+def _pair_of(name: str, pattern: DFPattern) -> tuple[DFPattern, Patterns] | None:
+    """Return callee and arguments of the pattern of a call with two, else None."""
+    if not isinstance(pattern, CallPattern) or op_name(pattern.op) != name:
+        return None
+    args = tuple(pattern.args or ())
+    return (pattern.op, args) if len(args) == 2 else None
+
+
+def _any_call_of(name: str, exprs: Sequence[Expr]) -> bool:
+    return any(_is_call_of(name, expr) for expr in exprs)
+
+
+_STEPS: dict[type[DFPattern], Callable[[Matcher, Any, Expr], Steps]] = {
+    AltPattern: Matcher.either,
+    AttrPattern: Matcher.attributes,
+    CallPattern: Matcher.call,
+    DataTypePattern: Matcher.typed,
+    DominatorPattern: Matcher.dominator,
+    FunctionPattern: Matcher.function,
+    IfPattern: Matcher.scope,
+    LetPattern: Matcher.scope,
+    ShapePattern: Matcher.typed,
+    TupleGetItemPattern: Matcher.projection,
+    TuplePattern: Matcher.tuple,
+    TypePattern: Matcher.typed,
+    WildcardPattern: Matcher.redirected,
+}

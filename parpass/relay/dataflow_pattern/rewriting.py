@@ -1,0 +1,199 @@
+"""Rewriting by patterns: find the matches, replace them, until there are none.
+
+A round takes the callbacks in their order. For each, the groups of its pattern are
+found, then one sweep from the inputs to the root replaces them. The index of the
+expression is made anew only where something was replaced, and a node that did not
+match is not looked at again, since a node never changes: rounds cost what they change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from msgspec import structs
+
+from parpass.errors import IRError, IRTypeError
+from parpass.relay.dataflow_pattern.graph import ExprGraph
+from parpass.relay.dataflow_pattern.grouping import Group, find_groups
+from parpass.relay.dataflow_pattern.leaves import ExprTypes
+from parpass.relay.dataflow_pattern.pattern import DFPattern
+from parpass.relay.expr import Call, Expr, TupleGetItem
+from parpass.relay.module import IRModule
+from parpass.relay.node import layout
+from parpass.relay.structural import structural_equal
+
+_MAX_ROUNDS = 100
+
+
+class DFPatternCallback:
+    """What is to be replaced, and by what; subclass it.
+
+    The constructor of a subclass sets `pattern`. What `callback` returns depends on
+    its arguments alone.
+
+    Args:
+        require_type: Whether InferType is run before the callback, so that `pre` and
+            what matched in it have types.
+        rewrite_once: Whether the callback is done after the first round in which it
+            changed something.
+
+    Attributes:
+        pattern: The pattern.
+    """
+
+    pattern: DFPattern | None
+
+    def __init__(self, require_type: bool = False, rewrite_once: bool = False) -> None:
+        self.pattern = None
+        self.require_type = require_type
+        self.rewrite_once = rewrite_once
+
+    def rewrite(self, expr: Expr) -> Expr:
+        """Return an expression rewritten by this callback; see `rewrite`."""
+        return rewrite(self, expr)
+
+    def callback(
+        self, pre: Expr, post: Expr, node_map: Mapping[DFPattern, list[Expr]]
+    ) -> Expr:
+        """Return what a match is replaced by.
+
+        Args:
+            pre: What matched.
+            post: The same, with its inputs rewritten already.
+            node_map: What each pattern matched, rewritten; of a pattern on the path of
+                a dominator there may be many.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no callback(self, pre, post, node_map)"
+        )
+
+
+def rewrite(
+    callbacks: DFPatternCallback | Sequence[DFPatternCallback],
+    expr: Expr,
+    mod: IRModule | None = None,
+) -> Expr:
+    """Return an expression with all matches replaced, until nothing changes.
+
+    Args:
+        callbacks: One or more, tried in this order.
+        expr: The expression.
+        mod: Has the functions that the expression refers to.
+
+    Raises:
+        IRTypeError: A callback has no pattern, or returned no expression.
+        IRError: There is no end to it.
+    """
+    several = [callbacks] if isinstance(callbacks, DFPatternCallback) else callbacks
+    return _Rewriter(several, mod).run(expr)
+
+
+class _Rewriter:
+    def __init__(
+        self, callbacks: Sequence[DFPatternCallback], mod: IRModule | None
+    ) -> None:
+        self._patterns = {each: _pattern_of(each) for each in callbacks}
+        self._hopeless: dict[DFPatternCallback, set[Expr]]
+        self._hopeless = {each: set() for each in callbacks}
+        self._mod = mod
+        self._types = ExprTypes(mod)
+        self._graph: ExprGraph | None = None
+        self._changed = False
+
+    def run(self, expr: Expr) -> Expr:
+        """Return the expression rewritten by all callbacks."""
+        for round_ in range(_MAX_ROUNDS):
+            before, self._changed = expr, False
+            after = expr
+            for callback in list(self._patterns):
+                after = self._apply(callback, after)
+            if not self._changed:
+                return before
+            # The first round that changes something has a second one after it anyhow,
+            # and that nearly always changes no object.
+            if round_ and structural_equal(before, after, True):
+                return after
+            expr = after
+        names = ", ".join(type(each).__name__ for each in self._patterns)
+        raise IRError(
+            f"expected rewriting to come to an end, got changes in {_MAX_ROUNDS} "
+            f"rounds of {names}; do they undo each other? rewrite_once=True stops one "
+            "after its first change"
+        )
+
+    def _apply(self, callback: DFPatternCallback, expr: Expr) -> Expr:
+        typed = self._typed(expr) if callback.require_type else expr
+        if self._graph is None or self._graph.root is not typed:
+            self._graph = ExprGraph(typed)
+        groups = find_groups(
+            self._patterns[callback],
+            self._graph,
+            self._types,
+            self._hopeless[callback],
+        )
+        if not groups:
+            return typed
+        result = _replaced(self._graph, groups, callback)
+        if result is not typed:
+            self._changed = True
+            if callback.rewrite_once:
+                del self._patterns[callback]
+        return result
+
+    def _typed(self, expr: Expr) -> Expr:
+        # Loaded here, for passes import this package, and InferType is a pass.
+        from parpass.relay.transform.infer_type import infer_type
+
+        is_typed = getattr(expr, "checked_type_", None) is not None
+        return expr if is_typed else infer_type(expr, self._mod)
+
+
+def _pattern_of(callback: DFPatternCallback) -> DFPattern:
+    pattern = getattr(callback, "pattern", None)
+    if not isinstance(pattern, DFPattern):
+        raise IRTypeError(
+            f"expected a pattern in {type(callback).__name__}.pattern, got {pattern!r}"
+        )
+    return pattern
+
+
+def _replaced(
+    graph: ExprGraph, groups: Sequence[Group], callback: DFPatternCallback
+) -> Expr:
+    by_root = {group.root: group for group in groups}
+    new: dict[Expr, Expr] = {}
+    for pre in graph.order:
+        post = with_new_children(pre, new)
+        group = by_root.get(pre)
+        if group is not None:
+            node_map = {
+                pattern: [new.get(expr, expr) for expr in matched]
+                for pattern, matched in group.node_map.items()
+            }
+            result = cast("object", callback.callback(pre, post, node_map))
+            if not isinstance(result, Expr):
+                raise IRTypeError(
+                    f"expected an expression from {type(callback).__name__}.callback, "
+                    f"got {result!r}"
+                )
+            post = _with_span_of(pre, result)
+        if post is not pre:
+            new[pre] = post
+    return new.get(graph.root, graph.root)
+
+
+def with_new_children(expr: Expr, new: Mapping[Expr, Expr]) -> Expr:
+    """Return a node with its children replaced, itself if none is."""
+    shape = layout(type(expr))
+    old = shape.children(expr)
+    if not any(child in new for child in old):
+        return expr
+    return shape.rebuild(expr, [new.get(child, child) for child in old])
+
+
+def _with_span_of(pre: Expr, post: Expr) -> Expr:
+    span = getattr(pre, "span", None)
+    if span is None or not isinstance(post, Call | TupleGetItem) or post.span:
+        return post
+    return structs.replace(post, span=span)
