@@ -8,18 +8,20 @@ from __future__ import annotations
 import gc
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from parpass import FunctionPass, IRModule, PassContext, PassInfo, relay
 
-_watched: set[str] = set()
+_watched: set[str] = set()  # in a worker: it is watched until it ends
 
 
-def watch_collector(folder: str) -> None:
-    """Have this process write down in a folder how long it collects, from now on."""
-    if folder in _watched:
-        return
-    _watched.add(folder)
+def watch_collector(folder: str) -> Callable[[], None]:
+    """Have this process write down in a folder how long it collects.
+
+    Returns:
+        What ends the watching.
+    """
     file = Path(folder, str(os.getpid()))
     began = total = 0.0
 
@@ -32,6 +34,7 @@ def watch_collector(folder: str) -> None:
             file.write_text(repr(total))
 
     gc.callbacks.append(note)
+    return lambda: gc.callbacks.remove(note)
 
 
 def collecting_seconds(folder: str) -> dict[int, float]:
@@ -56,5 +59,7 @@ class WatchCollector(FunctionPass):
         self, func: relay.Function, mod: IRModule, ctx: PassContext
     ) -> relay.Function:
         """Watch, and return the function."""
-        watch_collector(self.folder)
+        if self.folder not in _watched:
+            _watched.add(self.folder)
+            watch_collector(self.folder)
         return func

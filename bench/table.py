@@ -92,10 +92,11 @@ def as_table(rows: Mapping[str, Sequence[Line]], setting: Setting) -> Table:
     table.add_column("", no_wrap=True)
     for name, lines in rows.items():
         for at, line in enumerate(lines):
+            is_same = at > 0 and line.what == lines[at - 1].what
             note = f"\n[dim]{escape(line.note)}[/dim]" if line.note else ""
             table.add_row(
                 "" if at else name,
-                escape(line.what),
+                "" if is_same else escape(line.what),
                 escape(line.compares) + note,
                 as_text(line.figure),
                 "" if line.goal is None else str(line.goal),

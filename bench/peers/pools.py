@@ -11,7 +11,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, Protocol
+
+import trio
 
 # Library and names in it are looked up when measured: none of them has to be there.
 _import = importlib.import_module
@@ -71,29 +75,41 @@ class _Futures:
 
 
 class _TrioParallel:
+    """Beside an event loop in a thread: its processes live as long as that."""
+
     def __init__(self, workers: int) -> None:
-        self._trio: Any = _import("trio")
-        self._library: Any = _import("trio_parallel")
-        self._workers = workers
+        library: Any = _import("trio_parallel")
+        self._limiter = trio.CapacityLimiter(workers)
+        self._closing = trio.Event()
+        opened: SimpleQueue[tuple[trio.lowlevel.TrioToken, Any]] = SimpleQueue()
+
+        async def main() -> None:
+            async with library.open_worker_context() as context:
+                opened.put((trio.lowlevel.current_trio_token(), context))
+                await self._closing.wait()
+
+        self._thread = Thread(target=trio.run, args=(main,), daemon=True)
+        self._thread.start()
+        self._token, self._context = opened.get()
 
     def map(self, work: Work, items: Sequence[Any]) -> list[Any]:
-        return self._trio.run(self._map, work, items)
+        return trio.from_thread.run(self._map, work, items, trio_token=self._token)
 
     async def _map(self, work: Work, items: Sequence[Any]) -> list[Any]:
         results: list[Any] = [None] * len(items)
-        limiter = self._trio.CapacityLimiter(self._workers)
 
         async def one(at: int) -> None:
-            run = self._library.run_sync
-            results[at] = await run(work, items[at], limiter=limiter)
+            run = self._context.run_sync
+            results[at] = await run(work, items[at], limiter=self._limiter)
 
-        async with self._trio.open_nursery() as nursery:
+        async with trio.open_nursery() as nursery:
             for at in range(len(items)):
                 nursery.start_soon(one, at)
         return results
 
     def close(self) -> None:
-        """Leave its processes to it: they end when the interpreter does."""
+        trio.from_thread.run_sync(self._closing.set, trio_token=self._token)
+        self._thread.join()
 
 
 class _Dask:
@@ -121,12 +137,14 @@ class Peer:
     name: str
     make: Callable[[int], Pool]
 
-    def open(self, workers: int) -> Pool | None:
-        """Return it with its processes, None if it is not installed."""
+    def open(self, workers: int) -> Pool | str:
+        """Return it with its processes, or why there is none."""
         try:
             return self.make(workers)
         except ModuleNotFoundError:
-            return None
+            return "not installed"
+        except Exception as error:  # noqa: BLE001 -- the other peers are still wanted
+            return f"does not run here: {error}"
 
 
 PEERS = (

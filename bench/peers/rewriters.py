@@ -22,9 +22,10 @@ Program = Sequence[Step]
 def _tvm(programs: Sequence[Program]) -> Callable[[], object]:
     """Relax's `PyExprMutator`, the Python visitor of TVM's releases since Relay."""
     relax: Any = _import("tvm.relax")
+    kind = _tensor_kind(relax)
     operators = {name: getattr(relax.op, name) for pair in PAIRS for name in pair}
     ops: dict[str, Any] = {}  # an operator's partner by its name in TVM
-    example = relax.Var("x", relax.TensorStructInfo((8, 8), "float32"))
+    example = relax.Var("x", kind)
 
     def op_of(name: str) -> Any:
         arity = 2 if name in _XDSL_BINARY else 1
@@ -33,7 +34,9 @@ def _tvm(programs: Sequence[Program]) -> Callable[[], object]:
     for one, other in PAIRS:
         ops[op_of(one).name] = op_of(other)
         ops[op_of(other).name] = op_of(one)
-    functions = [_relax_function(relax, operators, program) for program in programs]
+    functions = [
+        _relax_function(relax, kind, operators, program) for program in programs
+    ]
 
     @relax.expr_functor.mutator
     class Swapper(relax.PyExprMutator):
@@ -42,21 +45,29 @@ def _tvm(programs: Sequence[Program]) -> Callable[[], object]:
             new = ops.get(call.op.name)
             if new is None:
                 return call
-            return relax.Call(new, call.args, call.attrs, call.sinfo_args)
+            return relax.Call(new, call.args, call.attrs)
 
     return lambda: [Swapper().visit_expr(function) for function in functions]
 
 
-def _relax_function(relax: Any, operators: dict[str, Any], program: Program) -> Any:
+def _tensor_kind(relax: Any) -> Any:
+    """Return the type of a tensor, under the name that this version has for it."""
+    named = getattr(relax, "TensorType", None) or relax.TensorStructInfo
+    return named((8, 8), "float32")
+
+
+def _relax_function(
+    relax: Any, kind: Any, operators: dict[str, Any], program: Program
+) -> Any:
     builder = relax.BlockBuilder()
-    kind = relax.TensorStructInfo((8, 8), "float32")
     params = [relax.Var("x", kind), relax.Var("y", kind)]
     values = list(params)
-    with builder.function("main", params), builder.dataflow():
-        for step in program:
-            args = [values[at] for at in step.args]
-            values.append(builder.emit(operators[step.op](*args)))
-        result = builder.emit_output(values[-1])
+    with builder.function("main", params):
+        with builder.dataflow():
+            for step in program:
+                args = [values[at] for at in step.args]
+                values.append(builder.emit(operators[step.op](*args)))
+            result = builder.emit_output(values[-1])
         builder.emit_func_output(result)
     return builder.get()["main"]
 
@@ -125,12 +136,16 @@ class Peer:
     name: str
     build: Callable[[Sequence[Program]], Callable[[], object]]
 
-    def make(self, programs: Sequence[Program]) -> Callable[[], object] | None:
-        """Return what runs the pass on programs, None if it is not installed."""
+    def make(self, programs: Sequence[Program]) -> Callable[[], object] | str:
+        """Return what runs the pass on programs, or why there is nothing to run."""
         try:
-            return self.build(programs)
+            run = self.build(programs)
+            run()
         except ModuleNotFoundError:
-            return None
+            return "not installed"
+        except Exception as error:  # noqa: BLE001 -- the other peers are still wanted
+            return f"does not run here: {error}"
+        return run
 
 
 PEERS = (Peer("TVM's PyExprMutator", _tvm), Peer("xDSL's rewriter", _xdsl))

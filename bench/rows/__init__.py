@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bench.fresh import in_fresh_process
+from bench.measure import Setting
 from bench.rows import (
     cold_start,
     constants,
@@ -18,8 +20,6 @@ from bench.rows import (
     visitors,
     wire,
 )
-from bench.fresh import in_fresh_process
-from bench.measure import Setting
 from bench.table import Line
 
 _MODULES = (

@@ -44,7 +44,7 @@ def _lines(
     functions = list(mod.functions_by_name.values())
     what = f"a no-op pass on {len(functions):,} functions of {_NODES} nodes"
     opened = {peer.name: peer.open(setting.workers) for peer in PEERS}
-    peers = {name: one for name, one in opened.items() if one is not None}
+    peers = {name: one for name, one in opened.items() if not isinstance(one, str)}
     try:
         for peer in peers.values():
             peer.map(pass_on, functions[: 10 * setting.workers])  # starts processes
@@ -67,11 +67,10 @@ def _lines(
         fastest = min(peers, key=lambda name: cost(name).value)
         compares = f"{forced} : {fastest}, the fastest peer"
         yield Line(what, compares, ratio(times, forced, fastest), Goal(1))
-    for name in opened:
-        if name in peers:
-            yield Line(name, f"{name}, {_PER_FUNCTION}", cost(name))
-        else:
-            yield Line(name, _PER_FUNCTION, None, note="not installed")
+    for name, peer in opened.items():
+        reason = peer if isinstance(peer, str) else ""
+        figure = None if reason else cost(name)
+        yield Line(what, f"{name}, {_PER_FUNCTION}", figure, note=reason)
 
 
 ROWS = (Row("fixed", _fixed),)

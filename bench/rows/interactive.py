@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import statistics
 import time
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import trio
 
 import parpass
@@ -49,7 +49,7 @@ def _interactive(setting: Setting) -> Iterator[Line]:
 
 
 def _late(lateness: list[float]) -> float:
-    return statistics.quantiles(lateness, n=100, method="inclusive")[98]
+    return float(np.percentile(lateness, 99))
 
 
 class _Ticker:

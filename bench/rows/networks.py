@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from dataclasses import dataclass
 
 import parpass
 from bench.limit import Limit
@@ -15,7 +15,6 @@ from parpass.relay.node import children, post_order
 _BLOCK = 30  # calls in a function
 
 
-@cache
 def _passes() -> Sequential:
     transform = relay.transform
     return Sequential(
@@ -28,18 +27,26 @@ def _passes() -> Sequential:
     )
 
 
-def networks_share(part: int, parts: int) -> tuple[IRModule, Sequential]:
-    """Return every so many-th block of all networks, and the passes, for `Limit`."""
-    names = list(_blocks().functions_by_name)[part::parts]
-    return IRModule({name: _blocks()[name] for name in names}), _passes()
+@dataclass(frozen=True)
+class NetworksShare:
+    """A process's share of the blocks of so many networks, for `Limit`."""
+
+    networks: int
+
+    def __call__(self, part: int, parts: int) -> tuple[IRModule, Sequential]:
+        """Return the share's module and the passes."""
+        mod = _blocks(self.networks)
+        names = list(mod.functions_by_name)[part::parts]
+        return IRModule({name: mod[name] for name in names}), _passes()
 
 
-@cache
-def _blocks() -> IRModule:
-    """Return the blocks of all networks as functions, typed."""
+def _blocks(networks: int) -> IRModule:
+    """Return the blocks of so many networks as functions, typed."""
+    # Here, because loading onnx takes long and the other rows do without it.
     from examples.real_networks import load, network_paths
 
-    mod = relay.frontend.from_onnx({name: load(name) for name in network_paths()})
+    names = list(network_paths())[:networks]
+    mod = relay.frontend.from_onnx({name: load(name) for name in names})
     typed = relay.transform.InferType()(mod)
     functions = {
         f"{name}_{at}": block
@@ -90,11 +97,12 @@ def _as_function(
 
 
 def _networks(setting: Setting) -> Iterator[Line]:
-    mod, passes = _blocks(), _passes()
+    networks = setting.scaled(9)
+    mod, passes = _blocks(networks), _passes()
     with (
         parpass.PassContext(opt_level=3),
         parpass.open_runner(workers=setting.workers) as runner,
-        Limit(networks_share, setting.workers) as limit,
+        Limit(NetworksShare(networks), setting.workers) as limit,
     ):
         parpass.assert_structural_equal(runner.run_sync(mod, passes), passes(mod))
         sides = {
@@ -103,10 +111,8 @@ def _networks(setting: Setting) -> Iterator[Line]:
             "limit": limit.seconds,
         }
         times = interleaved(sides, setting.repeat)
-    what = (
-        f"nine networks in {len(mod.functions):,} functions of {_BLOCK} calls, "
-        "four passes"
-    )
+    count = len(mod.functions)
+    what = f"four passes on {networks} real networks, cut into {count:,} functions"
     yield Line(what, "serial run : parallel run", ratio(times, "serial", "parallel"))
     yield Line(
         what,

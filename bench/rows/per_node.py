@@ -114,11 +114,12 @@ def _collecting(setting: Setting) -> Iterator[Line]:
     ):
         passes = Sequential([WatchCollector(folder), *work.passes()])
         runner.run_sync(mod, passes)
-        watch_collector(folder)
+        end_watching = watch_collector(folder)
         before = collecting_seconds(folder)
         began = time.perf_counter()
         runner.run_sync(mod, passes)
         seconds = time.perf_counter() - began
+        end_watching()
         after = collecting_seconds(folder)
     spent = {pid: after[pid] - before.get(pid, 0.0) for pid in after}
     here = spent.pop(os.getpid(), 0.0)

@@ -19,18 +19,19 @@ from parpass.runtime import Runner
 _LARGEST = 100
 _NODES = 10
 _SUSPECTS = 5
-_LONGER = 8  # times as many runs for a suspect
+_LONGER = 5  # times as many runs for a suspect
 
 
 def _small(setting: Setting) -> Iterator[Line]:
     with parpass.open_runner() as runner:
         with PassContext(config=USE_WORKERS):  # a warm runner: its processes started
             runner.run_sync(Work(20, 300, light_pass).module(), light_pass())
-        rounds = max(1, round(3 * setting.repeat * setting.scale))
-        every = range(1, _LARGEST + 1)
-        yield _line("one light pass", light_pass, runner, every, rounds)
-        some = range(5, _LARGEST + 1, 5)
-        yield _line("eight light passes", light_passes, runner, some, rounds)
+        rounds = 3 * setting.repeat
+        step = max(1, round(1 / setting.scale))
+        sizes = range(1, _LARGEST + 1, step)
+        yield _line("one light pass", light_pass, runner, sizes, rounds)
+        sizes = range(5, _LARGEST + 1, 5 * step)
+        yield _line("eight light passes", light_passes, runner, sizes, rounds)
 
 
 def _line(
@@ -59,8 +60,8 @@ def _line(
     again = {size: measured(size, rounds * _LONGER) for size in suspects}
     worst = max(again, key=lambda size: slowdown(again[size]).value)
     return Line(
-        f"{what} on each module of {sizes[0]} to {sizes[-1]} functions of {_NODES} "
-        "nodes, workers=None",
+        f"{what} on modules of {sizes[0]} to {sizes[-1]} functions of {_NODES} nodes, "
+        f"{len(sizes)} sizes, workers=None",
         f"parallel run : serial run, the worst ({worst} functions)",
         slowdown(again[worst]),
         Goal(1.05),

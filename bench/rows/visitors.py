@@ -18,7 +18,7 @@ def _visitors(setting: Setting) -> Iterator[Line]:
     functions = list(mod.functions_by_name.values())
     programs = [random_program(at, _NODES) for at in range(count)]
     made = {peer.name: peer.make(programs) for peer in PEERS}
-    peers = {name: run for name, run in made.items() if run is not None}
+    peers = {name: run for name, run in made.items() if not isinstance(run, str)}
     ours = {
         "parpass": clocked(lambda: swap(mod)),
         "the visitor alone": clocked(
@@ -33,9 +33,9 @@ def _visitors(setting: Setting) -> Iterator[Line]:
         figure = median(times[name]).times(per_node, "us")
         compares = f"{name}, serial, for each node"
         yield Line(what, compares, figure, times={name: times[name]})
-    for name in made:
-        if name not in peers:
-            yield Line(name, "for each node", None, note="not installed")
+    for name, run in made.items():
+        if isinstance(run, str):
+            yield Line(what, f"{name}, for each node", None, note=run)
             continue
         figure = median(times[name]).times(per_node, "us")
         compares = f"{name}, for each node"
