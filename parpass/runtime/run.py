@@ -96,7 +96,7 @@ class Runner:
     def __init__(
         self, *, workers: int | None = None, executor: Executor | None = None
     ) -> None:
-        count = _usable_cores() if workers is None else _checked_workers(workers)
+        count = usable_cores() if workers is None else _checked_workers(workers)
         self._owned: Executor | None = None
         self._closed = False
         if executor is None and count > 0:
@@ -186,7 +186,8 @@ def _completed(run: Coroutine[Any, Any, ValueT]) -> ValueT:
     raise InternalError("a blocking host suspended")
 
 
-def _usable_cores() -> int:
+def usable_cores() -> int:
+    """Return how many processes can run at once here."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
