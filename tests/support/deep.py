@@ -97,14 +97,22 @@ def in_stress(kind: Callable[[int], Expr]) -> Any:
     return pytest.param(kind, marks=pytest.mark.stress)
 
 
+ALL_KINDS: list[Callable[[int], Expr]] = [
+    calls,
+    lets,
+    ifs,
+    let_values,
+    closures,
+    tuples,
+    projections,
+    operators,
+]
+
 # Each takes seconds at full depth: the default suite has the two commonest.
 KINDS: list[Any] = [
     pytest.param(calls),
     pytest.param(lets),
-    *(
-        in_stress(k)
-        for k in (ifs, let_values, closures, tuples, projections, operators)
-    ),
+    *map(in_stress, ALL_KINDS[2:]),
 ]
 
 

@@ -1,5 +1,6 @@
 """Facts about programs, under the names of `tvm.relay.analysis`; nothing changes."""
 
+from parpass.relay.analysis.basic_blocks import check_basic_block_normal_form
 from parpass.relay.analysis.constants import check_constant
 from parpass.relay.analysis.faults import function_faults
 from parpass.relay.analysis.globals import called_globals
@@ -16,6 +17,7 @@ __all__ = [
     "all_vars",
     "bound_vars",
     "called_globals",
+    "check_basic_block_normal_form",
     "check_constant",
     "free_type_vars",
     "free_vars",

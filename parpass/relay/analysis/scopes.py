@@ -9,15 +9,14 @@ Scopes may be nested 100,000 deep and a node be used at every depth: a way up th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from parpass.relay.expr import Expr, Function, If, Let, Var
 from parpass.relay.node import Node, bindings, children
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_SCOPES_OPENED: dict[type[Node], int] = {Let: 1, If: 2, Function: 1}
 
 
 class Scope:
@@ -71,12 +70,14 @@ class ScopeTree:
         opened: The scopes that a node opens, for its last children in their order.
     """
 
+    scopes_opened: ClassVar[Mapping[type[Node], int]] = {Let: 1, If: 2, Function: 1}
+
     def __init__(self, order: Sequence[Node]) -> None:
         self.around: dict[Node, Scope] = {order[-1]: Scope()}
         self.opened: dict[Node, list[Scope]] = {}
         around = self.around
         for node in reversed(order):
-            count = _SCOPES_OPENED.get(type(node), 0)
+            count = self.scopes_opened.get(type(node), 0)
             if count:
                 outer = around[node]
                 self.opened[node] = [Scope(outer) for _ in range(count)]

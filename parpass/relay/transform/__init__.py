@@ -9,6 +9,12 @@ from parpass.relay.transform.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType, InferTypeLocal
 from parpass.relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from parpass.relay.transform.simplify_inference import SimplifyInference
+from parpass.relay.transform.to_a_normal_form import ToANormalForm, ToANormalFormExpr
+from parpass.relay.transform.to_basic_block_normal_form import (
+    ToBasicBlockNormalForm,
+    ToBasicBlockNormalFormExpr,
+)
+from parpass.relay.transform.to_graph_normal_form import ToGraphNormalForm
 from parpass.transform import (
     FunctionPass,
     ModulePass,
@@ -31,6 +37,11 @@ __all__ = [
     "RemoveUnusedFunctions",
     "Sequential",
     "SimplifyInference",
+    "ToANormalForm",
+    "ToANormalFormExpr",
+    "ToBasicBlockNormalForm",
+    "ToBasicBlockNormalFormExpr",
+    "ToGraphNormalForm",
     "function_pass",
     "module_pass",
 ]

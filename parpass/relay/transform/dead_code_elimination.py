@@ -10,7 +10,7 @@ from parpass.relay.expr import Expr, Function, Let, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.node import children
-from parpass.relay.transform.purity import Purity
+from parpass.relay.analysis.purity import Purity
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
