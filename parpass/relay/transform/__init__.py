@@ -1,9 +1,12 @@
 """The passes shipped for Relay, under TVM's names, and what passes are made with."""
 
+from parpass.relay.transform.backward_fold_scale_axis import BackwardFoldScaleAxis
 from parpass.relay.transform.dead_code_elimination import DeadCodeElimination
 from parpass.relay.transform.defuse_ops import DefuseOps
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from parpass.relay.transform.fold_constant import FoldConstant
+from parpass.relay.transform.fold_scale_axis import FoldScaleAxis
+from parpass.relay.transform.forward_fold_scale_axis import ForwardFoldScaleAxis
 from parpass.relay.transform.functions_from_fusion import FunctionsFromFusion
 from parpass.relay.transform.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType, InferTypeLocal
@@ -24,10 +27,13 @@ from parpass.transform import (
 )
 
 __all__ = [
+    "BackwardFoldScaleAxis",
     "DeadCodeElimination",
     "DefuseOps",
     "EliminateCommonSubexpr",
     "FoldConstant",
+    "FoldScaleAxis",
+    "ForwardFoldScaleAxis",
     "FunctionPass",
     "FunctionsFromFusion",
     "FuseOps",

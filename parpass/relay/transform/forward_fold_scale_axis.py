@@ -1,0 +1,181 @@
+"""ForwardFoldScaleAxis: scales move behind, into the weights of what uses them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar, cast
+
+from parpass.relay.expr import Call, Expr, Function
+from parpass.relay.functor import ExprMutator
+from parpass.relay.module import IRModule
+from parpass.relay.node import children, post_order
+from parpass.relay.op import divide
+from parpass.relay.op.registry import Op
+from parpass.relay.transform.scale_axis import (
+    Demand,
+    Need,
+    along_axes,
+    broadcasts_to,
+    is_constant_with,
+    is_foldable,
+    scaled_weight,
+    squeezed,
+    tensor_type,
+)
+from parpass.relay.transform.scale_axis.scale import common
+from parpass.relay.transform.typed import typed_function
+from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+
+ExprT = TypeVar("ExprT", bound=Expr)
+
+_RELUS = frozenset({"nn.relu", "nn.leaky_relu"})
+_SUMS = frozenset({"add", "subtract"})
+
+
+@register_pass("relay._transform.ForwardFoldScaleAxis")
+class ForwardFoldScaleAxis(FunctionPass):
+    """Fold the scales of channels into the weights of the convolutions behind them.
+
+    ::
+
+        def @main(%x: Tensor[(1, 2, 8, 8), float32], \
+%w: Tensor[(4, 2, 3, 3), float32], %s: Tensor[(2, 1, 1), float32]) {
+          %0 = multiply(%x, %s);
+          nn.conv2d(%0, %w)
+        }
+
+    becomes::
+
+        def @main(%x: Tensor[(1, 2, 8, 8), float32], \
+%w: Tensor[(4, 2, 3, 3), float32], %s: Tensor[(2, 1, 1), float32]) \
+-> Tensor[(1, 4, 6, 6), float32] {
+          %0 = squeeze(%s, axis=[1, 2]);
+          %1 = expand_dims(%0, axis=1, num_newaxis=2);
+          %2 = multiply(%w, %1);
+          nn.conv2d(%x, %2)
+        }
+
+    What depends on weights only is then folded. A scale passes `nn.relu` if it is a
+    positive constant, and `add` and `subtract`, whose other side is divided by it, if
+    it is a constant without zeros. It moves only where all users take it: convolutions
+    that are not grouped or depthwise, and `nn.dense`. Only floats are scaled; results
+    are equal up to rounding.
+
+    First the demand for scales is passed on from users to what they use, then scales
+    are to their users, as in TVM's `fold_scale_axis.cc`. Linear.
+    """
+
+    pass_info = PassInfo(3, "ForwardFoldScaleAxis", required=("InferType",))
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        """Return the function with scales folded forward."""
+        folder = _ForwardFolder(typed_function(func, mod))
+        result = folder.folded()
+        if folder.count:
+            ctx.count("folded", folder.count)
+        return cast("Function", result)
+
+
+def forward_fold_scale_axis(expr: ExprT) -> ExprT:
+    """Return a typed expression with scales folded; see `ForwardFoldScaleAxis`.
+
+    Raises:
+        UntypedError: InferType has not run on the expression.
+    """
+    return cast("ExprT", _ForwardFolder(expr).folded())
+
+
+class _Scale(NamedTuple):
+    """A scale that was taken out of a value."""
+
+    axes: tuple[int, ...]
+    value: Expr
+    is_scalar: bool
+
+
+class _ForwardFolder(ExprMutator):
+    """Rewrites values to what they are before scaling, and keeps their scales."""
+
+    def __init__(self, root: Expr) -> None:
+        super().__init__()
+        self.count = 0
+        self._root = root
+        self._demands = _demands(root)
+        self._scales: dict[Expr, _Scale] = {}
+
+    def folded(self) -> Expr:
+        return self.visit(self._root)
+
+    def visit_call(self, call: Call) -> Expr:
+        new = cast("Call", super().visit_call(call))
+        if not isinstance(call.op, Op):
+            return new
+        if call.op.name == "multiply":
+            return self._without_scale(call, new)
+        at = next((n for n, arg in enumerate(call.args) if arg in self._scales), None)
+        if at is None:
+            return new
+        scale = self._scales[call.args[at]]
+        args = list(new.args)
+        if call.op.name in _RELUS:
+            self._scales[call] = scale
+            return new
+        if call.op.name in _SUMS:
+            self._scales[call] = scale
+            found = tensor_type(call.args[at])
+            assert found is not None
+            by = along_axes(scale.value, scale.is_scalar, found.shape, scale.axes)
+            args[1 - at] = divide(args[1 - at], by)
+        else:
+            self.count += 1
+            args[1] = scaled_weight(
+                call, args[1], scale.value, is_scalar=scale.is_scalar, forward=True
+            )
+        return Call(new.op, tuple(args), new.attrs, new.type_args, new.span)
+
+    def _without_scale(self, call: Call, new: Call) -> Expr:
+        demand = self._demands.get(call)
+        if demand is None:
+            return new
+        for data, factor in ((0, 1), (1, 0)):
+            of, by = call.args[data], call.args[factor]
+            fits = broadcasts_to(of, by, demand.axes)
+            if fits and is_constant_with(new.args[factor], demand.need):
+                found = tensor_type(by)
+                is_scalar = found is not None and not found.shape
+                scale = squeezed(new.args[factor], by, of, demand.axes)
+                self._scales[call] = _Scale(demand.axes, scale, is_scalar)
+                return new.args[data]
+        return new
+
+
+def _demands(root: Expr) -> dict[Expr, Demand | None]:
+    """Return the scale of each value that all its users take; None for no such."""
+    found: dict[Expr, Demand | None] = {root: None}
+    for node in reversed(post_order(root)):
+        below = children(node)
+        demands: list[Demand | None] = [None] * len(below)
+        if isinstance(node, Call) and isinstance(node.op, Op):
+            demands = [None, *_demands_of(node, found.get(node))]
+        for child, demand in zip(below, demands, strict=True):
+            found[child] = common(found[child], demand) if child in found else demand
+    return found
+
+
+def _demands_of(call: Call, demand: Demand | None) -> list[Demand | None]:
+    """Return the scale of each argument that a call takes, given its own demand."""
+    name = cast("Op", call.op).name
+    nothing: list[Demand | None] = [None] * len(call.args)
+    if name in _RELUS and demand is not None:
+        return [demand.with_need(Need.POSITIVE)]
+    if name in _SUMS and demand is not None:
+        one, other = call.args
+        through = demand.with_need(Need.NONZERO)
+        if broadcasts_to(one, other, demand.axes):
+            return [through, None]
+        if broadcasts_to(other, one, demand.axes):
+            return [None, through]
+        return nothing
+    taken = is_foldable(call, forward=True)
+    return nothing if taken is None else [taken, None]
