@@ -7,7 +7,10 @@ from typing import Any
 import click
 
 from parpass import __version__
+from parpass.cli.bisect import bisect
 from parpass.cli.opt import opt
+from parpass.cli.reduce import reduce
+from parpass.cli.replay import replay
 
 
 class _Interruptible(click.Group):
@@ -35,4 +38,5 @@ def main() -> None:
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
 
 
-main.add_command(opt)
+for command in (bisect, opt, reduce, replay):
+    main.add_command(command)

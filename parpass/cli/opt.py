@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from parpass.cli import options
 from parpass.cli.command import Command, Option
 from parpass.cli.failure import InputError, PassFailure
 
@@ -36,11 +37,6 @@ def _print(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     return show
 
 
-_running = functools.partial(click.option, cls=Option, section="What to run")
-_writing = functools.partial(click.option, cls=Option, section="What to write")
-_showing = functools.partial(
-    click.option, cls=Option, section="What to show on standard error"
-)
 _listing = functools.partial(click.option, cls=Option, section="What there is")
 
 
@@ -56,40 +52,31 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     required=True,
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
 )
-@_running(
+@options.running(
     "-p",
     "--passes",
     "--pass-pipeline",
     "passes",
     metavar="PASSES",
-    help="The passes, separated by commas; options in braces, separated by blanks: "
-    "'DeadCodeElimination{inline-once=true}'; passes in passes as "
-    "'sequential{name=clean}(...)'. Without it the module is only read and written.",
+    help=f"{options.PASSES_HELP} Without it the module is only read and written.",
 )
-@_running(
-    "-O",
-    "level",
-    metavar="LEVEL",
-    type=click.IntRange(min=0),
-    default=2,
-    show_default=True,
-    help="Run the passes of this optimization level and below: -O0 to -O3.",
-)
-@_running(
-    "--config",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Set an option of the context; may be given again. See --list-configs.",
-)
-@_running(
-    "-j",
-    "--jobs",
+@options.level
+@options.config
+@options.jobs
+@options.load
+@options.running(
+    "--opt-bisect-limit",
     metavar="N",
-    type=click.IntRange(min=0),
-    show_default="every core",
-    help="How many processes at most; 0 stays in one.",
+    type=click.IntRange(min=-1),
+    help="Run only the first N pairs of pass and function, numbered in the order of a "
+    "serial run; -1 runs all and shows their numbers.",
 )
-@_writing(
+@options.running(
+    "--opt-bisect",
+    metavar="RANGES",
+    help="Run only the pairs with these numbers, such as 1-9,12,21-.",
+)
+@options.writing(
     "-o",
     "--output",
     metavar="OUT",
@@ -98,61 +85,63 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     show_default=True,
     help="Where to write the IR; - is standard output.",
 )
-@_writing(
+@options.writing(
     "--print-metadata",
     is_flag=True,
     help="Write the values of constants too, at the end. Weights of real networks take "
     "hundreds of megabytes as text; without them the IR shows "
     "meta[relay.Constant][N] in their places.",
 )
-@_showing(
+@options.writing(
+    "--reproducer",
+    metavar="PATH",
+    help="When a pass fails, write what is needed to run it again to this file, or in "
+    "this folder. See parpass replay.",
+)
+@options.showing(
     "--print-ir-before",
     metavar="[=NAMES]",
     multiple=True,
     help="Print the IR before these passes, separated by commas; without names, "
     "before each pass.",
 )
-@_showing(
+@options.showing(
     "--print-ir-after",
     metavar="[=NAMES]",
     multiple=True,
     help="Print the IR after these passes.",
 )
-@_showing(
+@options.showing(
     "--print-ir-before-all",
     is_flag=True,
     help="Print the IR before each pass.",
 )
-@_showing(
+@options.showing(
     "--print-ir-after-all",
     is_flag=True,
     help="Print the IR after each pass.",
 )
-@_showing(
+@options.showing(
     "--dump-pass-pipeline",
     is_flag=True,
     help="Print the passes and their options, as text for -p.",
 )
-@_showing(
+@options.showing(
     "--verify-each",
     is_flag=True,
     help="Check that the IR is well formed before and after each pass.",
 )
-@_showing(
+@options.showing(
     "--timing",
     is_flag=True,
     help="Show how long each pass took.",
 )
-@_showing(
+@options.showing(
     "--statistics",
     is_flag=True,
     help="Show what passes counted.",
 )
-@_showing(
-    "--traceback",
-    is_flag=True,
-    help="Show where a failing pass failed.",
-)
+@options.traceback
 @_listing(
     "--list-passes",
     is_flag=True,
@@ -183,6 +172,9 @@ def opt(
     passes: str | None,
     level: int,
     config: Sequence[str],
+    opt_bisect_limit: int | None,
+    opt_bisect: str | None,
+    reproducer: str | None,
     jobs: int | None,
     output: str,
     print_metadata: bool,
@@ -215,7 +207,12 @@ def opt(
 
     pipeline = read_pipeline(passes)
     watching = Watching(**shown)
-    context = make_context(pipeline, level, config, watching)
+    settings = {
+        "opt_bisect_limit": opt_bisect_limit,
+        "opt_bisect": opt_bisect,
+        "reproducer": reproducer,
+    }
+    context = make_context(pipeline, level, config, watching, settings)
     modules = read_modules(inputs)
     if dump_pass_pipeline:
         dump_pipeline(pipeline)

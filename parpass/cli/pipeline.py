@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -19,6 +19,7 @@ from parpass.transform import (
     parse_pipeline,
     print_pipeline,
 )
+from parpass.transform.bisect import Gate
 
 
 def read_pipeline(text: str) -> Sequential:
@@ -44,7 +45,11 @@ def dump_pipeline(pipeline: Sequential) -> None:
 
 
 def make_context(
-    pipeline: Sequential, level: int, config: Sequence[str], watching: Watching
+    pipeline: Sequential,
+    level: int,
+    config: Sequence[str],
+    watching: Watching,
+    settings: Mapping[str, Any],
 ) -> PassContext:
     """Return the context for a run.
 
@@ -53,6 +58,7 @@ def make_context(
         level: The optimization level.
         config: What was given for `--config`, each as KEY=VALUE.
         watching: Has the instruments.
+        settings: parpass's own options that have a flag, None for those not given.
 
     Raises:
         click.BadParameter: An option is unknown, or a value of the wrong type.
@@ -60,10 +66,15 @@ def make_context(
     import_module("parpass.runtime.run")  # makes its options known
     instruments = watching.instruments(pipeline)
     values = dict(_key_and_value(one) for one in config)
+    given = {f"parpass.{k}": one for k, one in settings.items() if one is not None}
     try:
-        return PassContext(level, instruments=instruments, config=values)
+        context = PassContext(level, instruments=instruments, config=values | given)
+        Gate.of(context)
     except ConfigError as error:
-        raise click.BadParameter(str(error), param_hint="'--config'") from None
+        option = error.key.removeprefix("parpass.")
+        flag = f"--{option.replace('_', '-')}" if option in settings else "--config"
+        raise click.BadParameter(str(error), param_hint=f"'{flag}'") from None
+    return context
 
 
 def _key_and_value(setting: str) -> tuple[str, Any]:

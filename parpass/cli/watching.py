@@ -47,6 +47,19 @@ class Watching:
         init=False, default_factory=PassStatisticsInstrument
     )
 
+    @classmethod
+    def nothing(cls) -> Watching:
+        """Return what shows nothing."""
+        return cls(
+            print_ir_before=(),
+            print_ir_after=(),
+            print_ir_before_all=False,
+            print_ir_after_all=False,
+            verify_each=False,
+            timing=False,
+            statistics=False,
+        )
+
     def instruments(self, pipeline: Sequential) -> list[PassInstrument]:
         """Return the instruments for a run of a pipeline.
 

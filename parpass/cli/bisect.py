@@ -1,0 +1,162 @@
+"""`parpass bisect`: find the pass and the function that make a result wrong."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from parpass.cli import options
+from parpass.cli.command import Command
+from parpass.cli.failure import InputError
+
+if TYPE_CHECKING:
+    from parpass.cli.bisecting import Check, Culprit
+    from parpass.relay.module import IRModule
+
+NOTHING_FOUND = 3
+
+
+@click.command(
+    cls=Command,
+    epilog="Exit codes: 0 it was found, 2 the command, the pipeline or an input is "
+    "wrong, 3 there is nothing to be found, 130 interrupted.",
+)
+@click.argument(
+    "file",
+    metavar="INPUT",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+)
+@options.running(
+    "-p",
+    "--passes",
+    "--pass-pipeline",
+    "passes",
+    metavar="PASSES",
+    required=True,
+    help=options.PASSES_HELP,
+)
+@options.level
+@options.config
+@options.jobs
+@options.load
+@options.running(
+    "--check",
+    metavar="COMMAND",
+    help="A shell command that is given a file of IR, in the place of {} or at the "
+    "end: it exits with 0 if the module is good, 125 if it cannot tell, else it is bad.",
+)
+@options.running(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Of the inputs on which values are compared.",
+)
+def bisect(
+    *,
+    file: Path,
+    passes: str,
+    level: int,
+    config: Sequence[str],
+    jobs: int | None,
+    check: str | None,
+    seed: int,
+) -> None:
+    """Find the first pass, and the function, with which a pipeline goes wrong.
+
+    It is wrong if a pass fails. Or, if none does, when --check says so; without
+    --check, when a function computes something else than it did, on random inputs:
+    'main', or all to which no other refers.
+
+    The pipeline is run with its first N pairs of pass and function, for one N after the
+    other; see --opt-bisect-limit of parpass opt. The last lines are the two commands
+    that show the difference.
+    """
+    from parpass.cli.bisecting import Bisection, CannotTellError
+    from parpass.cli.pipeline import make_context, read_pipeline
+    from parpass.cli.watching import Watching
+    from parpass.runtime import open_runner
+
+    pipeline = read_pipeline(passes)
+    context = make_context(pipeline, level, config, Watching.nothing(), _settings(jobs))
+    mod = _read(file)
+    with open_runner(workers=jobs) as runner:
+        bisection = Bisection(
+            runner, mod, pipeline, context, _check(check, mod, seed), _tell
+        )
+        try:
+            whole = bisection.limited(-1)
+            if whole.wrong is None:
+                _nothing("Nothing is wrong with all passes.")
+            if not whole.verdicts or bisection.limited(0).wrong is not None:
+                _nothing("It is wrong without any of the passes that have numbers.")
+            culprit = bisection.culprit(whole)
+        except CannotTellError as error:
+            raise InputError(str(error)) from None
+    _report(culprit, _command(file, passes, level, config))
+
+
+def _settings(jobs: int | None) -> dict[str, float | None]:
+    # What runs in this process would end the search if it crashed.
+    return {"asking_workers_seconds": None if jobs == 0 else 0.0}
+
+
+def _read(file: Path) -> IRModule:
+    from parpass.cli.reading import read_modules
+
+    modules = read_modules([file])
+    if len(modules) != 1:
+        raise InputError(f"expected one program, got {len(modules)} in '{file}'")
+    return modules[0]
+
+
+def _check(command: str | None, mod: IRModule, seed: int) -> Check:
+    from parpass.cli.bisecting import checked_by_command, checked_by_values
+    from parpass.errors import EvaluationError
+
+    if command is not None:
+        return checked_by_command(command)
+    try:
+        return checked_by_values(mod, seed)
+    except EvaluationError as error:
+        reason = str(error)
+        # A pass may still fail, which needs no values.
+        return lambda _: _refuse(reason)
+
+
+def _refuse(reason: str) -> None:
+    raise InputError(f"no pass fails, and values cannot be compared: {reason}")
+
+
+def _tell(line: str) -> None:
+    click.echo(line.partition("\n")[0], err=True)
+
+
+def _nothing(why: str) -> None:
+    click.echo(why, err=True)
+    click.get_current_context().exit(NOTHING_FOUND)
+
+
+def _command(file: Path, passes: str, level: int, config: Sequence[str]) -> list[str]:
+    words = ["parpass", "opt", str(file), "-p", passes]
+    words += [] if level == 2 else [f"-O{level}"]
+    for setting in config:
+        words += ["--config", setting]
+    for name in click.get_current_context().meta[options.LOADED]:
+        words += ["--load", name]
+    return words
+
+
+def _report(culprit: Culprit, command: Sequence[str]) -> None:
+    pair, number = culprit.verdict, culprit.verdict.number
+    where = "the module" if pair.function is None else f"function '{pair.function}'"
+    click.echo(f"Pass '{pair.pass_name}' on {where}, number {number}: {culprit.wrong}")
+    if culprit.alone:
+        click.echo(f"It alone is enough: --opt-bisect={number}")
+    for limit, name in ((number - 1, "good"), (number, "bad")):
+        words = [*command, f"--opt-bisect-limit={limit}", "-o", f"{name}.relay"]
+        click.echo(shlex.join(words))

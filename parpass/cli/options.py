@@ -1,0 +1,81 @@
+"""Options that several commands have, and the sections of the help texts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from parpass.cli.command import Option
+from parpass.cli.failure import InputError
+
+running = functools.partial(click.option, cls=Option, section="What to run")
+writing = functools.partial(click.option, cls=Option, section="What to write")
+showing = functools.partial(
+    click.option, cls=Option, section="What to show on standard error"
+)
+
+PASSES_HELP = (
+    "The passes, separated by commas; options in braces, separated by blanks: "
+    "'DeadCodeElimination{inline-once=true}'; passes in passes as "
+    "'sequential{name=clean}(...)'."
+)
+
+level: Any = running(
+    "-O",
+    "level",
+    metavar="LEVEL",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    help="Run the passes of this optimization level and below: -O0 to -O3.",
+)
+config: Any = running(
+    "--config",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Set an option of the context; may be given again. See --list-configs.",
+)
+jobs: Any = running(
+    "-j",
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=0),
+    show_default="every core",
+    help="How many processes at most; 0 stays in one.",
+)
+traceback: Any = showing(
+    "--traceback",
+    is_flag=True,
+    help="Show where a failing pass failed.",
+)
+
+
+LOADED = "parpass.cli.loaded"  # where a command finds what was given for --load
+
+
+def _load(ctx: click.Context, _param: click.Parameter, names: Sequence[str]) -> None:
+    from parpass.errors import ReproducerError
+    from parpass.transform.origin import load_module
+
+    ctx.meta[LOADED] = names
+    for name in names:
+        try:
+            load_module(name)
+        except ReproducerError as error:
+            raise InputError(str(error)) from None
+
+
+# It comes before options that list passes.
+load: Any = running(
+    "--load",
+    metavar="MODULE",
+    multiple=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_load,
+    help="Import a module that registers passes, or run a file, PASSES.py; may be "
+    "given again.",
+)

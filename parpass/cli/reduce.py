@@ -1,0 +1,144 @@
+"""`parpass reduce`: make the program of a reproducer smaller while it still fails."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from parpass.cli import options
+from parpass.cli.command import Command
+from parpass.cli.failure import InputError
+from parpass.cli.replay import FILE, read_reproducer
+
+if TYPE_CHECKING:
+    from parpass.cli.reducing import Reduction, Trials
+    from parpass.relay.module import IRModule
+    from parpass.runtime.executor import Executor
+    from parpass.transform.reproducer import Reproducer
+
+
+@click.command(
+    cls=Command,
+    epilog="Exit codes: 0 ok, 2 the command or the file is wrong, 3 the failure does "
+    "not come back, 130 interrupted.",
+)
+@FILE
+@options.load
+@options.jobs
+@options.running(
+    "--match",
+    metavar="REGEX",
+    help="What the message of the failure must have in it; otherwise any failure of "
+    "the same type in the same pass counts.",
+)
+@options.running(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="How long a candidate may run.",
+)
+@options.writing(
+    "-o",
+    "--output",
+    metavar="OUT",
+    type=click.Path(dir_okay=False, writable=True, allow_dash=True),
+    default="-",
+    show_default=True,
+    help="Where to write the smaller reproducer; - is standard output.",
+)
+def reduce(
+    *, file: Path, jobs: int | None, match: str | None, timeout: float, output: str
+) -> None:
+    """Make the program of a reproducer smaller while it fails in the same way.
+
+    Functions, passes, expressions, fields of tuples and attributes are taken out, and
+    expressions replaced by parts of them, by parameters or by zeros. Candidates run in
+    children of worker processes, so a pass that crashes or hangs is reduced as well.
+    The result does not depend on -j.
+    """
+    from parpass.errors import ParpassError
+
+    reproducer, mod = read_reproducer(file)
+    try:
+        with _executor(jobs) as executor:
+            reduction, trials = _reduced(reproducer, mod, executor, match, timeout)
+    except ParpassError as error:
+        raise InputError(f"{file}: {error}") from None
+    _report(mod, reproducer, reduction, trials.count)
+    with click.open_file(output, "w", encoding="utf-8") as out:
+        out.write(reduction.reproducer.to_text().rstrip("\n") + "\n")
+
+
+def _reduced(
+    reproducer: Reproducer,
+    mod: IRModule,
+    executor: Executor | None,
+    match: str | None,
+    timeout: float,
+) -> tuple[Reduction, Trials]:
+    from parpass.cli.reducing import Reduction, Trials
+    from parpass.cli.trial import Same, load_passes
+
+    load_passes(reproducer)
+    try:
+        same = Same.failure_as(reproducer, match and re.compile(match).pattern)
+    except re.error as error:
+        raise click.BadParameter(str(error), param_hint="'--match'") from None
+    trials = Trials(executor, same, timeout)
+    result = trials.run(reproducer)
+    if not same(result):
+        click.echo(f"The failure does not come back: {result}", err=True)
+        click.echo(f"It was: {reproducer.error}", err=True)
+        click.get_current_context().exit(3)
+    reduction = Reduction(reproducer, mod, trials)
+    reduction.run()
+    return reduction, trials
+
+
+@contextlib.contextmanager
+def _executor(jobs: int | None) -> Generator[Executor | None]:
+    from parpass.runtime.loky_executor import LokyExecutor
+    from parpass.runtime.run import usable_cores
+
+    if jobs == 0:
+        yield None
+        return
+    executor = LokyExecutor(jobs or usable_cores())
+    executor.start()
+    try:
+        yield executor
+    finally:
+        executor.kill()
+
+
+def _report(
+    before: IRModule, was: Reproducer, reduction: Reduction, tried: int
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from parpass.relay.analysis import node_count
+
+    table = Table(title=f"Reduced, by {tried} trials")
+    for heading in ("", "before", "after"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    after = reduction.mod
+    rows = [
+        ("functions", len(before), len(after)),
+        ("nodes", node_count(before), node_count(after)),
+        ("lines", was.text.strip().count("\n") + 1, _lines(reduction.reproducer)),
+    ]
+    for what, old, new in rows:
+        table.add_row(what, f"{old:,}", f"{new:,}")
+    Console(stderr=True).print(table)
+
+
+def _lines(reproducer: Reproducer) -> int:
+    return reproducer.text.strip().count("\n") + 1

@@ -1,0 +1,94 @@
+"""`parpass replay`: run what a reproducer has, in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from parpass.cli import options
+from parpass.cli.command import Command
+from parpass.cli.failure import InputError, PassFailure
+
+if TYPE_CHECKING:
+    from parpass.relay.module import IRModule
+    from parpass.transform.reproducer import Reproducer
+
+ANOTHER_FAILURE = 3
+
+FILE = click.argument(
+    "file", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+
+
+@click.command(
+    cls=Command,
+    epilog="Exit codes: 0 nothing failed, 1 the same failure came back, 2 the command "
+    "or the file is wrong, 3 something else failed, 130 interrupted; those of a crash "
+    "if the pass kills its process.",
+)
+@FILE
+@options.load
+@options.showing(
+    "--pdb",
+    is_flag=True,
+    help="Enter the debugger where the pass raised.",
+)
+@options.traceback
+def replay(*, file: Path, pdb: bool, traceback: bool) -> None:
+    """Run the pipeline of a reproducer on its program, in this process.
+
+    FILE was written by a failing run, under --reproducer or the option
+    'parpass.reproducer'. The modules that its header names under 'load' are imported:
+    read it before you replay the file of a stranger.
+    """
+    from parpass.cli.trial import Same, load_passes, run_passes
+    from parpass.errors import ConfigError, ReproducerError
+
+    reproducer, mod = read_reproducer(file)
+    try:
+        pipeline, context = load_passes(reproducer), reproducer.context()
+    except (ReproducerError, ConfigError) as error:
+        raise InputError(f"{file}: {error}") from None
+    if reproducer.error_type == "WorkerDiedError":
+        click.echo(
+            "Note: this failure killed a worker; it may kill this process.", err=True
+        )
+    result, error = run_passes(pipeline, mod, context)
+    if error is None:
+        click.echo(f"Nothing failed; it was: {reproducer.error}", err=True)
+        return
+    PassFailure(error, with_traceback=traceback).show()
+    same = Same.failure_as(reproducer)(result)
+    came_back = "The same failure came back."
+    another = f"This is another failure; it was: {reproducer.error}"
+    click.echo(came_back if same else another, err=True)
+    if pdb:
+        _debug(error)
+    click.get_current_context().exit(1 if same else ANOTHER_FAILURE)
+
+
+def read_reproducer(file: Path) -> tuple[Reproducer, IRModule]:
+    """Return a reproducer and the module in it.
+
+    Raises:
+        InputError: The file is none.
+    """
+    from parpass.errors import ParseError, ReproducerError
+    from parpass.relay import parse
+    from parpass.transform.reproducer import Reproducer
+
+    try:
+        reproducer = Reproducer.from_text(file.read_text(encoding="utf-8"))
+        return reproducer, parse(reproducer.text, str(file))
+    except (ParseError, ReproducerError) as error:
+        raise InputError(f"{file}: {error}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file}: expected a reproducer, got no text") from None
+
+
+def _debug(error: Exception) -> None:
+    import pdb
+
+    pdb.post_mortem(error.__traceback__)

@@ -1,0 +1,108 @@
+"""Comparing what a module computes with what another one does, on the same inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from parpass.errors import EvaluationError
+from parpass.relay.analysis import called_globals
+from parpass.relay.expr import Function
+from parpass.relay.interpreter import evaluate
+from parpass.relay.module import IRModule
+from parpass.relay.ty import TensorType, TupleType, Type
+
+# Passes may change the order of sums, and so the last digits.
+_RELATIVE, _ABSOLUTE = 1e-3, 1e-4
+
+
+class Values:
+    """The values of a module's functions on random inputs.
+
+    Its entry functions are evaluated: `main`, or those to which no other refers.
+
+    Args:
+        mod: The module.
+        seed: Of the inputs.
+
+    Raises:
+        EvaluationError: A function cannot be evaluated.
+    """
+
+    def __init__(self, mod: IRModule, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        self._inputs = {
+            name: [_random(random, p.type_annotation, name) for p in mod[name].params]
+            for name in _entries(mod)
+        }
+        self._known = {
+            name: evaluate(mod[name], inputs, mod)
+            for name, inputs in self._inputs.items()
+        }
+
+    def difference(self, mod: IRModule) -> str | None:
+        """Return where the values of another module differ, None if they do not."""
+        for name, inputs in self._inputs.items():
+            if name not in mod:
+                return f"function '{name}' is gone"
+            try:
+                value = evaluate(mod[name], inputs, mod)
+            except EvaluationError as error:
+                return f"function '{name}' cannot be evaluated: {error}"
+            found = _difference(self._known[name], value)
+            if found is not None:
+                return f"the value of function '{name}' differs: {found}"
+        return None
+
+
+def _entries(mod: IRModule) -> list[str]:
+    functions = mod.functions_by_name
+    if "main" in functions:
+        return ["main"]
+    called = {v.name_hint for f in functions.values() for v in called_globals(f)}
+    return [name for name in functions if name not in called]
+
+
+def _random(random: np.random.Generator, kind: Type | None, name: str) -> Any:
+    match kind:
+        case TensorType(shape=shape, dtype=dtype) if all(
+            isinstance(extent, int) for extent in shape
+        ):
+            sizes = cast("Sequence[int]", shape)
+            if dtype == "bool" or dtype.startswith(("int", "uint")):
+                return random.integers(0, 2 if dtype == "bool" else 5, sizes).astype(
+                    dtype
+                )
+            return random.standard_normal(sizes).astype(dtype)
+        case TupleType(fields=fields):
+            return tuple(_random(random, field, name) for field in fields)
+        case _:
+            raise EvaluationError(
+                f"expected tensors of known shapes for the parameters of '{name}', got "
+                f"{kind}; give --check"
+            )
+
+
+def _difference(known: Any, value: Any) -> str | None:
+    if isinstance(known, tuple) and isinstance(value, tuple):
+        pairs = list(zip(cast("Any", known), cast("Any", value), strict=False))
+        if len(pairs) != max(len(cast("Any", known)), len(cast("Any", value))):
+            return "tuples of different lengths"
+        found = (_difference(mine, theirs) for mine, theirs in pairs)
+        return next((one for one in found if one is not None), None)
+    if isinstance(known, Function) or not isinstance(known, np.ndarray):
+        return None  # closures have no value to compare
+    before, after = cast("Any", known), np.asarray(value)
+    if before.shape != after.shape or before.dtype != after.dtype:
+        return (
+            f"{before.dtype} of shape {before.shape} before, {after.dtype} of shape "
+            f"{after.shape} after"
+        )
+    if np.allclose(before, after, _RELATIVE, _ABSOLUTE, equal_nan=True):
+        return None
+    at = int(
+        np.argmax(~np.isclose(before, after, _RELATIVE, _ABSOLUTE, equal_nan=True))
+    )
+    return f"{before.flat[at]} before, {after.flat[at]} after, at {at}"
