@@ -1,6 +1,13 @@
 """The passes shipped for Relay, under TVM's names, and what passes are made with."""
 
 from parpass.relay.transform.backward_fold_scale_axis import BackwardFoldScaleAxis
+from parpass.relay.transform.canonicalize_cast import CanonicalizeCast
+from parpass.relay.transform.canonicalize_ops import CanonicalizeOps
+from parpass.relay.transform.combine_parallel_batch_matmul import (
+    CombineParallelBatchMatmul,
+)
+from parpass.relay.transform.combine_parallel_conv2d import CombineParallelConv2D
+from parpass.relay.transform.combine_parallel_dense import CombineParallelDense
 from parpass.relay.transform.dead_code_elimination import DeadCodeElimination
 from parpass.relay.transform.defuse_ops import DefuseOps
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
@@ -10,9 +17,13 @@ from parpass.relay.transform.forward_fold_scale_axis import ForwardFoldScaleAxis
 from parpass.relay.transform.functions_from_fusion import FunctionsFromFusion
 from parpass.relay.transform.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType, InferTypeLocal
+from parpass.relay.transform.merge_composite import MergeComposite
 from parpass.relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from parpass.relay.transform.simplify_inference import SimplifyInference
-from parpass.relay.transform.to_a_normal_form import ToANormalForm, ToANormalFormExpr
+from parpass.relay.transform.to_a_normal_form import (
+    ToANormalForm,
+    ToANormalFormExpr,
+)
 from parpass.relay.transform.to_basic_block_normal_form import (
     ToBasicBlockNormalForm,
     ToBasicBlockNormalFormExpr,
@@ -28,6 +39,11 @@ from parpass.transform import (
 
 __all__ = [
     "BackwardFoldScaleAxis",
+    "CanonicalizeCast",
+    "CanonicalizeOps",
+    "CombineParallelBatchMatmul",
+    "CombineParallelConv2D",
+    "CombineParallelDense",
     "DeadCodeElimination",
     "DefuseOps",
     "EliminateCommonSubexpr",
@@ -39,6 +55,7 @@ __all__ = [
     "FuseOps",
     "InferType",
     "InferTypeLocal",
+    "MergeComposite",
     "ModulePass",
     "RemoveUnusedFunctions",
     "Sequential",
