@@ -47,7 +47,8 @@ NOTHING_FOUND = 3
     "--check",
     metavar="COMMAND",
     help="A shell command that is given a file of IR, in the place of {} or at the "
-    "end: it exits with 0 if the module is good, 125 if it cannot tell, else it is bad.",
+    "end: it exits with 0 if the module is good, with 125 if it cannot tell, with "
+    "anything else if it is bad.",
 )
 @options.running(
     "--seed",

@@ -133,7 +133,7 @@ def _report(
     rows = [
         ("functions", len(before), len(after)),
         ("nodes", node_count(before), node_count(after)),
-        ("lines", was.text.strip().count("\n") + 1, _lines(reduction.reproducer)),
+        ("lines", _lines(was), _lines(reduction.reproducer)),
     ]
     for what, old, new in rows:
         table.add_row(what, f"{old:,}", f"{new:,}")

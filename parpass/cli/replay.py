@@ -81,7 +81,7 @@ def read_reproducer(file: Path) -> tuple[Reproducer, IRModule]:
 
     try:
         reproducer = Reproducer.from_text(file.read_text(encoding="utf-8"))
-        return reproducer, parse(reproducer.text, str(file))
+        return reproducer, parse(reproducer.program(), str(file))
     except (ParseError, ReproducerError) as error:
         raise InputError(f"{file}: {error}") from None
     except UnicodeDecodeError:

@@ -85,7 +85,7 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     error: str
     pass_name: str
     function: str | None
-    pipeline: str
+    pipeline: str = ""
     unprintable: str = ""
     load: list[str] = []
     passes: dict[str, str] = {}
@@ -103,14 +103,20 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def to_text(self) -> str:
         """Return what the file has in it."""
+        return f"{self._header()}\n{self.text}"
+
+    def program(self) -> str:
+        """Return the module below as many empty lines as it has above it in the file.
+
+        So errors in it are told with their lines in the file.
+        """
+        return "\n" * (self._header().count("\n") + 1) + self.text
+
+    def _header(self) -> str:
         fields = msgspec.to_builtins(self)
-        text = fields.pop("text")
-        lines = [
-            f"// {key}: {json.dumps(value)}"
-            for key, value in fields.items()
-            if value != ""
-        ]
-        return "\n".join([_TITLE, *lines, text])
+        del fields["text"]
+        lines = [f"// {k}: {json.dumps(v)}" for k, v in fields.items() if v != ""]
+        return "\n".join([_TITLE, *lines])
 
     @classmethod
     def from_text(cls, text: str) -> Reproducer:
@@ -135,10 +141,8 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                     f"{error}"
                 ) from None
             rest = rest[found.end() :].removeprefix("\n")
-        # Error messages of the text count lines from the top of the file.
-        lines_above = text.count("\n") - rest.count("\n")
         try:
-            return msgspec.convert({**fields, "text": "\n" * lines_above + rest}, cls)
+            return msgspec.convert({**fields, "text": rest}, cls)
         except msgspec.ValidationError as error:
             raise ReproducerError(f"the header of a reproducer: {error}") from None
 

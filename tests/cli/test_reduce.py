@@ -1,0 +1,84 @@
+"""`parpass reduce`: a smaller program that fails in the same way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from parpass.relay import parse
+from parpass.transform.reproducer import Reproducer
+from tests.support.breaking import PROGRAM
+from tests.support.reproducing import command, write_reproducer
+
+SMALLEST = """\
+def @inner(%y: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {
+  exp(%y)
+}
+"""
+
+
+def reduced(path: Path, *arguments: str) -> Reproducer:
+    """Return what a reproducer is reduced to."""
+    out = path.with_suffix(".out")
+    result = command("reduce", path, "-o", out, *arguments)
+    assert result.exit_code == 0, result.output
+    assert "Reduced, by " in result.stderr
+    return Reproducer.from_text(out.read_text())
+
+
+def test_only_what_fails_is_left(tmp_path: Path):
+    path = write_reproducer(tmp_path / "file.txt", "InferType,FoldConstant,FailOnExp")
+    found = reduced(path, "-j0")
+    assert found.text == SMALLEST
+    assert found.pipeline == "FailOnExp"
+    assert found.error == "ValueError: no exp"
+    assert command("replay", path.with_suffix(".out")).exit_code == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["segfault", "kill"])
+def test_a_crash_is_reduced(tmp_path: Path, how: str):
+    path = write_reproducer(tmp_path / "file.txt", f"CrashOnExp{{how={how}}}")
+    assert reduced(path, "-j2").text == SMALLEST
+
+
+@pytest.mark.slow
+def test_the_result_does_not_depend_on_the_number_of_workers(tmp_path: Path):
+    pipeline = "InferType,FailWholeOnExp"
+    path = write_reproducer(tmp_path / "file.txt", pipeline)
+    alone, together = (reduced(path, f"-j{jobs}") for jobs in (0, 2))
+    assert alone == together
+    assert alone.function is None
+    assert "exp(" in alone.text
+
+
+def test_errors_that_a_program_has_are_reduced(tmp_path: Path):
+    path = write_reproducer(tmp_path / "file.txt", "InferType,BreakTypesOfExp")
+    found = reduced(path, "-j0")
+    assert found.pipeline == "BreakTypesOfExp"
+    assert len(parse(found.text)) == 1
+    assert found.text.count("(") < PROGRAM.count("(") / 2
+
+
+def test_the_message_may_have_to_match(tmp_path: Path):
+    path = write_reproducer(tmp_path / "file.txt", "FailOnExp{message=two}")
+    result = command("reduce", path, "-j0", "--match", "one")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "The failure does not come back: ValueError in pass" in result.stderr
+    assert reduced(path, "-j0", "--match", "t.o").error == "ValueError: two"
+
+
+def test_a_wrong_pattern_is_a_usage_error(tmp_path: Path):
+    path = write_reproducer(tmp_path / "file.txt", "FailOnExp")
+    result = command("reduce", path, "-j0", "--match", "(")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Invalid value for '--match'" in result.stderr
+
+
+def test_a_failure_that_does_not_come_back_is_not_reduced(tmp_path: Path):
+    path = write_reproducer(tmp_path / "file.txt", "FailOnExp")
+    path.write_text(path.read_text().replace("exp(", "tanh("))
+    result = command("reduce", path, "-j0")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "The failure does not come back: nothing failed\n" in result.stderr
