@@ -30,12 +30,15 @@ from parpass.relay.functor import ExprFunctor, ExprMutator, ExprVisitor
 from parpass.relay.ty import (
     Any,
     FuncType,
+    IncompleteType,
     TensorType,
     TupleType,
     Type,
+    TypeKind,
     TypeVar,
     scalar_type,
 )
+from parpass.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 
 if TYPE_CHECKING:
     from parpass.relay import (
@@ -66,6 +69,7 @@ __all__ = [
     "Function",
     "GlobalVar",
     "If",
+    "IncompleteType",
     "Let",
     "Module",
     "TensorType",
@@ -74,7 +78,11 @@ __all__ = [
     "TupleType",
     "TupleWrapper",
     "Type",
+    "TypeFunctor",
+    "TypeKind",
+    "TypeMutator",
     "TypeVar",
+    "TypeVisitor",
     "Var",
     "analysis",
     "astext",

@@ -7,16 +7,20 @@ hash is a hash of the form; so the two can never disagree.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
+from msgspec import structs
 
 from parpass.errors import IRTypeError
 from parpass.relay.dict_attrs import DictAttrs
-from parpass.relay.expr import Expr, Var
+from parpass.relay.expr import Call, Expr, Function, Var
 from parpass.relay.ndarray import NDArray
-from parpass.relay.node import Node, bindings, layout, post_order
-from parpass.relay.ty import Type
+from parpass.relay.node import Node, bindings, children, layout, post_order
+from parpass.relay.op.registry import Op
+from parpass.relay.ty import FuncType, TensorType, Type, TypeVar
+from parpass.relay.type_functor import TypeMutator, substitute
 
 
 class Record(NamedTuple):
@@ -53,6 +57,7 @@ class Canonical:
     def __init__(self, root: Expr, *, map_free_vars: bool) -> None:
         order = post_order(root)
         self.root = root
+        self._type_names = type_names(order)
         self.records: list[Record] = []
         self.numbers: dict[Node, int] = {}
         self._mapped = map_free_vars
@@ -71,19 +76,71 @@ class Canonical:
         """Return the record of a node of the expression."""
         return self.records[self.numbers[node]]
 
+    def values_of(self, node: Node) -> list[Any]:
+        """Return the types and plain values of a node that are structure.
+
+        The name of a variable is not, nor are the type arguments of an operator, which
+        follow from its arguments.
+        """
+        if isinstance(node, Var):
+            return [self._renamed(node, node.type_annotation)]
+        if isinstance(node, Call) and isinstance(node.op, Op):
+            return [node.attrs, ()]
+        values = [getattr(node, name) for name in layout(type(node)).values]
+        return [self._renamed(node, value) for value in values]
+
+    def _renamed(self, node: Node, value: Any) -> Any:
+        """Return types with bound type variables named by where they are bound."""
+        names = self._type_names.get(node)
+        if names is None:
+            return value
+        if isinstance(value, Type):
+            return substitute(value, names)
+        if isinstance(value, tuple):
+            parts = cast("tuple[Any, ...]", value)
+            return tuple(self._renamed(node, part) for part in parts)
+        return value
+
     def _record(self, node: Node) -> Record:
         kind = type(node)
         if isinstance(node, Var):
+            (annotation,) = self.values_of(node)
             if self._mapped or node in self._bound:
-                return Record(kind, value_bytes(node.type_annotation), None, (), None)
-            named = (node.name_hint, node.type_annotation)
+                return Record(kind, value_bytes(annotation), None, (), None)
+            named = [node.name_hint, annotation]
             return Record(kind, value_bytes(named), None, (), node)
         numbers = self.numbers
         children = tuple([numbers[child] for child in layout(kind).children(node)])
-        values = [getattr(node, name) for name in layout(kind).values]
+        values = self.values_of(node)
         if len(values) == 1 and isinstance(values[0], NDArray):
             return Record(kind, b"", values[0], children, None)
         return Record(kind, value_bytes(values), None, children, None)
+
+
+def type_names(order: Sequence[Node]) -> dict[Node, Mapping[TypeVar, TypeVar]]:
+    """Return for nodes in functions with type parameters what these are called.
+
+    Two programs that differ in the names of type parameters only come out the same.
+
+    Args:
+        order: The nodes of an expression in post-order.
+    """
+    found: dict[Node, Mapping[TypeVar, TypeVar]] = {}
+    if not any(isinstance(node, Function) and node.type_params for node in order):
+        return found
+    for at, node in enumerate(reversed(order)):
+        names = found.get(node, {})
+        if isinstance(node, Function) and node.type_params:
+            own = enumerate(node.type_params)
+            names = {
+                **names,
+                **{var: TypeVar(f"<{at}.{n}>", var.kind) for n, var in own},
+            }
+            found[node] = names
+        if names:
+            for child in children(node):
+                found.setdefault(child, names)
+    return found
 
 
 def value_bytes(value: Any) -> bytes:
@@ -102,9 +159,32 @@ def _tagged(value: Any) -> Any:
     """Return a value with the class of attributes, which msgspec leaves out."""
     if isinstance(value, list):
         return [_tagged(item) for item in cast("list[Any]", value)]
-    if isinstance(value, msgspec.Struct) and not isinstance(value, Type):
+    if isinstance(value, Type):
+        return value if type(value) is TensorType else _BoundNames().visit(value)
+    if isinstance(value, tuple):
+        items = cast("tuple[Any, ...]", value)
+        has_types = any(isinstance(item, Type) for item in items)
+        return [_tagged(item) for item in items] if has_types else items
+    if isinstance(value, msgspec.Struct):
         return (type(value).__qualname__, value)
     return value
+
+
+class _BoundNames(TypeMutator):
+    """Names the type parameters within a type by their place."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def visit_func_type(self, ft: FuncType) -> Type:
+        self._depth += 1
+        if ft.type_params:
+            own = range(len(ft.type_params))
+            params = tuple([TypeVar(f"<{self._depth}:{at}>") for at in own])
+            ft = structs.replace(ft.instantiated(params), type_params=params)
+        found = super().visit_func_type(ft)
+        self._depth -= 1
+        return found
 
 
 def _as_plain(value: Any) -> Any:

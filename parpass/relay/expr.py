@@ -21,6 +21,7 @@ from parpass.relay.dict_attrs import DictAttrs
 from parpass.relay.ndarray import NDArray
 from parpass.relay.node import Node, Role, reflected
 from parpass.relay.ty import FuncType, TensorType, Type, TypeVar
+from parpass.relay.type_functor import is_complete
 
 
 class Expr(Node, frozen=True, eq=False):
@@ -274,12 +275,13 @@ class Function(Expr, frozen=True, eq=False):
 
     @property
     def annotated_type(self) -> FuncType | None:
-        """The type as annotated; None where an annotation is missing."""
+        """The type as annotated; None where an annotation is missing or incomplete."""
         args = [param.type_annotation for param in self.params]
-        known = [arg for arg in args if arg is not None]
-        if self.ret_type is None or len(known) != len(args):
+        known = [arg for arg in args if arg is not None and is_complete(arg)]
+        result = self.ret_type
+        if result is None or len(known) != len(args) or not is_complete(result):
             return None
-        return FuncType(tuple(known), self.ret_type, self.type_params)
+        return FuncType(tuple(known), result, self.type_params)
 
 
 def _with(function: Function, **changes: Any) -> Function:
@@ -339,16 +341,18 @@ def var(
 
 
 def const(
-    value: npt.ArrayLike | NDArray, dtype: str | None = None, span: Span | None = None
+    value: npt.ArrayLike | NDArray,
+    dtype: str | TensorType | None = None,
+    span: Span | None = None,
 ) -> Constant:
     """Return a constant.
 
     Without a dtype a Python int becomes int32 and a float float32, as in TVM; an array
-    keeps its own.
+    keeps its own. A tensor type stands for its dtype.
     """
     if isinstance(value, NDArray):
         return Constant(value, span)
-    array = np.asarray(value, dtype=dtype)
+    array = np.asarray(value, dtype=getattr(dtype, "dtype", dtype))
     if dtype is None and not isinstance(value, np.ndarray | np.generic):
         narrow = {"int64": "int32", "float64": "float32"}.get(array.dtype.name)
         array = array.astype(narrow) if narrow else array

@@ -66,15 +66,15 @@ def _own_mismatch(
     if mine.data != theirs.data:
         return ".data", _array(mine.data), _array(theirs.data)
     if mine.values != theirs.values:
-        for field in _compared_values(lhs):
-            of_lhs, of_rhs = getattr(lhs, field), getattr(rhs, field)
+        compared = zip(left.values_of(lhs), right.values_of(rhs), strict=True)
+        for field, (of_lhs, of_rhs) in zip(_fields(lhs), compared, strict=True):
             if value_bytes([of_lhs]) != value_bytes([of_rhs]):
                 return f".{field}", repr(of_lhs), repr(of_rhs)
     return None
 
 
-def _compared_values(node: Node) -> Sequence[str]:
-    # The names of bound variables may differ.
+def _fields(node: Node) -> Sequence[str]:
+    """Return the names of the values that `Canonical.values_of` gives."""
     return ("type_annotation",) if isinstance(node, Var) else layout(type(node)).values
 
 

@@ -45,6 +45,8 @@ class IRModule:
         self._functions: Mapping[str, Function] = {}
         self._global_vars: dict[str, GlobalVar] = {}
         self._reader: str | None = None
+        # What passes derive from the functions, kept as long as these stay.
+        self.derived: dict[str, Any] = {}
         self.attrs = DictAttrs(attrs) if attrs else None
         self.sources = dict(sources or {})
         if functions is not None and not isinstance(cast("object", functions), Mapping):
@@ -63,13 +65,14 @@ class IRModule:
 
         A function goes in under its `global_symbol`, or `main` (`main_1`, ... where
         that is taken); any other expression becomes the body of a function over its
-        free variables.
+        free variables and type variables.
         """
-        from parpass.relay.analysis import free_vars
+        from parpass.relay.analysis import free_type_vars, free_vars
 
         module = cls(functions)
         if not isinstance(expr, Function):
-            expr = Function(tuple(free_vars(expr)), expr)
+            types = tuple(free_type_vars(expr))
+            expr = Function(tuple(free_vars(expr)), expr, None, types)
         wanted = str((expr.attrs or {}).get("global_symbol", "main"))
         name, tries = wanted, 0
         while name in module:
@@ -139,14 +142,6 @@ class IRModule:
     def global_vars_by_name(self) -> Mapping[str, GlobalVar]:
         """The global variables by name, in order; to read only."""
         return self._global_vars
-
-    def annotated_type(self, name: str) -> FuncType | None:
-        """Return the type that a function is annotated with, without reading it.
-
-        In a parallel run reading a function may mean making it first.
-        """
-        ask = getattr(self._functions, "signature", None)
-        return self._functions[name].annotated_type if ask is None else ask(name)
 
     def get_global_var(self, name: str) -> GlobalVar:
         """Return the global variable of that name.
@@ -253,6 +248,7 @@ class IRModule:
                 "module pass may add, replace or remove functions",
                 pass_name=self._reader,
             )
+        self.derived.clear()
         return cast("dict[str, Function]", self._functions)
 
     def _known(self, key: Key) -> str:
@@ -287,6 +283,15 @@ class IRModule:
             )
         _check_closed(value, name)
         return value
+
+
+def stated_type(functions: Mapping[str, Function], name: str) -> FuncType | None:
+    """Return the type that a function is annotated with, without reading it.
+
+    In a parallel run reading a function may mean making it first.
+    """
+    ask = getattr(functions, "signature", None)
+    return functions[name].annotated_type if ask is None else ask(name)
 
 
 def _unpickled(

@@ -6,6 +6,8 @@ it is known only when the program runs.
 
 from __future__ import annotations
 
+import enum
+import itertools
 from collections.abc import Sequence
 
 import msgspec
@@ -74,32 +76,84 @@ class TupleType(Type, frozen=True):
         return f"({', '.join(str(field) for field in self.fields)}{comma})"
 
 
+class TypeKind(enum.IntEnum):
+    """What a type variable stands for; here that is always a type."""
+
+    Type = 0
+
+
 class TypeVar(Type, frozen=True):
     """A type parameter of a polymorphic function, told apart by its name."""
 
     name_hint: str
-    kind: int = 0
+    kind: int = TypeKind.Type
 
     def __str__(self) -> str:
         return self.name_hint
 
 
+class IncompleteType(Type, frozen=True, eq=False):
+    """A type that InferType has to find; prints as `_`.
+
+    As an annotation it leaves open a type or a part of one. Each object is an unknown
+    of its own: the same object in two places means the same type in both.
+    """
+
+    kind: int = TypeKind.Type
+
+    def __str__(self) -> str:
+        return "_"
+
+
 class FuncType(Type, frozen=True):
-    """The type of a function."""
+    """The type of a function; equal to one with other names for its type parameters."""
 
     arg_types: tuple[Type, ...]
     ret_type: Type
     type_params: tuple[TypeVar, ...] = ()
 
     def __post_init__(self) -> None:
-        msgspec.structs.force_setattr(self, "arg_types", tuple(self.arg_types))
-        msgspec.structs.force_setattr(self, "type_params", tuple(self.type_params))
+        if type(self.arg_types) is not tuple:
+            msgspec.structs.force_setattr(self, "arg_types", tuple(self.arg_types))
+        if type(self.type_params) is not tuple:
+            params = tuple(self.type_params or ())
+            msgspec.structs.force_setattr(self, "type_params", params)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or not isinstance(other, FuncType):
+            return self is other
+        mine, theirs = self, other
+        if mine.type_params != theirs.type_params:
+            if len(mine.type_params) != len(theirs.type_params):
+                return False
+            names = [TypeVar(f"#{next(_fresh)}") for _ in mine.type_params]
+            mine, theirs = mine.instantiated(names), theirs.instantiated(names)
+        return mine.arg_types == theirs.arg_types and mine.ret_type == theirs.ret_type
+
+    def __hash__(self) -> int:
+        if self.type_params:  # their names must not matter, here or further in
+            return hash((len(self.type_params), len(self.arg_types)))
+        return hash((self.arg_types, self.ret_type))
+
+    def instantiated(self, type_args: Sequence[Type]) -> FuncType:
+        """Return this type with types for its first type parameters."""
+        from parpass.relay.type_functor import substitute
+
+        given, rest = len(type_args), self.type_params[len(type_args) :]
+        known = dict(zip(self.type_params[:given], type_args, strict=True))
+        bare = FuncType(self.arg_types, self.ret_type, rest)
+        found = substitute(bare, known) if known else bare
+        assert isinstance(found, FuncType)
+        return found
 
     def __str__(self) -> str:
         params = ", ".join(str(param) for param in self.type_params)
         args = ", ".join(str(arg) for arg in self.arg_types)
         head = f"fn <{params}>" if params else "fn "
         return f"{head}({args}) -> {self.ret_type}"
+
+
+_fresh = itertools.count()
 
 
 def scalar_type(dtype: str = "float32") -> TensorType:
@@ -116,9 +170,11 @@ __all__ = [
     "Any",
     "Dim",
     "FuncType",
+    "IncompleteType",
     "TensorType",
     "TupleType",
     "Type",
+    "TypeKind",
     "TypeVar",
     "scalar_type",
     "tensor_type",

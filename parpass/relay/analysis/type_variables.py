@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from parpass.relay.expr import Call, Expr, Function, Var
-from parpass.relay.node import Node, post_order
-from parpass.relay.ty import FuncType, TupleType, Type, TypeVar
+from parpass.relay.node import Node, children, post_order
+from parpass.relay.ty import Type, TypeVar
+from parpass.relay.type_functor import type_vars_in
 
 
 def free_type_vars(expr: Expr) -> list[TypeVar]:
@@ -19,7 +20,7 @@ def free_type_vars(expr: Expr) -> list[TypeVar]:
 
 def free_type_vars_in(order: Sequence[Node]) -> list[TypeVar]:
     """Return the same as `free_type_vars`, for the nodes of an expression."""
-    used = dict.fromkeys(_type_vars(_annotations(order)))
+    used = {var: None for typ in _annotations(order) for var in type_vars_in(typ)}
     if not used:
         return []
     functions = [node for node in order if isinstance(node, Function)]
@@ -27,22 +28,34 @@ def free_type_vars_in(order: Sequence[Node]) -> list[TypeVar]:
     return [var for var in used if var not in bound]
 
 
-def _annotations(order: Iterable[Node]) -> Iterator[Type | None]:
+def unbound_type_vars(expr: Expr) -> list[tuple[Node, TypeVar]]:
+    """Return the uses of type variables that no function around them binds.
+
+    A node that is shared between scopes may use what all of them bind.
+    """
+    order = post_order(expr)
+    bound: dict[Node, frozenset[TypeVar]] = {order[-1]: frozenset()}
+    found: list[tuple[Node, TypeVar]] = []
+    for node in reversed(order):
+        inside = bound[node]
+        if isinstance(node, Function) and node.type_params:
+            inside = inside.union(node.type_params)
+        for child in children(node):
+            known = bound.setdefault(child, inside)
+            if known is not inside:
+                bound[child] = known & inside
+        used = [var for typ in _annotations([node]) for var in type_vars_in(typ)]
+        found += [(node, var) for var in used if var not in inside]
+    return found[::-1]
+
+
+def _annotations(order: Iterable[Node]) -> Iterator[Type]:
     for node in order:
         if isinstance(node, Var):
-            yield node.type_annotation
+            if node.type_annotation is not None:
+                yield node.type_annotation
         elif isinstance(node, Function):
-            yield node.ret_type
+            if node.ret_type is not None:
+                yield node.ret_type
         elif isinstance(node, Call):
             yield from node.type_args
-
-
-def _type_vars(types: Iterable[Type | None]) -> Iterator[TypeVar]:
-    for found in types:
-        if isinstance(found, TypeVar):
-            yield found
-        elif isinstance(found, TupleType):
-            yield from _type_vars(found.fields)
-        elif isinstance(found, FuncType):
-            inside = _type_vars((*found.arg_types, found.ret_type))
-            yield from (var for var in inside if var not in found.type_params)

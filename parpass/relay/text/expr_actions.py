@@ -49,6 +49,14 @@ class Head(NamedTuple):
     ret_type: Type | None
 
 
+class LetHead(NamedTuple):
+    """A let up to its value."""
+
+    name: Token
+    var: Var
+    equal: Token
+
+
 class ExprActions(TypeActions):
     """Makes expressions; keeps the names that are in scope.
 
@@ -65,6 +73,7 @@ class ExprActions(TypeActions):
         self.global_uses: dict[str, Token] = {}
         self._constants = constants
         self._scalars: dict[str, NDArray] = {}
+        self._let: LetHead | None = None  # the last one
 
     def variable(self, parts: Parts) -> Read:
         """Return what a name means here."""
@@ -195,10 +204,18 @@ class ExprActions(TypeActions):
         if not self.names.define_line(self._key(name), expr):
             self.problems.report(name, f"'{name}' is defined twice in this block")
 
+    def let_head(self, parts: Parts) -> tuple[Token, Token, Var]:
+        """Return a let's variable, which its value may refer to if it is a function."""
+        place, name, type_, equal = parts
+        var = self._var(name, type_)
+        self._let = LetHead(name, var, equal)
+        return place, name, var
+
     def let(self, parts: Parts) -> tuple[Token, Var, Expr]:
         """Begin the scope of a let's variable."""
-        place, name, type_, (value, _) = parts
-        return place, self._bind(name, type_), value
+        (place, name, var), (value, _) = parts
+        self.names.bind(self._key(name), var)
+        return place, var, value
 
     def body(self, parts: Parts) -> Read:
         """Return the expression that ends a block, in the lets before it."""
@@ -233,8 +250,18 @@ class ExprActions(TypeActions):
     def function_head(self, parts: Parts) -> Head:
         """Return a function up to its body."""
         place, type_params, (params, attributes), result = parts
+        self._bind_own_name(place, params)
         ret_type = None if result is None else result.value
         return Head(place, type_params or (), params, attributes, ret_type)
+
+    def _bind_own_name(self, place: Token, params: Sequence[Var]) -> None:
+        """Let a function refer to the variable of the let that it is the value of."""
+        let, self._let = self._let, None
+        if let is None or not self.problems.is_blank(let.equal, place):
+            return
+        key = self._key(let.name)
+        if key not in {name_text(param.name_hint) for param in params}:
+            self.names.bind(key, let.var)
 
     def function(self, parts: Parts) -> Read:
         """Return a closure."""
@@ -272,11 +299,13 @@ class ExprActions(TypeActions):
         return found
 
     def _bind(self, token: Token, type_: Nested | None) -> Var:
-        name = self._name(token)
-        annotation = None if type_ is None else type_.value
-        var = Var(name, annotation, self.problems.span(token))
+        var = self._var(token, type_)
         self.names.bind(self._key(token), var)
         return var
+
+    def _var(self, token: Token, type_: Nested | None) -> Var:
+        annotation = None if type_ is None else type_.value
+        return Var(self._name(token), annotation, self.problems.span(token))
 
     def _key(self, token: Token) -> str:
         """Return a name as it would be printed: `%"0"` is not `%0`, that of a line."""

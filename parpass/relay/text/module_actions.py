@@ -63,6 +63,7 @@ class ModuleActions(ExprActions):
     def forget_scopes(self) -> None:
         """Leave all scopes, to go on with another function after an error."""
         self.names.close_all()
+        self._let = None
         self.type_names.clear()
 
     def check_global_uses(self) -> None:

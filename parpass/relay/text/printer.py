@@ -159,7 +159,9 @@ class _ExprPrinter:
 
     def _call(self, call: Call) -> str:
         args = [*map(self._reference, call.args), *attrs_text(call.attrs)]
-        types = f"<{', '.join(map(str, call.type_args))}>" if call.type_args else ""
+        # Those of an operator are the types of its arguments, which need no telling.
+        given = () if isinstance(call.op, Op) else call.type_args
+        types = f"<{', '.join(map(str, given))}>" if given else ""
         return f"{self._reference(call.op)}{types}({', '.join(args)})"
 
     def _projection(self, item: TupleGetItem) -> str:

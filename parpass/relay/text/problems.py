@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from parpass.diagnostic import Diagnostic, DiagnosticLevel, Span, format_diagnostic
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from lark import Token
 
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _MOST_SHOWN = 20
 # Comparing names takes time that grows with both numbers.
 _LONGEST_NAME = 60
@@ -33,6 +35,7 @@ class Problems:
         self._text = text
         self._found: list[Diagnostic] = []
         self._more = 0
+        self._lines: list[str] | None = None
 
     def span(self, first: Token, last: Token | None = None) -> Span:
         """Return the stretch of text from one token to another one."""
@@ -50,6 +53,15 @@ class Problems:
         line = self._text.count("\n", 0, position) + 1
         column = position - self._text.rfind("\n", 0, position)
         return Span(self._source_name, line, line, column, column + length)
+
+    def is_blank(self, first: Token, last: Token) -> bool:
+        """Return whether nothing but comments stands between two tokens."""
+        if self._lines is None:
+            self._lines = self._text.split("\n")
+        lines = self._lines[(first.end_line or 1) - 1 : last.line]
+        lines[-1] = lines[-1][: (last.column or 1) - 1]
+        lines[0] = lines[0][(first.end_column or 1) - 1 :]
+        return not _COMMENT.sub("", "\n".join(lines)).strip()
 
     @property
     def are_many(self) -> bool:

@@ -19,7 +19,14 @@ from parpass.relay.text.literals import read_number
 from parpass.relay.text.names import read_name
 from parpass.relay.text.problems import Problems
 from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim, FuncType, TensorType, TupleType, Type
+from parpass.relay.ty import (
+    Dim,
+    FuncType,
+    IncompleteType,
+    TensorType,
+    TupleType,
+    Type,
+)
 from parpass.relay.ty import TypeVar as RelayTypeVar
 
 # Types and values are compared and printed by recursion.
@@ -69,8 +76,10 @@ class TypeActions:
             self.type_names[param.name_hint] -= 1
 
     def named_type(self, parts: Parts) -> Nested:
-        """Return a scalar of a dtype, or a type parameter."""
-        (name,) = parts
+        """Return a scalar of a dtype, a type parameter, or `_` for an open type."""
+        name: Token = parts[0]
+        if name == "_" and self.type_names["_"] == 0:
+            return Nested(IncompleteType())
         if self.type_names[str(name)] > 0:
             return Nested(RelayTypeVar(str(name)))
         if name not in DTYPES:

@@ -1,27 +1,41 @@
 """The types of a module's functions, inferred on demand where they are not annotated.
 
+Functions without annotation that call each other are inferred together, as are those
+of a strongly connected component of the call graph; what they call is inferred before.
 What is found for a function does not depend on which function asked first, so that
 errors are the same in whatever order, and in whichever process, functions are visited.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Collection, Mapping
-from graphlib import CycleError, TopologicalSorter
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from parpass.relay.analysis import called_globals
+from parpass.relay.analysis.components import strong_components
+from parpass.relay.analysis.type_variables import unbound_type_vars
 from parpass.relay.expr import Expr, Function, GlobalVar
-from parpass.relay.module import IRModule
+from parpass.relay.module import IRModule, stated_type
 from parpass.relay.transform.report import Finding
+from parpass.relay.transform.type_solver import TypeSolver
 from parpass.relay.ty import FuncType
+
+if TYPE_CHECKING:
+    from parpass.relay.transform.type_inferencer import TypeInferencer
 
 
 class Inferred(NamedTuple):
-    """A function with types as far as they could be found, and what was wrong."""
+    """What was found for a function.
+
+    Attributes:
+        function: The function with its types; as it was, if some could not be found.
+        type: The type of the function, None if it could not be found.
+        findings: What is wrong.
+        used_globals: The types of the global functions that it refers to.
+    """
 
     function: Function
+    type: FuncType | None
     findings: list[Finding]
     used_globals: dict[str, FuncType]
 
@@ -35,15 +49,15 @@ class GlobalTypes:
     """
 
     def __init__(self, mod: IRModule | None) -> None:
-        self._mod = mod
+        # Not the module itself: what is kept for a module must not keep it alive.
         self._functions: Mapping[str, Function]
         self._functions = mod.functions_by_name if mod is not None else {}
         self._global_vars: Mapping[str, GlobalVar]
         self._global_vars = mod.global_vars_by_name if mod is not None else {}
         self._types: dict[str, FuncType | None] = {}
-        self._inferred: dict[Function, Inferred] = {}
+        self._inferred: dict[str, Inferred] = {}
         self._callees: dict[str, list[str]] = {}
-        self._recursive: dict[str, bool] = {}
+        self._order: dict[str, int] = {}
 
     @property
     def names(self) -> Collection[str]:
@@ -54,7 +68,7 @@ class GlobalTypes:
         """Return the type of a function of the module, None if it cannot be found."""
         # By name, for a module may load another equal object when it is asked again.
         if name not in self._types:
-            annotated = self._mod.annotated_type(name) if self._mod else None
+            annotated = stated_type(self._functions, name)
             if annotated is not None:
                 self._types[name] = annotated
             else:
@@ -65,46 +79,67 @@ class GlobalTypes:
         """Return the module's own global variable of that name, if it has one."""
         return self._global_vars.get(global_var.name_hint, global_var)
 
-    def is_recursive(self, name: str) -> bool:
-        """Return whether a function needs its own type, which is not annotated."""
-        if name not in self._recursive:
-            self._recursive[name] = name in self._unannotated_below(name)
-        return self._recursive[name]
+    def infer(self, function: Function, name: str | None = None) -> Inferred:
+        """Return a function with its types.
 
-    def infer(self, function: Function) -> Inferred:
-        """Return a function with its types; only once for what callers asked for."""
-        from parpass.relay.transform.type_inferencer import TypeInferencer
-
-        known = self._inferred.get(function)
-        if known is not None:
-            return known
-        inferencer = TypeInferencer(self)
-        typed = inferencer.visit(function)
-        assert isinstance(typed, Function)
-        free = [
-            Finding(
-                var.span, f"variable '{var.name_hint}' is used, and nothing binds it"
-            )
-            for var in inferencer.free_vars
-        ]
-        findings = [*free, *inferencer.findings]
-        return Inferred(typed, findings, inferencer.used_globals)
+        Args:
+            function: The function.
+            name: Its name, if it is one of the module's: its type may depend on
+                functions that it calls and that call it.
+        """
+        stated = function.annotated_type is not None
+        if name is not None and name in self._functions and not stated:
+            self.type_of(name)
+            return self._inferred[name]
+        return self._infer_together({"": function}, TypeSolver(), {})[0]
 
     def _infer_with_callees(self, name: str) -> None:
-        below = {name, *self._unannotated_below(name)} - self._types.keys()
-        order = TopologicalSorter(
-            {each: below.intersection(self._callees[each]) for each in below}
-        )
-        self._types |= dict.fromkeys(below)
-        with contextlib.suppress(CycleError):
-            order.prepare()  # it still gives what needs no cycle; the rest has no type
-        while ready := order.get_ready():
-            for each in ready:
-                function = self._functions[each]
-                inferred = self._inferred[function] = self.infer(function)
-                found = inferred.function.checked_type_
-                self._types[each] = found if isinstance(found, FuncType) else None
-            order.done(*ready)
+        if not self._order:
+            self._order = {each: at for at, each in enumerate(self._functions)}
+        below = {name, *self._unannotated_below(name)}
+        edges = {
+            each: [callee for callee in self._callees[each] if callee in below]
+            for each in sorted(below, key=self._order.__getitem__)
+        }
+        for group in strong_components(edges):
+            is_recursive = len(group) > 1 or group[0] in edges[group[0]]
+            ordered = sorted(group, key=self._order.__getitem__)
+            self._infer_group(ordered, is_recursive=is_recursive)
+
+    def _infer_group(self, names: Sequence[str], *, is_recursive: bool) -> None:
+        functions = {name: self._functions[name] for name in names}
+        solver, assumed = TypeSolver(), dict[str, FuncType]()
+        if is_recursive:
+            for name, function in functions.items():
+                assumed[name] = _with_unknowns(function, solver)
+        found = self._infer_together(functions, solver, assumed)
+        for name, inferred in zip(names, found, strict=True):
+            self._inferred[name] = inferred
+            self._types[name] = inferred.type
+
+    def _infer_together(
+        self,
+        functions: Mapping[str, Function],
+        solver: TypeSolver,
+        assumed: Mapping[str, FuncType],
+    ) -> list[Inferred]:
+        """Infer functions; if they call each other, with assumed types for them all."""
+        from parpass.relay.transform.type_inferencer import TypeInferencer
+
+        typed: list[tuple[Function, TypeInferencer]] = []
+        for name, function in functions.items():
+            inferencer = TypeInferencer(self, solver, assumed)
+            new = inferencer.visit(function)
+            assert isinstance(new, Function)
+            typed.append((new, inferencer))
+            if name in assumed:
+                inferencer.conclude(name, function, new.checked_type_)
+        for _, inferencer in typed:
+            inferencer.inference.report_unknown()
+        return [
+            _inferred(old, new, inferencer)
+            for old, (new, inferencer) in zip(functions.values(), typed, strict=True)
+        ]
 
     def _unannotated_below(self, name: str) -> set[str]:
         """Return the functions whose types are needed to infer that of `name`."""
@@ -114,7 +149,11 @@ class GlobalTypes:
             caller = waiting.pop()
             if caller not in self._callees:
                 self._callees[caller] = self._unannotated_in(self._functions[caller])
-            fresh = [each for each in self._callees[caller] if each not in found]
+            fresh = [
+                each
+                for each in self._callees[caller]
+                if each not in found and each not in self._types
+            ]
             found.update(fresh)
             waiting += fresh
         return found
@@ -126,3 +165,35 @@ class GlobalTypes:
             for name in names
             if name in self._functions and self._functions[name].annotated_type is None
         ]
+
+
+def _with_unknowns(function: Function, solver: TypeSolver) -> FuncType:
+    """Return the type of a function, unknown where it is not annotated."""
+    params = [param.type_annotation or solver.unknown() for param in function.params]
+    result = function.ret_type or solver.unknown()
+    return FuncType(tuple(params), result, function.type_params)
+
+
+def _inferred(old: Function, new: Function, inferencer: TypeInferencer) -> Inferred:
+    free = [
+        Finding(var.span, f"variable '{var.name_hint}' is used, and nothing binds it")
+        for var in inferencer.free_vars
+    ]
+    unbound: list[Finding] = []
+    if inferencer.has_type_vars:
+        unbound = [
+            Finding(
+                getattr(node, "span", None) or old.span,
+                f"type variable '{var}' is used, and no function around it binds it",
+            )
+            for node, var in unbound_type_vars(old)
+        ]
+    findings = [*free, *unbound, *inferencer.inference.findings]
+    typ = inferencer.resolved(new.checked_type_)
+    is_complete = inferencer.complete()
+    return Inferred(
+        new if is_complete else old,
+        typ if isinstance(typ, FuncType) else None,
+        findings,
+        inferencer.used_globals,
+    )

@@ -16,13 +16,11 @@ from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_
 
 ExprT = TypeVar("ExprT", bound=Expr)
 
+_GLOBAL_TYPES = "relay.global_types"
+
 # What InferType gave, with the types of the globals that it used. A function and its
 # nodes never change, so this very object is typed as long as these types are the same.
 _typed: WeakKeyDictionary[Function, Mapping[str, FuncType]] = WeakKeyDictionary()
-
-# Kept while a module is visited, so that a function whose result is not annotated is
-# inferred once, however many functions call it.
-_global_types: WeakKeyDictionary[IRModule, GlobalTypes] = WeakKeyDictionary()
 
 
 @register_pass("relay._transform.InferType")
@@ -53,12 +51,14 @@ class InferType(FunctionwisePass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with types, the same object if it had them all."""
-        if mod not in _global_types:
-            _global_types[mod] = GlobalTypes(mod)
-        types = _global_types[mod]
+        # Kept while a module is visited, so that a function whose type is not annotated
+        # is inferred once, however many functions call it.
+        if _GLOBAL_TYPES not in mod.derived:
+            mod.derived[_GLOBAL_TYPES] = GlobalTypes(mod)
+        types: GlobalTypes = mod.derived[_GLOBAL_TYPES]
         if _is_typed(func, types):
             return func
-        inferred = types.infer(func)
+        inferred = types.infer(func, ctx.function_name)
         if inferred.findings:
             emit_errors(inferred.findings, ctx)
             return func
@@ -79,7 +79,8 @@ def infer_type(expr: ExprT, mod: IRModule | None = None) -> ExprT:
     """
     inferencer = TypeInferencer(GlobalTypes(mod))
     typed = inferencer.visit(expr)
-    raise_errors(inferencer.findings)
+    inferencer.inference.report_unknown()
+    raise_errors(inferencer.inference.findings)
     raise_errors(
         [
             Finding(
@@ -89,6 +90,7 @@ def infer_type(expr: ExprT, mod: IRModule | None = None) -> ExprT:
             for name, user in inferencer.ill_typed_globals.items()
         ]
     )
+    inferencer.complete()
     return cast("ExprT", typed)
 
 

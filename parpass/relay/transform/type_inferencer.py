@@ -3,11 +3,15 @@
 A node that is typed already, and whose children come out as they were, is not looked
 at again: nodes do not change, and a rebuilt one has no type. Only what refers to a
 global function is, because that function may have another type by now.
+
+Inference goes forward, in one walk. Where a type cannot be known yet, of a parameter
+without annotation say, an unknown type takes its place, and what is learnt later is put
+into the nodes at the end; a program that states its types pays nothing for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import is_
 from typing import Any
 
@@ -19,9 +23,11 @@ from parpass.relay.functor import ExprMutator
 from parpass.relay.node import layout
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.global_types import GlobalTypes
-from parpass.relay.transform.report import Finding
-from parpass.relay.transform.type_rules import RULES
-from parpass.relay.ty import FuncType, Type
+from parpass.relay.transform.inference import Inference
+from parpass.relay.transform.type_rules import RULES, type_of_call
+from parpass.relay.transform.type_solver import TypeSolver
+from parpass.relay.ty import FuncType, TensorType, Type
+from parpass.relay.type_functor import type_vars_in
 
 _NAMES = {GlobalVar, Op}
 
@@ -30,23 +36,70 @@ class TypeInferencer(ExprMutator):
     """Rewrites an expression into the same one with types.
 
     An ill-typed node gets no type, and neither do its users, without a further error.
+    After the visits, `complete` puts in what was learnt later.
+
+    Args:
+        global_types: Answers which type a global function has.
+        solver: Knows the unknown types; a new one if not given.
+        assumed: The types of functions that are inferred together with this one.
 
     Attributes:
-        findings: The errors, in the order of evaluation.
+        inference: The errors, and what is not known yet.
         used_globals: The types of the global functions that were referred to.
         ill_typed_globals: Those whose own body has errors, reported there.
         free_vars: The variables that nothing bound before they were used.
+        has_type_vars: Whether a type variable is bound, or used in an annotation.
     """
 
-    def __init__(self, global_types: GlobalTypes) -> None:
+    def __init__(
+        self,
+        global_types: GlobalTypes,
+        solver: TypeSolver | None = None,
+        assumed: Mapping[str, FuncType] | None = None,
+    ) -> None:
         super().__init__()
-        self.findings: list[Finding] = []
+        self.inference = Inference(solver or TypeSolver())
         self.used_globals: dict[str, FuncType] = {}
         self.ill_typed_globals: dict[str, Expr] = {}
         self.free_vars: list[Var] = []
+        self.has_type_vars = False
         self._global_types = global_types
+        self._assumed = assumed or {}
         self._let_values: dict[Expr, Expr] = {}
         self._params: set[Expr] = set()
+
+    def conclude(self, name: str, function: Function, found: Type | None) -> None:
+        """Compare what was assumed of a function with what was found for it."""
+        inference, assumed = self.inference, self._assumed[name]
+        inference.expect(
+            assumed.ret_type,
+            function,
+            f"expected a type annotation on the result of '{name}', which calls itself "
+            "in every case: no case ends the recursion",
+        )
+        if found is None:
+            inference.excuse([assumed])
+        elif inference.agree(assumed, found) is None:
+            wanted, got = inference.show(assumed), inference.show(found)
+            message = f"expected {wanted} for '{name}', as it is used, got {got}"
+            inference.error(function, message)
+
+    def resolved(self, typ: Type | None) -> Type | None:
+        """Return a type with all that is known by now, None if that is not all."""
+        solver = self.inference.solver
+        return None if typ is None or solver.is_open(typ) else solver.resolve(typ)
+
+    def complete(self) -> bool:
+        """Put the types that were found into the nodes, after all visits.
+
+        Returns:
+            Whether all types are known.
+        """
+        for name, found in self.used_globals.items():
+            resolved = self.inference.solver.resolve(found)
+            assert isinstance(resolved, FuncType)
+            self.used_globals[name] = resolved
+        return self.inference.complete()
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
         """Return all children, so that no nesting of scopes is too deep."""
@@ -56,6 +109,10 @@ class TypeInferencer(ExprMutator):
             return (expr.value, expr.var, expr.body)
         if isinstance(expr, Function):
             self._params.update(expr.params)
+            if expr.type_params:
+                self.has_type_vars = True
+            if expr.ret_type is not None:
+                self._note_annotation(expr.ret_type)
         return layout(type(expr)).children(expr)
 
     def visit_var(self, var: Var) -> Expr:
@@ -65,31 +122,77 @@ class TypeInferencer(ExprMutator):
         if value is None and var not in self._params:
             self.free_vars.append(var)
         if found is None:
-            found = var.checked_type_ if value is None else self._type_of_value(value)
-        if found is None:
-            self._report_untyped(var, value)
+            found = self._type_of_unannotated(var, value)
+        else:
+            self._note_annotation(found)
         if found == var.checked_type_:
             return var
-        return Var(var.name_hint, var.type_annotation, var.span, found)
+        typed = Var(var.name_hint, var.type_annotation, var.span, found)
+        if self.inference.solver.in_use and found is not None:
+            if var in self._params:
+                force_setattr(typed, "type_annotation", found)
+            self.inference.finish_later(typed)
+        return typed
 
-    def _type_of_value(self, value: Expr) -> Type | None:
+    def _note_annotation(self, annotation: Type) -> None:
+        if type(annotation) is TensorType:
+            return
+        solver = self.inference.solver
+        if solver.unknowns_in([annotation]):
+            solver.in_use = True
+        if type_vars_in(annotation):
+            self.has_type_vars = True
+
+    def _type_of_unannotated(self, var: Var, value: Expr | None) -> Type | None:
         if value in self.memo_map:
             return getattr(self.memo_map[value], "checked_type_", None)
-        # A closure that refers to itself, for otherwise the value would be known.
-        return value.annotated_type if isinstance(value, Function) else None
-
-    def _report_untyped(self, var: Var, value: Expr | None) -> None:
         name = var.name_hint
-        if var in self._params:
-            self._error(var, f"expected a type annotation on parameter '{name}'")
-        elif value is None:
-            self._error(var, f"expected a type annotation on free variable '{name}'")
-        elif value not in self.memo_map:
-            self._error(
-                var,
-                f"expected '{name}', which refers to itself, to have its type "
-                "annotated, or all its parameters and its result",
-            )
+        if isinstance(value, Function):
+            return self._type_of_own_closure(value, name)
+        if value is not None:
+            message = f"expected a function for '{name}', because it refers to itself"
+            self.inference.error(var, message)
+            return None
+        kind = "parameter" if var in self._params else "free variable"
+        if kind == "free variable" and var.checked_type_ is not None:
+            return var.checked_type_
+        message = f"expected a type annotation on {kind} '{name}'"
+        return self.inference.unknown(var, message)
+
+    def _type_of_own_closure(self, closure: Function, name: str) -> Type | None:
+        """Return the type of a closure where its own body refers to it."""
+        if closure.annotated_type is not None:
+            return closure.annotated_type
+        params: list[Type | None] = [
+            getattr(self.visit(param), "checked_type_", None)
+            for param in closure.params
+        ]
+        result = closure.ret_type or self.inference.unknown(
+            closure,
+            f"expected a type annotation on the result of '{name}', which calls itself "
+            "in every case: no case ends the recursion",
+        )
+        known = tuple([param for param in params if param is not None])
+        if len(known) != len(params):
+            return None
+        return FuncType(known, result, closure.type_params)
+
+    def visit_call(self, call: Call) -> Expr:
+        """Return a call with typed children, its own type and its type arguments."""
+        memo = self.memo_map
+        op, *args = new = [memo[call.op], *[memo[arg] for arg in call.args]]
+        same = op is call.op and all(map(is_, args, call.args))
+        if same and call.checked_type_ is not None and GlobalVar not in map(type, new):
+            return call
+        found, type_args = type_of_call(call, self._types(new, call), self.inference)
+        if same and found == call.checked_type_ and type_args == call.type_args:
+            return call
+        if found is None:
+            type_args = call.type_args
+        typed = Call(op, tuple(args), call.attrs, type_args, call.span, found)
+        if self.inference.solver.in_use:
+            self.inference.finish_later(typed)
+        return typed
 
     def visit_default(self, expr: Expr) -> Expr:
         """Return `expr` with typed children and its own type."""
@@ -101,13 +204,7 @@ class TypeInferencer(ExprMutator):
         same = all(map(is_, old, new))
         if same and node.checked_type_ is not None and GlobalVar not in map(type, old):
             return expr
-        types = [
-            self._type_of_name(child, node)
-            if type(child) in _NAMES
-            else child.checked_type_
-            for child in new
-        ]
-        found = RULES[type(expr)](node, types, self._error)
+        found = RULES[type(expr)](node, self._types(new, node), self.inference)
         if same and found is not None and found == node.checked_type_:
             return expr
         typed = shape.rebuild(expr, new)
@@ -115,6 +212,8 @@ class TypeInferencer(ExprMutator):
             force_setattr(typed, "checked_type_", found)
             if isinstance(found, FuncType) and isinstance(typed, Function):
                 force_setattr(typed, "ret_type", found.ret_type)
+            if self.inference.solver.in_use and type(found) is not TensorType:
+                self.inference.finish_later(typed)
         return typed
 
     def visit_global_var(self, global_var: GlobalVar) -> Expr:
@@ -129,13 +228,21 @@ class TypeInferencer(ExprMutator):
         """Return the constant, which knows its type."""
         return const
 
+    def _types(self, nodes: Sequence[Any], user: Expr) -> list[Type | None]:
+        return [
+            self._type_of_name(node, user)
+            if type(node) in _NAMES
+            else node.checked_type_
+            for node in nodes
+        ]
+
     def _type_of_name(self, name: GlobalVar | Op, user: Expr) -> Type | None:
         """Return the type of a node that has none itself; `user` may be to blame."""
         if isinstance(name, GlobalVar):
             return self._type_of_global(name, user)
         if not isinstance(user, Call) or name in user.args:
             message = f"expected a value, got operator '{name.name}'"
-            self._error(user, f"{message}; wrap it in a function")
+            self.inference.error(user, f"{message}; wrap it in a function")
         return None
 
     def _type_of_global(self, global_var: GlobalVar, user: Expr) -> Type | None:
@@ -143,21 +250,12 @@ class TypeInferencer(ExprMutator):
         types = self._global_types
         if name not in types.names:
             near = did_you_mean(name, types.names)
-            self._error(user, f"the module has no function named '{name}'{near}")
+            message = f"the module has no function named '{name}'{near}"
+            self.inference.error(user, message)
             return None
-        found = types.type_of(name)
-        if found is not None:
-            self.used_globals[name] = found
-        elif types.is_recursive(name):
-            self._error(
-                user,
-                f"expected all parameters and the result of '{name}', which calls "
-                "itself, to have their types annotated",
-            )
-        else:
+        found = self._assumed.get(name) or types.type_of(name)
+        if found is None:
             self.ill_typed_globals[name] = user
+        else:
+            self.used_globals[name] = found
         return found
-
-    def _error(self, blamed: Any, message: str, around: Any = None) -> None:
-        span = getattr(blamed, "span", None) or getattr(around, "span", None)
-        self.findings.append(Finding(span, message))

@@ -1,13 +1,14 @@
 """The type of each kind of node, from the types of its children.
 
 A child without a type was reported before; its users have no type then, or what their
-other children say. Whatever does not fit is reported on the expression to blame.
+other children say. Whatever does not fit is reported on the expression to blame. What
+depends on a type that is not known yet gets an unknown type, and is looked at again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from parpass.relay.expr import (
     Call,
@@ -21,127 +22,279 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.op.registry import Op, TypeRelationError
-from parpass.relay.transform.type_agreement import join
-from parpass.relay.ty import FuncType, TensorType, TupleType, Type
+from parpass.relay.op.relations import (
+    bool_identity,
+    float_identity,
+    identity,
+    number_identity,
+)
+from parpass.relay.transform.attribute_kinds import wrong_attribute
+from parpass.relay.transform.inference import Inference
+from parpass.relay.ty import FuncType, IncompleteType, TensorType, TupleType, Type
 
 Types = Sequence[Type | None]
+Rule = Callable[[Any, Types, Inference], Type | None]
 
 _SCALAR_BOOL = TensorType((), "bool")
 
-
-class Report(Protocol):
-    """Takes down an error."""
-
-    def __call__(self, blamed: Any, message: str, around: Any = None) -> None:
-        """Put an error on the span of `blamed`, or of the expression around it."""
-        ...
+# Relations that say that the result is of the argument's type: known from either side.
+_SAME_TYPE = {identity, float_identity, number_identity, bool_identity}
 
 
-Rule = Callable[[Any, Types, Report], Type | None]
+def type_of_call(
+    call: Call, types: Types, inference: Inference
+) -> tuple[Type | None, tuple[Type, ...]]:
+    """Return the type of a call and its type arguments.
 
-
-def _call(call: Call, types: Types, report: Report) -> Type | None:
+    An operator's type arguments are the types of what it is called on, as in TVM.
+    """
     callee, *args = types
+    known = tuple([found for found in args if found is not None])
+    if len(known) != len(args):
+        inference.excuse(types)
     if isinstance(call.op, Op):
-        return _call_of_operator(call, call.op, args, report)
+        return _call_of_operator(call, call.op, args, known, inference), known
+    if isinstance(callee, IncompleteType):
+        callee = inference.solver.outline(callee)
     if isinstance(callee, FuncType):
-        return _call_of_function(call, callee, args, report)
+        return _call_of_function(call, callee, args, inference)
+    if isinstance(callee, IncompleteType):
+        return _call_of_unknown(call, callee, args, known, inference), ()
     if callee is not None:
-        report(call, f"expected a function to call, got {callee}")
-    return None
+        inference.error(call, f"expected a function to call, got {callee}")
+        inference.excuse(known)
+    return None, ()
 
 
-def _call_of_operator(call: Call, op: Op, args: Types, report: Report) -> Type | None:
+def _call_of_operator(
+    call: Call, op: Op, args: Types, known: Sequence[Type], inference: Inference
+) -> Type | None:
     what = f"operator '{op.name}'"
     if len(args) != op.num_inputs:
-        return report(call, _arity(what, op.num_inputs, len(args)))
-    if op.attrs_type is not None and not isinstance(call.attrs, op.attrs_type):
-        wanted, got = op.attrs_type.__name__, type(call.attrs).__name__
-        return report(call, f"{what}: expected attributes {wanted}, got {got}")
-    known = [found for found in args if found is not None]
+        inference.excuse(known)
+        return inference.error(call, _arity(what, op.num_inputs, len(args)))
+    wrong = _wrong_attributes(op, call.attrs) if op.attrs_type is not None else None
+    if wrong is not None:
+        inference.excuse(known)
+        return inference.error(call, f"{what}: {wrong}")
     if len(known) != len(args):
         return None
+    solver = inference.solver
+    if solver.in_use and solver.unknowns_in(known):
+        return _call_on_unknown(call, op, known, inference)
+    return _relate(call, op, known, inference)
+
+
+def _wrong_attributes(op: Op, attrs: Any) -> str | None:
+    if op.attrs_type is None or isinstance(attrs, op.attrs_type):
+        return wrong_attribute(attrs)
+    wanted, got = op.attrs_type.__name__, type(attrs).__name__
+    return f"expected attributes {wanted}, got {got}"
+
+
+def _relate(
+    call: Call, op: Op, args: Sequence[Type], inference: Inference
+) -> Type | None:
     try:
-        return op.relation(known, call.attrs)
+        return op.relation(args, call.attrs)
     except TypeRelationError as error:
-        return report(error if error.span else call, f"{what}: {error}")
+        blamed = error if error.span else call
+        return inference.error(blamed, f"operator '{op.name}': {error}")
+
+
+def _call_on_unknown(
+    call: Call, op: Op, args: Sequence[Type], inference: Inference
+) -> Type:
+    result = inference.solver.unknown()
+    if op.relation in _SAME_TYPE:
+        inference.agree(result, args[0])
+
+    def attempt() -> bool:
+        if any(map(inference.solver.is_open, args)):
+            return True
+        found = _relate(call, op, [*map(inference.show, args)], inference)
+        if found is not None and inference.agree(result, found) is not None:
+            return True
+        if found is not None:
+            wanted = inference.show(result)
+            message = f"expected {wanted} from operator '{op.name}', got {found}"
+            inference.error(call, message)
+        inference.excuse([result])
+        return False
+
+    inference.suspend(args, result, attempt)
+    return result
+
+
+def _call_of_unknown(
+    call: Call,
+    callee: IncompleteType,
+    args: Types,
+    known: Sequence[Type],
+    inference: Inference,
+) -> Type | None:
+    if len(known) != len(args):
+        inference.excuse([callee])
+        return None
+    what = _call_name(call)
+    if call.type_args:
+        inference.excuse([callee, *known])
+        message = f"{what}: expected a function with type parameters, not an unknown"
+        return inference.error(call, message)
+    result = inference.unknown(
+        call, f"{what}: expected a type annotation on what is called, or on its result"
+    )
+    if inference.agree(callee, FuncType(tuple(known), result)) is None:
+        message = (
+            f"{what}: expected a type that is not a part of itself, got a function"
+        )
+        return inference.error(call, f"{message} that takes or gives itself")
+    return result
 
 
 def _call_of_function(
-    call: Call, callee: FuncType, args: Types, report: Report
-) -> Type | None:
-    what = "call of a function"
-    if isinstance(call.op, Var | GlobalVar):
-        what = f"call of '{call.op.name_hint}'"
-    wanted = callee.arg_types
-    if len(args) != len(wanted):
-        return report(call, _arity(what, len(wanted), len(args)))
+    call: Call, callee: FuncType, args: Types, inference: Inference
+) -> tuple[Type | None, tuple[Type, ...]]:
+    what = _call_name(call)
+    params, type_args = callee.type_params, call.type_args
+    if len(args) != len(callee.arg_types):
+        inference.error(call, _arity(what, len(callee.arg_types), len(args)))
+    elif len(type_args) > len(params):
+        message = _arity(what, len(params), len(type_args), "type argument")
+        inference.error(call, message)
+    else:
+        if params:
+            missing = [
+                inference.unknown(
+                    call,
+                    f"{what}: expected type argument '{param}', which nothing says",
+                )
+                for param in params[len(type_args) :]
+            ]
+            type_args = (*type_args, *missing)
+            callee = callee.instantiated(type_args)
+        fits = _arguments_fit(call, what, callee, args, inference)
+        return callee.ret_type if fits else None, type_args
+    inference.excuse([callee, *args])
+    return None, type_args
+
+
+def _arguments_fit(
+    call: Call, what: str, callee: FuncType, args: Types, inference: Inference
+) -> bool:
     fits = True
-    for at, (want, got) in enumerate(zip(wanted, args, strict=True)):
-        if got is not None and join(want, got) is None:
+    for at, (want, got) in enumerate(zip(callee.arg_types, args, strict=True)):
+        if got is None:
+            inference.excuse([want])
+        elif inference.agree(want, got) is None:
             fits = False
+            want, got = inference.show(want), inference.show(got)
             message = f"{what}: expected {want} for argument {at + 1}, got {got}"
-            report(call.args[at], message, call)
-    return callee.ret_type if fits else None
+            inference.error(call.args[at], message, call)
+    if not fits:
+        inference.excuse([callee])
+    return fits
 
 
-def _arity(what: str, wanted: int, got: int) -> str:
+def _call_name(call: Call) -> str:
+    if isinstance(call.op, Var | GlobalVar):
+        return f"call of '{call.op.name_hint}'"
+    return "call of a function"
+
+
+def _arity(what: str, wanted: int, got: int, of: str = "argument") -> str:
     plural = "" if wanted == 1 else "s"
-    return f"{what}: expected {wanted} argument{plural}, got {got}"
+    return f"{what}: expected {wanted} {of}{plural}, got {got}"
 
 
-def _tuple(_tuple: Tuple, types: Types, _report: Report) -> Type | None:
-    known = tuple(found for found in types if found is not None)
-    return TupleType(known) if len(known) == len(types) else None
+def _tuple(_tuple: Tuple, types: Types, inference: Inference) -> Type | None:
+    known = tuple([found for found in types if found is not None])
+    if len(known) == len(types):
+        return TupleType(known)
+    inference.excuse(known)
+    return None
 
 
-def _projection(get: TupleGetItem, types: Types, report: Report) -> Type | None:
+def _projection(get: TupleGetItem, types: Types, inference: Inference) -> Type | None:
     (found,) = types
-    if found is None:
-        return None
+    if not isinstance(found, IncompleteType):
+        return None if found is None else _field(get, found, inference)
+    result = inference.solver.unknown()
+
+    def attempt() -> bool:
+        known = inference.solver.outline(found)
+        if isinstance(known, IncompleteType):
+            return True
+        field = _field(get, known, inference)
+        if field is not None and inference.agree(result, field) is not None:
+            return True
+        if field is not None:
+            wanted, field = inference.show(result), inference.show(field)
+            inference.error(get, f"expected {wanted} in the tuple, got {field}")
+        inference.excuse([result])
+        return False
+
+    inference.suspend([found], result, attempt)
+    return result
+
+
+def _field(get: TupleGetItem, found: Type, inference: Inference) -> Type | None:
     if not isinstance(found, TupleType):
-        return report(get, f"expected a tuple to take a field of, got {found}")
+        found = inference.show(found)
+        return inference.error(get, f"expected a tuple to take a field of, got {found}")
     size = len(found.fields)
     if not 0 <= get.index < size:
-        return report(get, f"expected an index below {size}, got {get.index}")
+        message = f"expected an index below {size}, got {get.index}"
+        return inference.error(get, message)
     return found.fields[get.index]
 
 
-def _let(let: Let, types: Types, report: Report) -> Type | None:
+def _let(let: Let, types: Types, inference: Inference) -> Type | None:
     want, got, body = types
-    if want is not None and got is not None and join(want, got) is None:
+    if want is None or got is None:
+        inference.excuse((want, got))
+    elif inference.agree(want, got) is None:
+        want, got = inference.show(want), inference.show(got)
         name = let.var.name_hint
-        report(let.value, f"expected {want} for variable '{name}', got {got}", let)
+        message = f"expected {want} for variable '{name}', got {got}"
+        inference.error(let.value, message, let)
     return body
 
 
-def _if(if_: If, types: Types, report: Report) -> Type | None:
+def _if(if_: If, types: Types, inference: Inference) -> Type | None:
     cond, true, false = types
-    if cond is not None and cond != _SCALAR_BOOL:
-        report(if_.cond, f"expected a scalar bool as condition, got {cond}", if_)
+    if cond is not None and inference.agree(cond, _SCALAR_BOOL) is None:
+        got = inference.show(cond)
+        message = f"expected a scalar bool as condition, got {got}"
+        inference.error(if_.cond, message, if_)
     if true is None or false is None:
+        inference.excuse((true, false))
         return None
-    found = join(true, false)
+    found = inference.agree(true, false)
     if found is None:
+        true, false = inference.show(true), inference.show(false)
         message = f"expected {true} from both branches, got {false} from the second"
-        report(if_.false_branch, message, if_)
+        inference.error(if_.false_branch, message, if_)
     return found
 
 
-def _function(fn: Function, types: Types, report: Report) -> Type | None:
+def _function(fn: Function, types: Types, inference: Inference) -> Type | None:
     *params, body = types
     if fn.ret_type is not None:
-        if body is not None and join(fn.ret_type, body) is None:
-            report(fn.body, f"expected {fn.ret_type} as result, got {body}", fn)
+        if body is None:
+            inference.excuse([fn.ret_type])
+        elif inference.agree(fn.ret_type, body) is None:
+            want, got = inference.show(fn.ret_type), inference.show(body)
+            inference.error(fn.body, f"expected {want} as result, got {got}", fn)
         body = fn.ret_type
-    known = tuple(param for param in params if param is not None)
+    known = tuple([param for param in params if param is not None])
     if body is None or len(known) != len(params):
+        inference.excuse(types)
         return None
     return FuncType(known, body, fn.type_params)
 
 
 RULES: dict[type[Expr], Rule] = {
-    Call: _call,
     Tuple: _tuple,
     TupleGetItem: _projection,
     Let: _let,

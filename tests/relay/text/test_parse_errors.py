@@ -30,7 +30,7 @@ def errors_of(text: str) -> list[tuple[str, str]]:
         ("{ let 1 = 2; 1 }", "1:7-8", "expected a variable such as %x, got '1'"),
         ("let %x 1; 1", "1:8-9", "expected ':' or '=', got '1'"),
         ("{ 1", "1:4-5", "expected '}', got the end of the text"),
-        ("fn %x { 1 }", "1:4-6", "expected '<' or '(', got '%x'"),
+        ("fn %x { 1 }", "1:4-6", "expected '<', '(' or '[', got '%x'"),
         ("fn (1) { 1 }", "1:5-6", "expected a parameter or ')', got '1'"),
         ("fn (%x: 1) { 1 }", "1:9-10", "expected a type, got '1'"),
         ("abs(;)", "1:5-6", "expected an argument or ')', got ';'"),
