@@ -13,6 +13,7 @@ from parpass.registry import (
 )
 from parpass.relay.expr import GlobalVar
 from parpass.relay.module import IRModule
+from parpass.relay.op.op_attrs import register_op_attr
 from parpass.relay.op.registry import Op
 from parpass.relay.serialization import load_json, save_json
 from parpass.relay.structural import (
@@ -60,6 +61,7 @@ __all__ = [
     "module_pass",
     "pass_instrument",
     "register_func",
+    "register_op_attr",
     "remove_global_func",
     "save_json",
     "structural_equal",

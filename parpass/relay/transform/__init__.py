@@ -1,5 +1,6 @@
 """The passes shipped for Relay, under TVM's names, and what passes are made with."""
 
+from parpass.relay.transform.annotate_target import AnnotateTarget
 from parpass.relay.transform.backward_fold_scale_axis import BackwardFoldScaleAxis
 from parpass.relay.transform.canonicalize_cast import CanonicalizeCast
 from parpass.relay.transform.canonicalize_ops import CanonicalizeOps
@@ -17,7 +18,9 @@ from parpass.relay.transform.forward_fold_scale_axis import ForwardFoldScaleAxis
 from parpass.relay.transform.functions_from_fusion import FunctionsFromFusion
 from parpass.relay.transform.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType, InferTypeLocal
+from parpass.relay.transform.merge_compiler_regions import MergeCompilerRegions
 from parpass.relay.transform.merge_composite import MergeComposite
+from parpass.relay.transform.partition_graph import PartitionGraph
 from parpass.relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from parpass.relay.transform.simplify_inference import SimplifyInference
 from parpass.relay.transform.to_a_normal_form import (
@@ -38,6 +41,7 @@ from parpass.transform import (
 )
 
 __all__ = [
+    "AnnotateTarget",
     "BackwardFoldScaleAxis",
     "CanonicalizeCast",
     "CanonicalizeOps",
@@ -55,8 +59,10 @@ __all__ = [
     "FuseOps",
     "InferType",
     "InferTypeLocal",
+    "MergeCompilerRegions",
     "MergeComposite",
     "ModulePass",
+    "PartitionGraph",
     "RemoveUnusedFunctions",
     "Sequential",
     "SimplifyInference",

@@ -1,0 +1,146 @@
+"""Regions of a program between `compiler_begin` and `compiler_end`, by compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from parpass.diagnostic import Span
+from parpass.errors import IRError
+from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem
+from parpass.relay.node import children, post_order
+from parpass.relay.op.registry import Op
+
+BEGIN = "annotation.compiler_begin"
+END = "annotation.compiler_end"
+DEFAULT = "default"
+"""The compiler of what no other one takes."""
+
+
+def is_call_of(expr: Expr, name: str) -> bool:
+    """Return whether an expression is a call of the operator of that name."""
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == name
+
+
+def compiler_of(mark: Expr) -> str:
+    """Return the compiler that a mark names."""
+    return str(cast("Call", mark).attrs.compiler)
+
+
+class RegionError(IRError):
+    """Marks that do not part a program into regions."""
+
+    def __init__(self, message: str, span: Span | None = None) -> None:
+        super().__init__(message)
+        self.span = span
+
+
+class Region:
+    """A part of a program that one compiler takes.
+
+    Attributes:
+        number: Counts the regions; a merged one has the number of what it began as.
+        compiler: The compiler's name.
+        inputs: The marks by which values enter.
+        outputs: The marks by which values leave.
+    """
+
+    def __init__(self, number: int, begin: Call) -> None:
+        self.number = number
+        self.compiler = compiler_of(begin)
+        self.inputs = [begin]
+        self.outputs: list[Call] = []
+        self._merged_into: Region | None = None
+
+    def root(self) -> Region:
+        """Return the region that this one was merged into, itself if it was not."""
+        root = self
+        while root._merged_into is not None:
+            root = root._merged_into
+        at = self
+        while at is not root and at._merged_into is not None:
+            at._merged_into, at = root, at._merged_into
+        return root
+
+    def merge(self, other: Region) -> None:
+        """Take over another region. What passes between the two stays inside."""
+        other._merged_into = self
+        mine, theirs = self.inputs, other.inputs
+        if len(theirs) > len(mine):  # moves the shorter list
+            mine, theirs = theirs, mine
+        mine += theirs
+        self.inputs = mine
+        mine, theirs = self.outputs, other.outputs
+        if len(theirs) > len(mine):
+            mine, theirs = theirs, mine
+        mine += theirs
+        self.outputs = mine
+
+
+class Regions:
+    """The regions of a function, found from the marks in it.
+
+    Marks enclose data flow; a region that does not end in it, but in a `let` or an
+    `if`, has no outputs. Each use of a value has its own marks, and there is a
+    region for each `compiler_begin` first; those that meet in a node become one.
+
+    Raises:
+        RegionError: A node is in regions of different compilers, or a `compiler_end`
+            names another compiler than its region.
+    """
+
+    def __init__(self, root: Expr) -> None:
+        self._of: dict[Expr, Region] = {}
+        self._count = 0
+        for node in post_order(root):
+            self._add(cast("Expr", node))
+
+    def of(self, node: Expr) -> Region | None:
+        """Return the region in which a node is."""
+        found = self._of.get(node)
+        return None if found is None else found.root()
+
+    def __iter__(self) -> Iterator[Region]:
+        """Yield the regions in the order in which they were found."""
+        return iter(dict.fromkeys(region.root() for region in self._of.values()))
+
+    def _add(self, node: Expr) -> None:
+        if is_call_of(node, BEGIN):
+            self._of[node] = Region(self._count, cast("Call", node))
+            self._count += 1
+        elif is_call_of(node, END):
+            self._close(cast("Call", node))
+        elif isinstance(node, Call | Tuple | TupleGetItem):
+            self._join(node)
+
+    def _close(self, end: Call) -> None:
+        region = self.of(end.args[0])
+        if region is None or is_call_of(end.args[0], END):
+            return  # of a constant, or of what has no arguments
+        if region.compiler != compiler_of(end):
+            raise RegionError(
+                f"expected compiler_end of '{region.compiler}', whose region it ends, "
+                f"got '{compiler_of(end)}'",
+                end.span,
+            )
+        region.outputs.append(end)
+        self._of[end] = region
+
+    def _join(self, node: Expr) -> None:
+        for child in children(node):
+            if is_call_of(child, END) or isinstance(child, Function):
+                continue
+            region, mine = self.of(child), self.of(node)
+            if region is None or region is mine:
+                continue
+            if mine is None:
+                self._of[node] = region
+            elif mine.compiler == region.compiler:
+                mine.merge(region)
+            else:
+                raise RegionError(
+                    f"expected arguments in one region, got some of '{mine.compiler}' "
+                    f"and some of '{region.compiler}'; each compiler_begin needs a "
+                    "compiler_end before another compiler's region begins",
+                    getattr(node, "span", None),
+                )
