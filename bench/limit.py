@@ -9,10 +9,10 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Self
 
-from parpass import IRModule, Pass
+from parpass import IRModule
 
-# Given a part and the number of parts: that part's module, and the passes.
-Share = Callable[[int, int], tuple[IRModule, Pass]]
+# Given a part and the number of parts: that part's module, and what runs the passes.
+Share = Callable[[int, int], tuple[IRModule, Callable[[IRModule], object]]]
 
 
 class Limit:
@@ -67,11 +67,11 @@ class Limit:
 def _work(
     connection: Connection[object, bool], share: Share, part: int, parts: int
 ) -> None:
-    mod, passes = share(part, parts)
-    passes(mod)
+    mod, run = share(part, parts)
+    run(mod)
     connection.send("ready")
     while connection.recv():
         began = time.monotonic()
-        made = passes(mod)
+        made = run(mod)
         connection.send((began, time.monotonic()))
         del made

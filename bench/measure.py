@@ -10,7 +10,7 @@ import gc
 import os
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 Times = Mapping[str, Sequence[float]]
@@ -31,13 +31,18 @@ class Setting:
 
     Attributes:
         workers: How many worker processes.
-        repeat: How many runs of everything.
+        repeat: How many runs of each side.
         scale: The share of the work that the goals are stated for.
     """
 
     workers: int
     repeat: int
     scale: float
+
+    @property
+    def fewer(self) -> int:
+        """How many runs of each side where a run takes many seconds."""
+        return (self.repeat + 1) // 2
 
     def scaled(self, count: int, at_least: int = 1) -> int:
         """Return a number of functions, say, at this scale."""
@@ -74,7 +79,11 @@ def clocked(run: Callable[[], object]) -> Callable[[], float]:
 
 
 def interleaved(
-    sides: Mapping[str, Callable[[], float]], rounds: int, *, collect: bool = True
+    sides: Mapping[str, Callable[[], float]],
+    rounds: int,
+    *,
+    once: Collection[str] = (),
+    collect: bool = True,
 ) -> dict[str, list[float]]:
     """Return the seconds of each side, round by round.
 
@@ -82,6 +91,7 @@ def interleaved(
         sides: What each returns is its seconds in that round; see `clocked`. Who
             begins changes with the round.
         rounds: How many.
+        once: Sides for which one run is enough, because they take long.
         collect: Whether garbage of the one is collected before the next. It takes
             longer than a run of a millisecond, and empties the caches.
     """
@@ -90,6 +100,8 @@ def interleaved(
     for at in range(rounds):
         first = at % len(names)
         for name in names[first:] + names[:first]:
+            if at > 0 and name in once:
+                continue
             if collect:
                 gc.collect()
             times[name].append(sides[name]())
@@ -106,14 +118,14 @@ def ratio(times: Times, over: str, under: str) -> Figure:
 
     Its noise is that of the ratios of the rounds.
     """
-    rounds = zip(times[over], times[under], strict=True)
+    rounds = zip(times[over], times[under], strict=False)  # one may have run once
     value = statistics.median(times[over]) / statistics.median(times[under])
     return Figure(value, _spread([one / other for one, other in rounds]))
 
 
 def difference(times: Times, more: str, less: str) -> Figure:
     """Return how many seconds longer the one took than the other."""
-    rounds = zip(times[more], times[less], strict=True)
+    rounds = zip(times[more], times[less], strict=False)  # one may have run once
     value = statistics.median(times[more]) - statistics.median(times[less])
     return Figure(value, _spread([one - other for one, other in rounds]), "s")
 

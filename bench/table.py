@@ -141,8 +141,8 @@ def as_data(rows: Mapping[str, Sequence[Line]], setting: Setting) -> dict[str, A
 
 def _title(setting: Setting) -> str:
     scale = "" if setting.scale == 1 else f", {setting.scale:g} of the work"
+    python = f"{platform.python_implementation()} {platform.python_version()}"
     return (
         f"{setting.workers} workers on {os.cpu_count()} cores, medians of "
-        f"{setting.repeat} runs{scale}; {platform.python_implementation()} "
-        f"{platform.python_version()}"
+        f"{setting.repeat} runs ({setting.fewer} of long ones){scale}; {python}"
     )

@@ -132,10 +132,17 @@ class _Dask:
 
 @dataclass(frozen=True)
 class Peer:
-    """A peer that may be installed."""
+    """A peer that may be installed.
+
+    Attributes:
+        name: What it is called in the table.
+        make: Starts it, with so many processes.
+        is_slow: Whether one run is enough to place it.
+    """
 
     name: str
     make: Callable[[int], Pool]
+    is_slow: bool = False
 
     def open(self, workers: int) -> Pool | str:
         """Return it with its processes, or why there is none."""
@@ -152,5 +159,5 @@ PEERS = (
     Peer("multiprocessing.Pool, chunksize 1", _MultiprocessingPool),
     Peer("concurrent.futures", _Futures),
     Peer("trio-parallel", _TrioParallel),
-    Peer("Dask", _Dask),
+    Peer("Dask", _Dask, is_slow=True),
 )

@@ -19,17 +19,17 @@ def _growth(setting: Setting) -> Iterator[Line]:
     few, many = setting.scaled(10_000, 100), setting.scaled(100_000, 1000)
     passes = Sequential(light_pass())
     with parpass.open_runner(workers=setting.workers) as runner:
-        runner.run_sync(_module(few), passes)  # all is loaded, the workers have started
+        small = _module(few)
+        runner.run_sync(small, passes)  # all is loaded, the workers have started
         before = resident_bytes()
         large = _module(many)
         size = resident_bytes() - before
         taken = peak_resident_bytes(lambda: runner.run_sync(large, passes)) - before
-        small = _module(few)
         sides = {
             "few": clocked(lambda: runner.run_sync(small, passes)),
             "many": clocked(lambda: runner.run_sync(large, passes)),
         }
-        times = interleaved(sides, min(setting.repeat, 3))
+        times = interleaved(sides, setting.fewer)
     what = f"one light pass on {many:,} functions of {_NODES} nodes"
     yield Line(
         what,

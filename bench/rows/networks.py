@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import parpass
 from bench.limit import Limit
 from bench.measure import Setting, clocked, interleaved, ratio
 from bench.table import Line, Row
-from parpass import IRModule, Sequential, relay
+from parpass import IRModule, PassContext, Sequential, relay
 from parpass.relay.node import children, post_order
+
+Run = Callable[[IRModule], IRModule]
 
 _BLOCK = 30  # calls in a function
 
@@ -27,33 +29,61 @@ def _passes() -> Sequential:
     )
 
 
+def _serial(mod: IRModule) -> IRModule:
+    with PassContext(opt_level=3):
+        return _passes()(mod)
+
+
 @dataclass(frozen=True)
-class NetworksShare:
-    """A process's share of the blocks of so many networks, for `Limit`."""
+class Networks:
+    """Real networks as many functions.
+
+    Attributes:
+        networks: How many networks.
+        cut: Cuts them; a function of a module, as it travels.
+    """
 
     networks: int
+    cut: Callable[[IRModule], IRModule]
 
-    def __call__(self, part: int, parts: int) -> tuple[IRModule, Sequential]:
-        """Return the share's module and the passes."""
-        mod = _blocks(self.networks)
+    def module(self) -> IRModule:
+        """Return all functions, typed."""
+        # Here, because loading onnx takes long and the other rows do without it.
+        from examples.real_networks import load, network_paths
+
+        names = list(network_paths())[: self.networks]
+        mod = relay.frontend.from_onnx({name: load(name) for name in names})
+        return relay.transform.InferType()(self.cut(relay.transform.InferType()(mod)))
+
+    def __call__(self, part: int, parts: int) -> tuple[IRModule, Run]:
+        """Return a process's share of the functions and the passes, for `Limit`."""
+        mod = self.module()
         names = list(mod.functions_by_name)[part::parts]
-        return IRModule({name: mod[name] for name in names}), _passes()
+        return IRModule({name: mod[name] for name in names}), _serial
 
 
-def _blocks(networks: int) -> IRModule:
-    """Return the blocks of so many networks as functions, typed."""
-    # Here, because loading onnx takes long and the other rows do without it.
-    from examples.real_networks import load, network_paths
+def by_fusion(mod: IRModule) -> IRModule:
+    """Return what FuseOps puts together, each a function; without their callers."""
+    fused = Sequential(
+        [
+            relay.transform.SimplifyInference(),
+            relay.transform.FuseOps(fuse_opt_level=2),
+            relay.transform.FunctionsFromFusion(),
+        ]
+    )(mod)
+    functions = fused.functions_by_name.items()
+    return IRModule({name: one for name, one in functions if name not in mod})
 
-    names = list(network_paths())[:networks]
-    mod = relay.frontend.from_onnx({name: load(name) for name in names})
-    typed = relay.transform.InferType()(mod)
-    functions = {
-        f"{name}_{at}": block
-        for name, function in typed.functions_by_name.items()
-        for at, block in enumerate(cut(function, _BLOCK))
-    }
-    return relay.transform.InferType()(IRModule(functions))
+
+def by_blocks(mod: IRModule) -> IRModule:
+    """Return each so many calls of each network as a function."""
+    return IRModule(
+        {
+            f"{name}_{at}": block
+            for name, function in mod.functions_by_name.items()
+            for at, block in enumerate(cut(function, _BLOCK))
+        }
+    )
 
 
 def cut(function: relay.Function, calls: int) -> Iterator[relay.Function]:
@@ -97,22 +127,28 @@ def _as_function(
 
 
 def _networks(setting: Setting) -> Iterator[Line]:
-    networks = setting.scaled(9)
-    mod, passes = _blocks(networks), _passes()
+    for cut_by in (by_blocks, by_fusion):
+        yield from _measured(Networks(setting.scaled(9), cut_by), setting)
+
+
+def _measured(work: Networks, setting: Setting) -> Iterator[Line]:
+    mod, passes = work.module(), _passes()
     with (
-        parpass.PassContext(opt_level=3),
+        PassContext(opt_level=3),
         parpass.open_runner(workers=setting.workers) as runner,
-        Limit(NetworksShare(networks), setting.workers) as limit,
+        Limit(work, setting.workers) as limit,
     ):
-        parpass.assert_structural_equal(runner.run_sync(mod, passes), passes(mod))
+        runner.run_sync(mod, passes)
         sides = {
-            "serial": clocked(lambda: passes(mod)),
+            "serial": clocked(lambda: _serial(mod)),
             "parallel": clocked(lambda: runner.run_sync(mod, passes)),
             "limit": limit.seconds,
         }
         times = interleaved(sides, setting.repeat)
-    count = len(mod.functions)
-    what = f"four passes on {networks} real networks, cut into {count:,} functions"
+    what = (
+        f"four passes on {work.networks} real networks, cut "
+        f"{work.cut.__name__.replace('_', ' ')} into {len(mod.functions):,} functions"
+    )
     yield Line(what, "serial run : parallel run", ratio(times, "serial", "parallel"))
     yield Line(
         what,

@@ -105,7 +105,7 @@ def _actions(mod: IRModule, count: int) -> dict[str, Callable[[], object]]:
 
 
 def _collecting(setting: Setting) -> Iterator[Line]:
-    work = Work(setting.scaled(1000, setting.workers), _NODES, light_passes)
+    work = Work(setting.scaled(400, setting.workers), _NODES, light_passes)
     mod = work.module()
     with (
         tempfile.TemporaryDirectory() as folder,

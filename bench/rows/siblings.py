@@ -12,6 +12,7 @@ from bench.measure import Figure, Setting
 from bench.table import Goal, Line, Row
 from bench.work import PAIRS, USE_WORKERS, Swap, Work, no_pass
 from parpass import FunctionPass, IRModule, PassContext, PassInfo, Sequential, relay
+from parpass.relay import wire
 from parpass.transform import register_adapter
 
 
@@ -42,12 +43,13 @@ def _siblings(setting: Setting) -> Iterator[Line]:
         register_adapter(IRModule, adapter)
         parpass.assert_structural_equal(runner.run_sync(mod, passes), passes(mod))
         counts = adapter.counts()
-    sent = counts.pop(os.getpid()).encoded_bytes
+    del counts[os.getpid()]
+    whole = sum(len(wire.encode(one)) for one in mod.functions_by_name.values())
     most = max(counts.values(), key=lambda one: one.decoded_bytes)
     yield Line(
         f"a light pass, and one that reads all {functions:,} functions through mod",
         "bytes decoded by a worker, at most : bytes of the module",
-        Figure(most.decoded_bytes / sent),
+        Figure(most.decoded_bytes / whole),
         Goal(2),
         note=f"once to read the others, once for its own jobs; {len(counts)} workers "
         f"decoded {sum(one.decoded for one in counts.values()):,} functions",

@@ -22,7 +22,7 @@ def _skew(setting: Setting) -> Iterator[Line]:
     mod, alone = infer(IRModule(rest | giant)), infer(IRModule(giant))
     passes = Sequential(light_passes())
     with parpass.open_runner(workers=setting.workers) as runner:
-        parpass.assert_structural_equal(runner.run_sync(mod, passes), passes(mod))
+        runner.run_sync(mod, passes)
         times = interleaved(
             {
                 "parallel": clocked(lambda: runner.run_sync(mod, passes)),

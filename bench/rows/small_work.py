@@ -26,12 +26,11 @@ def _small(setting: Setting) -> Iterator[Line]:
     with parpass.open_runner() as runner:
         with PassContext(config=USE_WORKERS):  # a warm runner: its processes started
             runner.run_sync(Work(20, 300, light_pass).module(), light_pass())
-        rounds = 3 * setting.repeat
         step = max(1, round(1 / setting.scale))
         sizes = range(1, _LARGEST + 1, step)
-        yield _line("one light pass", light_pass, runner, sizes, rounds)
+        yield _line("one light pass", light_pass, runner, sizes, 3 * setting.repeat)
         sizes = range(5, _LARGEST + 1, 5 * step)
-        yield _line("eight light passes", light_passes, runner, sizes, rounds)
+        yield _line("eight light passes", light_passes, runner, sizes, setting.repeat)
 
 
 def _line(

@@ -30,44 +30,47 @@ class WorkShare:
 def _heavy(setting: Setting) -> Iterator[Line]:
     work = Work(setting.scaled(400, setting.workers), 30, heavy_pass)
     what = f"one pass of 5 ms on {work.functions:,} functions"
-    yield from _measured(work, what, setting, to_limit=Goal(at_most=1.04))
+    goal = Goal(at_most=1.04)
+    yield from _measured(work, what, setting, setting.repeat, to_limit=goal)
 
 
 def _light(setting: Setting) -> Iterator[Line]:
     work = Work(setting.scaled(1000, setting.workers), 300, light_passes)
     what = f"eight light passes on {work.functions:,} functions of 300 nodes"
-    yield from _measured(work, what, setting, to_limit=Goal(at_most=1.12))
+    goal = Goal(at_most=1.12)
+    yield from _measured(work, what, setting, setting.fewer, to_limit=goal)
 
 
 def _one(setting: Setting) -> Iterator[Line]:
     work = Work(setting.scaled(1000, setting.workers), 300, light_pass)
     what = f"one light pass on {work.functions:,} functions of 300 nodes"
-    yield from _measured(work, what, setting, to_serial=Goal(at_least=1.8))
+    goal = Goal(at_least=1.8)
+    yield from _measured(work, what, setting, setting.repeat, to_serial=goal)
 
 
 def _measured(
     work: Work,
     what: str,
     setting: Setting,
+    rounds: int,
     *,
     to_limit: Goal | None = None,
     to_serial: Goal | None = None,
 ) -> Iterator[Line]:
     mod, passes = work.module(), Sequential(work.passes())
-    share = WorkShare(work)
     with (
         parpass.open_runner(workers=setting.workers) as runner,
-        Limit(share, setting.workers) as limit,
+        Limit(WorkShare(work), setting.workers) as limit,
     ):
-        serial = clocked(lambda: passes(mod))
-        parallel = clocked(lambda: runner.run_sync(mod, passes))
-        parpass.assert_structural_equal(runner.run_sync(mod, passes), passes(mod))
-        sides = {"parallel": parallel, "limit": limit.seconds}
-        if to_serial is not None:
-            sides["serial"] = serial
-        times = interleaved(sides, setting.repeat)
-        if to_serial is None:  # it takes long, and is here to be seen beside the rest
-            times["serial"] = [serial()] * setting.repeat
+        few = work.share(0, 50)
+        parpass.assert_structural_equal(runner.run_sync(few, passes), passes(few))
+        runner.run_sync(mod, passes)
+        sides = {
+            "parallel": clocked(lambda: runner.run_sync(mod, passes)),
+            "limit": limit.seconds,
+            "serial": clocked(lambda: passes(mod)),
+        }
+        times = interleaved(sides, rounds, once=() if to_serial else ("serial",))
     yield Line(
         what, _OF_LIMIT, ratio(times, "parallel", "limit"), to_limit, times=times
     )

@@ -13,7 +13,7 @@ _NODES = 300
 
 
 def _visitors(setting: Setting) -> Iterator[Line]:
-    count = setting.scaled(100)
+    count = setting.scaled(50)
     mod, swap = Work(count, _NODES, light_pass).module(), Swap(PAIRS)
     functions = list(mod.functions_by_name.values())
     programs = [random_program(at, _NODES) for at in range(count)]

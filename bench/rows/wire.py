@@ -39,7 +39,7 @@ class _CountingExecutor(LokyExecutor):
 
 
 def _wire(setting: Setting) -> Iterator[Line]:
-    count = setting.scaled(1000, setting.workers)
+    count = setting.scaled(300, setting.workers)
     yield from _measured("eight light passes", light_passes, count, setting)
     yield from _measured("one light pass", light_pass, count, setting)
     yield from _measured("one no-op pass", no_pass, count, setting)
