@@ -12,6 +12,7 @@ from parpass.relay.transform.combine_parallel_dense import CombineParallelDense
 from parpass.relay.transform.dead_code_elimination import DeadCodeElimination
 from parpass.relay.transform.defuse_ops import DefuseOps
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
+from parpass.relay.transform.fast_math import FastMath
 from parpass.relay.transform.fold_constant import FoldConstant
 from parpass.relay.transform.fold_scale_axis import FoldScaleAxis
 from parpass.relay.transform.forward_fold_scale_axis import ForwardFoldScaleAxis
@@ -22,6 +23,7 @@ from parpass.relay.transform.merge_compiler_regions import MergeCompilerRegions
 from parpass.relay.transform.merge_composite import MergeComposite
 from parpass.relay.transform.partition_graph import PartitionGraph
 from parpass.relay.transform.remove_unused_functions import RemoveUnusedFunctions
+from parpass.relay.transform.simplify_expr import SimplifyExpr
 from parpass.relay.transform.simplify_inference import SimplifyInference
 from parpass.relay.transform.to_a_normal_form import (
     ToANormalForm,
@@ -51,6 +53,7 @@ __all__ = [
     "DeadCodeElimination",
     "DefuseOps",
     "EliminateCommonSubexpr",
+    "FastMath",
     "FoldConstant",
     "FoldScaleAxis",
     "ForwardFoldScaleAxis",
@@ -65,6 +68,7 @@ __all__ = [
     "PartitionGraph",
     "RemoveUnusedFunctions",
     "Sequential",
+    "SimplifyExpr",
     "SimplifyInference",
     "ToANormalForm",
     "ToANormalFormExpr",

@@ -1,0 +1,58 @@
+"""FastMath: functions that take long become approximations."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from parpass.relay.expr import Call, Expr, Function
+from parpass.relay.functor import ExprMutator
+from parpass.relay.module import IRModule
+from parpass.relay.op.registry import Op
+from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+
+_FAST = {
+    "erf": "fast_erf",
+    "exp": "fast_exp",
+    "nn.softmax": "nn.fast_softmax",
+    "tanh": "fast_tanh",
+}
+
+
+@register_pass("relay._transform.FastMath")
+class FastMath(FunctionPass):
+    """Compute `exp`, `erf`, `tanh` and `nn.softmax` by polynomials.
+
+    ::
+
+        def @main(%x: Tensor[(3,), float32]) {
+          tanh(%x)
+        }
+
+    becomes::
+
+        def @main(%x: Tensor[(3,), float32]) {
+          fast_tanh(%x)
+        }
+
+    The values differ in their last digits, which is why this is at level 4.
+    """
+
+    pass_info = PassInfo(4, "FastMath", required=("InferType",))
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        """Return the function with approximations."""
+        return cast("Function", FastMathReplacer().visit(func))
+
+
+class FastMathReplacer(ExprMutator):
+    """Rewrites calls of operators to those of their approximations."""
+
+    def visit_call(self, call: Call) -> Expr:
+        """Return a call of the approximation, if there is one."""
+        new = cast("Call", super().visit_call(call))
+        fast = _FAST.get(new.op.name) if isinstance(new.op, Op) else None
+        if fast is None:
+            return new
+        return Call(Op.get(fast), new.args, new.attrs, span=new.span)

@@ -1,0 +1,1 @@
+"""The rules of SimplifyExpr, by what they are about."""

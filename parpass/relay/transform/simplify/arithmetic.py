@@ -1,0 +1,142 @@
+"""Sums and products: neutral elements, tensors of one value, constants in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from parpass.relay import op
+from parpass.relay.expr import Call, Constant, Expr, const
+from parpass.relay.interpreter import evaluate_call
+from parpass.relay.op.registry import Op
+from parpass.relay.transform.constants import constant_of
+from parpass.relay.transform.simplify.peephole import Peephole, Rule, call_of
+
+_NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1}
+_COMMUTATIVE = {"add", "multiply"}
+
+
+def _identity(peephole: Peephole, call: Call) -> Expr | None:
+    """Leave out `+ 0`, `- 0`, `* 1` and `/ 1`."""
+    name = _name(call)
+    left, right = call.args
+    sides = [(left, right), (right, left)] if name in _COMMUTATIVE else [(left, right)]
+    for kept, neutral in sides:
+        if _fill_value(neutral) == _NEUTRAL[name]:
+            same = peephole.type_of(kept) == peephole.type_of(call)
+            if same and peephole.type_of(call) is not None:
+                return kept
+    return None
+
+
+def _full_elementwise(peephole: Peephole, call: Call) -> Expr | None:
+    """Use a scalar instead of a tensor of one value."""
+    for at, full in enumerate(call.args):
+        value, found = _fill_value(full), peephole.tensor(full)
+        if value is None or found is None or isinstance(full, Constant):
+            continue
+        if peephole.type_of(call.args[1 - at]) != peephole.type_of(call):
+            continue  # the shape is the full tensor's
+        args = list(call.args)
+        args[at] = const(value, found.dtype)
+        return peephole.instead_of(call, Call(call.op, tuple(args)))
+    return None
+
+
+def _doubled(peephole: Peephole, call: Call) -> Expr | None:
+    """Return `x * 2` for `x + x`."""
+    left, right = call.args
+    found = peephole.tensor(left)
+    if left is not right or found is None or isinstance(left, Constant):
+        return None
+    return peephole.instead_of(call, op.multiply(left, const(2, found.dtype)))
+
+
+def _reciprocal_root(peephole: Peephole, call: Call) -> Expr | None:
+    """Return `c * rsqrt(x)` for `c / sqrt(x)`."""
+    constant, root = call.args[0], call_of(call.args[1], "sqrt")
+    if root is None or not isinstance(constant, Constant):
+        return None
+    inverse = peephole.made(op.rsqrt(root.args[0]))
+    if _fill_value(constant) == 1 and constant.data.shape == ():
+        return peephole.instead_of(call, inverse)
+    return peephole.instead_of(call, op.multiply(constant, inverse))
+
+
+def _adjacent_constants(peephole: Peephole, call: Call) -> Expr | None:
+    """Return `x + (c + d)` for `x + c + d`, and so for products."""
+    data, outer = _with_constant(call)
+    inner = call_of(data, _name(call))
+    if outer is None or inner is None:
+        return None
+    rest, constant = _with_constant(inner)
+    if constant is None:
+        return None
+    joined = _evaluated(call.op, constant, outer)
+    if joined is None:
+        return None
+    return peephole.instead_of(call, Call(call.op, (rest, joined)))
+
+
+def _product_of_sum(peephole: Peephole, call: Call) -> Expr | None:
+    """Return `x * d + c * d` for `(x + c) * d`, whose sum nobody else uses."""
+    data, factor = _with_constant(call)
+    total = call_of(data, "add")
+    if factor is None or total is None or peephole.is_shared(total):
+        return None
+    rest, constant = _with_constant(total)
+    shift = None if constant is None else _evaluated(call.op, constant, factor)
+    if shift is None:
+        return None
+    product = peephole.made(op.multiply(rest, factor))
+    return peephole.instead_of(call, op.add(product, shift))
+
+
+def _with_constant(call: Call) -> tuple[Expr, Constant | None]:
+    """Return the arguments of a commutative call, the constant last, if one is."""
+    left, right = call.args
+    if isinstance(right, Constant) and not isinstance(left, Constant):
+        return left, right
+    if isinstance(left, Constant) and not isinstance(right, Constant):
+        return right, left
+    return call, None
+
+
+def _evaluated(operator: Expr, left: Constant, right: Constant) -> Constant | None:
+    if not isinstance(operator, Op):
+        return None
+    found = evaluate_call(operator, None, [left.data.numpy(), right.data.numpy()])
+    value = constant_of(found, left.span)
+    return value if isinstance(value, Constant) else None
+
+
+def _fill_value(expr: Expr) -> float | int | bool | None:
+    """Return the one value of all elements, if it is known without a look at all."""
+    if isinstance(expr, Constant):
+        data = expr.data
+        if not data.is_uniform and data.numpy().size != 1:
+            return None
+        return data.numpy().flat[0].item() if data.numpy().size else None
+    if call_of(expr, "zeros", "zeros_like") is not None:
+        return 0
+    if call_of(expr, "ones", "ones_like") is not None:
+        return 1
+    full = call_of(expr, "full", "full_like")
+    value = None if full is None else full.args[-1]
+    if full is None or not isinstance(value, Constant) or value.data.shape != ():
+        return None
+    # `full` may convert its value; what that gives, constant folding knows.
+    dtype = full.attrs.dtype if full.attrs is not None else ""
+    return _fill_value(value) if dtype in {"", value.data.dtype} else None
+
+
+def _name(call: Call) -> str:
+    assert isinstance(call.op, Op)
+    return call.op.name
+
+
+RULES: Mapping[str, Sequence[Rule]] = {
+    "add": [_doubled, _identity, _full_elementwise, _adjacent_constants],
+    "subtract": [_identity, _full_elementwise],
+    "multiply": [_identity, _full_elementwise, _product_of_sum, _adjacent_constants],
+    "divide": [_reciprocal_root, _identity, _full_elementwise],
+}
