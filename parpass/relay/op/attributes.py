@@ -17,6 +17,8 @@ from parpass.errors import IRTypeError
 
 Ints = SupportsIndex | Iterable[SupportsIndex]
 
+_WORDS = {2: "two", 3: "three", 4: "four", 6: "six"}
+
 
 def int_tuple(value: Ints, what: str) -> tuple[int, ...]:
     """Return one int or several as a tuple.
@@ -36,35 +38,49 @@ def optional_int_tuple(value: Ints | None, what: str) -> tuple[int, ...] | None:
     return None if value is None else int_tuple(value, what)
 
 
-def int_pair(value: Ints, what: str, *, at_least: int = 1) -> tuple[int, int]:
-    """Return height and width; one int stands for both.
+def ints_of_rank(
+    value: Ints, rank: int, what: str, *, at_least: int = 1
+) -> tuple[int, ...]:
+    """Return an int for each of `rank` axes; one int stands for all.
 
     Raises:
-        IRTypeError: The value is not one or two ints, or one is below `at_least`.
+        IRTypeError: The value is not one int or `rank` ints, or one is too small.
     """
     ints = int_tuple(value, what)
-    if len(ints) not in {1, 2} or min(ints) < at_least:
+    if len(ints) not in {1, rank} or min(ints) < at_least:
+        counts = "one int" if rank == 1 else f"one or {_WORDS[rank]} ints"
         raise IRTypeError(
-            f"expected one or two ints of at least {at_least} for {what}, got {value!r}"
+            f"expected {counts} of at least {at_least} for {what}, got {value!r}"
         )
-    return ints[0], ints[-1]
+    return ints if len(ints) == rank else ints * rank
 
 
-def padding_2d(value: Ints) -> tuple[int, int, int, int]:
-    """Return padding as top, left, bottom, right.
-
-    One int stands for all sides, two stand for height and width.
+def one_int(value: SupportsIndex, what: str, *, at_least: int = 1) -> int:
+    """Return an int.
 
     Raises:
-        IRTypeError: The value is not one, two or four ints from 0 on.
+        IRTypeError: The value is none, or is too small.
+    """
+    return ints_of_rank(value, 1, what, at_least=at_least)[0]
+
+
+def padding_of_rank(value: Ints, rank: int) -> tuple[int, ...]:
+    """Return padding before each axis, then behind each.
+
+    One int stands for all sides, one for each axis for both of its sides.
+
+    Raises:
+        IRTypeError: The value is none of these, or an int is below 0.
     """
     ints = int_tuple(value, "padding")
-    if len(ints) not in {1, 2, 4} or min(ints) < 0:
-        raise IRTypeError(
-            f"expected one, two or four ints from 0 on for padding, got {value!r}"
+    if len(ints) not in {1, rank, 2 * rank} or min(ints) < 0:
+        counts = (
+            f"one, {_WORDS[rank]} or {_WORDS[2 * rank]}" if rank > 1 else "one or two"
         )
-    top, left, bottom, right = (ints * 4)[:4]
-    return top, left, bottom, right
+        raise IRTypeError(
+            f"expected {counts} ints from 0 on for padding, got {value!r}"
+        )
+    return (ints * (2 * rank))[: 2 * rank]
 
 
 def dtype_name(dtype: str) -> str:
@@ -77,6 +93,11 @@ def dtype_name(dtype: str) -> str:
         return np.dtype(dtype).name
     except TypeError:
         raise IRTypeError(f"expected the name of a dtype, got {dtype!r}") from None
+
+
+def optional_dtype(dtype: str) -> str:
+    """Return the name of a dtype, or an empty string as it is."""
+    return dtype_name(dtype) if dtype else ""
 
 
 def require_choice(value: str, choices: tuple[str, ...], what: str) -> str:

@@ -15,6 +15,8 @@ from parpass.relay.op.relations import (
     bool_broadcast,
     broadcast_shape,
     comparison,
+    integer_broadcast,
+    integral_broadcast,
     number_broadcast,
     require_dtype,
     require_same_dtype,
@@ -109,6 +111,22 @@ logical_or = _binary(
 )
 logical_xor = _binary(
     "logical_xor", bool_broadcast, np.logical_xor, "Return whether one alone holds."
+)
+
+bitwise_and = _binary(
+    "bitwise_and", integral_broadcast, np.bitwise_and, "Return `lhs & rhs`."
+)
+bitwise_or = _binary(
+    "bitwise_or", integral_broadcast, np.bitwise_or, "Return `lhs | rhs`."
+)
+bitwise_xor = _binary(
+    "bitwise_xor", integral_broadcast, np.bitwise_xor, "Return `lhs ^ rhs`."
+)
+left_shift = _binary(
+    "left_shift", integer_broadcast, np.left_shift, "Return `lhs << rhs`."
+)
+right_shift = _binary(
+    "right_shift", integer_broadcast, np.right_shift, "Return `lhs >> rhs`."
 )
 
 

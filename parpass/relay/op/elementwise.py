@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,17 +11,16 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Operand
-from parpass.relay.op.attributes import dtype_name
 from parpass.relay.op.build import call_op
 from parpass.relay.op.registry import Attrs, Op, OpPattern, TypeRelation, register_op
 from parpass.relay.op.relations import (
     bool_identity,
     float_identity,
     identity,
+    integral_identity,
     number_identity,
-    tensors,
+    predicate,
 )
-from parpass.relay.ty import TensorType, Type
 
 Array = npt.NDArray[Any]
 
@@ -35,23 +34,30 @@ class UnaryBuilder(Protocol):
 
 
 def unary(
-    name: str, relation: TypeRelation, meaning: Callable[[Any], Any], doc: str
+    name: str,
+    relation: TypeRelation,
+    meaning: Callable[[Any], Any],
+    doc: str,
+    *,
+    dtype: str = "",
 ) -> UnaryBuilder:
     """Register an operator on one tensor that has no attributes.
 
     Args:
         name: The operator's name.
         relation: Its type relation.
-        meaning: Its meaning on an array; the result is cast back to the array's dtype
-            where it is of another one.
+        meaning: Its meaning on an array; the result is cast where it is of another
+            dtype than it should be.
         doc: The docstring of the builder.
+        dtype: The dtype of the result; empty for the argument's.
 
     Returns:
         The builder of calls.
     """
 
     def compute(_attrs: None, data: Array) -> Array:
-        return np.asarray(meaning(data)).astype(data.dtype, copy=False)
+        result = np.asarray(meaning(data))
+        return result.astype(dtype or data.dtype, copy=False)
 
     op = register_op(Op(name, 1, relation, compute, pattern=OpPattern.ELEMWISE))
 
@@ -82,6 +88,7 @@ exp = unary("exp", float_identity, np.exp, "Return e to the power of `data`.")
 log = unary("log", float_identity, np.log, "Return natural logarithms.")
 log2 = unary("log2", float_identity, np.log2, "Return logarithms to base 2.")
 log10 = unary("log10", float_identity, np.log10, "Return logarithms to base 10.")
+log1p = unary("log1p", float_identity, np.log1p, "Return `log(1 + data)`.")
 sqrt = unary("sqrt", float_identity, np.sqrt, "Return square roots.")
 rsqrt = unary("rsqrt", float_identity, _rsqrt, "Return `1 / sqrt(data)`.")
 sigmoid = unary("sigmoid", float_identity, _sigmoid, "Return `1 / (1 + exp(-data))`.")
@@ -92,6 +99,9 @@ tan = unary("tan", float_identity, np.tan, "Return tangents.")
 asin = unary("asin", float_identity, np.arcsin, "Return inverse sines.")
 acos = unary("acos", float_identity, np.arccos, "Return inverse cosines.")
 atan = unary("atan", float_identity, np.arctan, "Return inverse tangents.")
+acosh = unary("acosh", float_identity, np.arccosh, "Return inverse of cosh.")
+asinh = unary("asinh", float_identity, np.arcsinh, "Return inverse of sinh.")
+atanh = unary("atanh", float_identity, np.arctanh, "Return inverse of tanh.")
 sinh = unary("sinh", float_identity, np.sinh, "Return hyperbolic sines.")
 cosh = unary("cosh", float_identity, np.cosh, "Return hyperbolic cosines.")
 tanh = unary("tanh", float_identity, np.tanh, "Return hyperbolic tangents.")
@@ -101,33 +111,19 @@ trunc = unary("trunc", number_identity, np.trunc, "Round towards zero.")
 round = unary(
     "round", number_identity, np.rint, "Round to the nearest integer, halves to even."
 )
+isnan = unary("isnan", predicate, np.isnan, "Return where NaNs are.", dtype="bool")
+isinf = unary("isinf", predicate, np.isinf, "Return where +-inf is.", dtype="bool")
+isfinite = unary(
+    "isfinite", predicate, np.isfinite, "Return where numbers are.", dtype="bool"
+)
+bitwise_not = unary("bitwise_not", integral_identity, np.invert, "Invert each bit.")
 logical_not = unary("logical_not", bool_identity, np.logical_not, "Return `not data`.")
 copy = unary("copy", identity, np.array, "Return a copy.")
 
-
-class CastAttrs(Attrs, frozen=True):
-    """Attributes of `cast`."""
-
-    dtype: str
-
-
-def _cast_relation(types: Sequence[Type], attrs: CastAttrs) -> TensorType:
-    (data,) = tensors(types)
-    return TensorType(data.shape, attrs.dtype)
-
-
-def _cast(attrs: CastAttrs, data: Array) -> Array:
-    return data.astype(attrs.dtype, copy=False)
-
-
-_CAST = register_op(
-    Op("cast", 1, _cast_relation, _cast, CastAttrs, pattern=OpPattern.ELEMWISE)
-)
-
-
-def cast(data: Operand, dtype: str) -> Call:
-    """Convert to another dtype, towards zero from floats to integers."""
-    return call_op(_CAST, (data,), CastAttrs(dtype=dtype_name(dtype)))
+# Targets may approximate these; what they mean is the exact function.
+fast_exp = unary("fast_exp", float_identity, np.exp, "Return `exp`, approximately.")
+fast_tanh = unary("fast_tanh", float_identity, np.tanh, "Return `tanh`, approximately.")
+fast_erf = unary("fast_erf", float_identity, _erf, "Return `erf`, approximately.")
 
 
 class ClipAttrs(Attrs, frozen=True):

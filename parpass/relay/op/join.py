@@ -36,7 +36,8 @@ Array = npt.NDArray[Any]
 TensorTuple = Expr | TupleWrapper | Iterable[Operand]
 
 
-def _as_tuple(data: TensorTuple) -> Expr:
+def as_tuple(data: TensorTuple) -> Expr:
+    """Return tensors as one argument; a tuple already stays as it is."""
     if isinstance(data, TupleWrapper):
         return data.astuple()
     if isinstance(data, Expr):
@@ -90,7 +91,7 @@ _CONCATENATE = register_op(
 
 def concatenate(data: TensorTuple, axis: int) -> Call:
     """Join tensors end to end along an axis."""
-    return call_op(_CONCATENATE, (_as_tuple(data),), ConcatenateAttrs(axis=axis))
+    return call_op(_CONCATENATE, (as_tuple(data),), ConcatenateAttrs(axis=axis))
 
 
 class StackAttrs(Attrs, frozen=True):
@@ -120,7 +121,7 @@ _STACK = register_op(
 
 def stack(data: TensorTuple, axis: int) -> Call:
     """Join tensors of one shape along a new axis."""
-    return call_op(_STACK, (_as_tuple(data),), StackAttrs(axis=axis))
+    return call_op(_STACK, (as_tuple(data),), StackAttrs(axis=axis))
 
 
 class SplitAttrs(Attrs, frozen=True):

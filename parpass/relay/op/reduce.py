@@ -8,10 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from parpass.relay.expr import Call, Expr
+from parpass.relay.expr import Call, Expr, Tuple, TupleWrapper
 from parpass.relay.op.attributes import Ints, optional_int_tuple
+from parpass.relay.op.broadcast import add, subtract
 from parpass.relay.op.build import call_op
-from parpass.relay.op.elementwise import sqrt
+from parpass.relay.op.elementwise import exp, log, sqrt
 from parpass.relay.op.registry import Attrs, Op, OpPattern, TypeRelation, register_op
 from parpass.relay.op.relations import (
     normal_axes,
@@ -21,6 +22,7 @@ from parpass.relay.op.relations import (
     require_same_dtype,
     tensors,
 )
+from parpass.relay.op.shape import squeeze
 from parpass.relay.ty import Dim, TensorType, Type
 
 Array = npt.NDArray[Any]
@@ -255,3 +257,33 @@ def std(
 ) -> Call:
     """Return the standard deviation."""
     return sqrt(variance(data, axis, keepdims, exclude, unbiased))
+
+
+def mean_variance(
+    data: Expr,
+    axis: Ints | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+) -> TupleWrapper:
+    """Return the mean and the variance."""
+    around = mean(data, axis, True, exclude)
+    spread = variance(data, axis, keepdims, exclude, unbiased, around)
+    kept = around if keepdims else mean(data, axis, keepdims, exclude)
+    return TupleWrapper(Tuple((kept, spread)), 2)
+
+
+def mean_std(
+    data: Expr, axis: Ints | None = None, keepdims: bool = False, exclude: bool = False
+) -> TupleWrapper:
+    """Return the mean and the standard deviation."""
+    both = mean_variance(data, axis, keepdims, exclude)
+    return TupleWrapper(Tuple((both[0], sqrt(both[1]))), 2)
+
+
+def logsumexp(data: Expr, axis: Ints | None = None, keepdims: bool = False) -> Call:
+    """Return `log(sum(exp(data)))`, without overflow."""
+    largest = max(data, axis, True)
+    total = log(sum(exp(subtract(data, largest)), axis, True))
+    result = add(total, largest)
+    return result if keepdims else squeeze(result, axis)

@@ -65,6 +65,13 @@ def require_number(arg: TensorType) -> None:
         raise TypeRelationError(f"expected a tensor of numbers, got {arg}")
 
 
+def require_integer(arg: TensorType, what: str = "") -> None:
+    """Reject a tensor of floats or bools; `what` names the argument."""
+    if not arg.dtype.startswith(("int", "uint")):
+        named = f" for {what}" if what else ""
+        raise TypeRelationError(f"expected a tensor of integers{named}, got {arg}")
+
+
 def require_rank(arg: TensorType, rank: int, what: str) -> None:
     """Reject a tensor with another number of dimensions."""
     if len(arg.shape) != rank:
@@ -162,6 +169,20 @@ def bool_identity(types: Sequence[Type], _attrs: Any) -> TensorType:
     return data
 
 
+def integral_identity(types: Sequence[Type], _attrs: Any) -> TensorType:
+    """Relate one tensor of integers or bools to a result of the same type."""
+    (data,) = tensors(types)
+    if data.dtype != "bool":
+        require_integer(data)
+    return data
+
+
+def predicate(types: Sequence[Type], _attrs: Any) -> TensorType:
+    """Relate one tensor to bools in its shape."""
+    (data,) = tensors(types)
+    return TensorType(data.shape, "bool")
+
+
 def _broadcast(types: Sequence[Type]) -> TensorType:
     args = tensors(types)
     first = args[0]
@@ -175,6 +196,18 @@ def number_broadcast(types: Sequence[Type], _attrs: Any) -> TensorType:
     """Relate tensors of numbers of one dtype to what they broadcast to."""
     result = _broadcast(types)
     require_number(result)
+    return result
+
+
+def integral_broadcast(types: Sequence[Type], _attrs: Any) -> TensorType:
+    """Relate tensors of integers, or of bools, to what they broadcast to."""
+    return integral_identity((_broadcast(types),), None)
+
+
+def integer_broadcast(types: Sequence[Type], _attrs: Any) -> TensorType:
+    """Relate tensors of integers of one dtype to what they broadcast to."""
+    result = _broadcast(types)
+    require_integer(result)
     return result
 
 

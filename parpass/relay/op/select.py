@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
-from parpass.relay.expr import Call, Expr, Operand
+from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
     Ints,
     int_tuple,
@@ -35,60 +35,6 @@ from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type
 
 Array = npt.NDArray[Any]
-
-
-class TakeAttrs(Attrs, frozen=True):
-    """Attributes of `take`.
-
-    Attributes:
-        axis: Where to pick; None picks from the flattened tensor.
-        mode: What an index out of range means: `clip` the nearest one, `wrap` modulo
-            the length; `fast` promises that there is none.
-    """
-
-    axis: int | None = None
-    batch_dims: int = 0
-    mode: str = "clip"
-
-
-def _take_relation(types: Sequence[Type], attrs: TakeAttrs) -> TensorType:
-    data, indices = tensors(types)
-    if not indices.dtype.startswith(("int", "uint")):
-        raise TypeRelationError(f"expected integers for the indices, got {indices}")
-    if attrs.axis is None:
-        return TensorType(indices.shape, data.dtype)
-    axis = normal_axis(attrs.axis, len(data.shape))
-    shape = (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
-    return TensorType(shape, data.dtype)
-
-
-def _take(attrs: TakeAttrs, data: Array, indices: Array) -> Array:
-    mode = "wrap" if attrs.mode == "wrap" else "clip"
-    return np.asarray(np.take(data, indices, axis=attrs.axis, mode=mode))
-
-
-_TAKE = register_op(
-    Op("take", 2, _take_relation, _take, TakeAttrs, pattern=OpPattern.INJECTIVE)
-)
-
-
-def take(
-    data: Expr,
-    indices: Operand,
-    axis: int | None = None,
-    batch_dims: int = 0,
-    mode: str = "clip",
-) -> Call:
-    """Pick elements, or slices along an axis, by their indices.
-
-    Raises:
-        IRTypeError: `batch_dims` is not 0, or `mode` is none of TVM's.
-    """
-    if batch_dims != 0:
-        raise IRTypeError(f"expected batch_dims 0, got {batch_dims}")
-    mode = require_choice(mode, ("clip", "wrap", "fast"), "mode")
-    attrs = TakeAttrs(axis=axis, batch_dims=batch_dims, mode=mode)
-    return call_op(_TAKE, (data, indices), attrs)
 
 
 class StridedSliceAttrs(Attrs, frozen=True):
@@ -182,6 +128,56 @@ def strided_slice(
     if 0 in attrs.strides:
         raise IRTypeError(f"expected strides other than 0, got {attrs.strides}")
     return call_op(_STRIDED_SLICE, (data,), attrs)
+
+
+class SliceLikeAttrs(Attrs, frozen=True):
+    """Attributes of `slice_like`; without axes all those of the other tensor count."""
+
+    axes: tuple[int, ...] | None = None
+
+
+def _slice_like_axes(attrs: SliceLikeAttrs, rank: int, like: int) -> tuple[int, ...]:
+    axes = tuple(range(like)) if attrs.axes is None else attrs.axes
+    normal_axes(axes, min(rank, like))
+    return normal_axes(axes, rank)
+
+
+def _slice_like_relation(types: Sequence[Type], attrs: SliceLikeAttrs) -> TensorType:
+    data, like = tensors(types)
+    shape = list(data.shape)
+    for axis in _slice_like_axes(attrs, len(shape), len(like.shape)):
+        old, new = shape[axis], like.shape[axis]
+        if isinstance(old, int) and isinstance(new, int) and new > old:
+            raise TypeRelationError(
+                f"expected a length up to {old} along axis {axis}, got {like}"
+            )
+        shape[axis] = new
+    return TensorType(tuple(shape), data.dtype)
+
+
+def _slice_like(attrs: SliceLikeAttrs, data: Array, like: Array) -> Array:
+    parts = [slice(None)] * data.ndim
+    for axis in _slice_like_axes(attrs, data.ndim, like.ndim):
+        parts[axis] = slice(like.shape[axis])
+    return data[tuple(parts)]
+
+
+_SLICE_LIKE = register_op(
+    Op(
+        "slice_like",
+        2,
+        _slice_like_relation,
+        _slice_like,
+        SliceLikeAttrs,
+        pattern=OpPattern.INJECTIVE,
+    )
+)
+
+
+def slice_like(data: Expr, shape_like: Expr, axes: Ints | None = None) -> Call:
+    """Pick the first elements along axes, as many as another tensor has."""
+    attrs = SliceLikeAttrs(axes=optional_int_tuple(axes, "axes"))
+    return call_op(_SLICE_LIKE, (data, shape_like), attrs)
 
 
 class ReverseAttrs(Attrs, frozen=True):

@@ -25,7 +25,6 @@ from parpass.relay.op.relations import (
     agree,
     normal_axes,
     normal_axis,
-    product,
     shape_text,
     tensors,
 )
@@ -33,72 +32,6 @@ from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, Type
 
 Array = npt.NDArray[Any]
-
-
-class ReshapeAttrs(Attrs, frozen=True):
-    """Attributes of `reshape`.
-
-    Attributes:
-        newshape: The dimensions; 0 keeps the one at that place, -1 (once) stands for
-            what is left.
-    """
-
-    newshape: tuple[int, ...]
-
-
-def _reshaped(shape: Shape, newshape: tuple[int, ...]) -> Shape:
-    """Return the result's shape, the dimension at -1 worked out if it can be."""
-    if any(dim == 0 and at >= len(shape) for at, dim in enumerate(newshape)):
-        raise TypeRelationError(
-            f"expected at most {len(shape)} dimensions where one is kept by 0, "
-            f"got newshape {newshape}"
-        )
-    dims = [shape[at] if dim == 0 else dim for at, dim in enumerate(newshape)]
-    size = product(shape)
-    rest = product(dim for dim in dims if dim != -1)
-    if isinstance(size, UnknownDim) or isinstance(rest, UnknownDim):
-        return tuple(UnknownDim() if dim == -1 else dim for dim in dims)
-    fits = rest > 0 and size % rest == 0 if -1 in dims else size == rest
-    if not fits:
-        raise TypeRelationError(
-            f"expected a newshape of {size} elements for {shape_text(shape)}, "
-            f"got {newshape}"
-        )
-    return tuple(size // rest if dim == -1 else dim for dim in dims)
-
-
-def _reshape_relation(types: Sequence[Type], attrs: ReshapeAttrs) -> TensorType:
-    (data,) = tensors(types)
-    return TensorType(_reshaped(data.shape, attrs.newshape), data.dtype)
-
-
-def _reshape(attrs: ReshapeAttrs, data: Array) -> Array:
-    dims = enumerate(attrs.newshape)
-    return data.reshape([data.shape[at] if dim == 0 else dim for at, dim in dims])
-
-
-_RESHAPE = register_op(
-    Op(
-        "reshape",
-        1,
-        _reshape_relation,
-        _reshape,
-        ReshapeAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
-)
-
-
-def reshape(data: Expr, newshape: Ints) -> Call:
-    """Arrange the elements in another shape; 0 keeps a dimension, -1 takes the rest.
-
-    Raises:
-        IRTypeError: There are two -1, or a dimension is below -1.
-    """
-    dims = int_tuple(newshape, "newshape")
-    if dims.count(-1) > 1 or any(dim < -1 for dim in dims):
-        raise IRTypeError(f"expected ints from 0 on and one -1 at most, got {dims}")
-    return call_op(_RESHAPE, (data,), ReshapeAttrs(newshape=dims))
 
 
 class TransposeAttrs(Attrs, frozen=True):
@@ -228,20 +161,23 @@ class BroadcastToAttrs(Attrs, frozen=True):
     shape: tuple[int, ...]
 
 
-def _broadcast_to_relation(
-    types: Sequence[Type], attrs: BroadcastToAttrs
-) -> TensorType:
-    (data,) = tensors(types)
-    aligned = attrs.shape[len(attrs.shape) - len(data.shape) :]
-    fits = len(data.shape) <= len(attrs.shape) and all(
+def _require_broadcast(data: TensorType, shape: Shape) -> None:
+    aligned = shape[max(len(shape) - len(data.shape), 0) :]
+    fits = len(data.shape) <= len(shape) and all(
         agree(dim, wanted) or dim == 1
         for dim, wanted in zip(data.shape, aligned, strict=True)
     )
     if not fits:
-        wanted = shape_text(attrs.shape)
         raise TypeRelationError(
-            f"expected a shape that broadcasts to {wanted}, got {data}"
+            f"expected a shape that broadcasts to {shape_text(shape)}, got {data}"
         )
+
+
+def _broadcast_to_relation(
+    types: Sequence[Type], attrs: BroadcastToAttrs
+) -> TensorType:
+    (data,) = tensors(types)
+    _require_broadcast(data, attrs.shape)
     return TensorType(attrs.shape, data.dtype)
 
 
@@ -265,6 +201,32 @@ def broadcast_to(data: Expr, shape: Ints) -> Call:
     """Repeat dimensions of length 1 to fill a shape."""
     attrs = BroadcastToAttrs(shape=int_tuple(shape, "shape"))
     return call_op(_BROADCAST_TO, (data,), attrs)
+
+
+def _broadcast_to_like_relation(types: Sequence[Type], _attrs: None) -> TensorType:
+    data, like = tensors(types)
+    _require_broadcast(data, like.shape)
+    return TensorType(like.shape, data.dtype)
+
+
+def _broadcast_to_like(_attrs: None, data: Array, like: Array) -> Array:
+    return np.broadcast_to(data, like.shape)
+
+
+_BROADCAST_TO_LIKE = register_op(
+    Op(
+        "broadcast_to_like",
+        2,
+        _broadcast_to_like_relation,
+        _broadcast_to_like,
+        pattern=OpPattern.BROADCAST,
+    )
+)
+
+
+def broadcast_to_like(data: Expr, broadcast_type: Expr) -> Call:
+    """Repeat dimensions of length 1 to fill the shape of another tensor."""
+    return call_op(_BROADCAST_TO_LIKE, (data, broadcast_type))
 
 
 class ShapeOfAttrs(Attrs, frozen=True):

@@ -9,10 +9,11 @@ import pytest
 from parpass.errors import IRTypeError
 from parpass.relay.op.attributes import (
     dtype_name,
-    int_pair,
     int_tuple,
+    ints_of_rank,
+    one_int,
     optional_int_tuple,
-    padding_2d,
+    padding_of_rank,
     require_choice,
 )
 
@@ -23,11 +24,16 @@ STORED: list[tuple[Any, Any]] = [
     (int_tuple((), "x"), ()),
     (optional_int_tuple(None, "x"), None),
     (optional_int_tuple(3, "x"), (3,)),
-    (int_pair(3, "x"), (3, 3)),
-    (int_pair([1, 2], "x"), (1, 2)),
-    (padding_2d(1), (1, 1, 1, 1)),
-    (padding_2d((1, 2)), (1, 2, 1, 2)),
-    (padding_2d((1, 2, 3, 4)), (1, 2, 3, 4)),
+    (ints_of_rank(3, 2, "x"), (3, 3)),
+    (ints_of_rank([1, 2], 2, "x"), (1, 2)),
+    (ints_of_rank(3, 1, "x"), (3,)),
+    (one_int(np.int8(3), "x"), 3),
+    (padding_of_rank(1, 2), (1, 1, 1, 1)),
+    (padding_of_rank((1, 2), 2), (1, 2, 1, 2)),
+    (padding_of_rank((1, 2, 3, 4), 2), (1, 2, 3, 4)),
+    (padding_of_rank(1, 1), (1, 1)),
+    (padding_of_rank((1, 2), 1), (1, 2)),
+    (padding_of_rank((1, 2, 3), 3), (1, 2, 3, 1, 2, 3)),
     (dtype_name("float"), "float64"),
     (require_choice("a", ("a", "b"), "x"), "a"),
 ]
@@ -47,12 +53,20 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: int_tuple("ab", "axis"), "expected ints for axis, got 'ab'"),  # pyright: ignore[reportArgumentType]
     (lambda: int_tuple(1.5, "axis"), "expected ints for axis, got 1.5"),  # pyright: ignore[reportArgumentType]
     (
-        lambda: int_pair((1, 2, 3), "strides"),
+        lambda: ints_of_rank((1, 2, 3), 2, "strides"),
         "expected one or two ints of at least 1 for strides, got (1, 2, 3)",
     ),
     (
-        lambda: padding_2d((0, -1)),
+        lambda: padding_of_rank((0, -1), 2),
         "expected one, two or four ints from 0 on for padding, got (0, -1)",
+    ),
+    (
+        lambda: one_int(0, "groups"),
+        "expected one int of at least 1 for groups, got 0",
+    ),
+    (
+        lambda: padding_of_rank((1, 2, 3), 1),
+        "expected one or two ints from 0 on for padding, got (1, 2, 3)",
     ),
     (lambda: dtype_name("int7"), "expected the name of a dtype, got 'int7'"),
     (

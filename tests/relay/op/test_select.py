@@ -80,7 +80,7 @@ def test_indices_are_integers() -> None:
     with pytest.raises(op.TypeRelationError) as caught:
         related(op.take(DATA, floats(2), 0))
     assert str(caught.value) == (
-        "expected integers for the indices, got Tensor[(2,), float32]"
+        "expected a tensor of integers for the indices, got Tensor[(2,), float32]"
     )
 
 
@@ -96,7 +96,10 @@ def test_there_is_no_axis_beyond_the_last() -> None:
 
 
 WRONG: list[tuple[Callable[[], Call], str]] = [
-    (lambda: op.take(DATA, INDICES, 0, 1), "expected batch_dims 0, got 1"),
+    (
+        lambda: op.take(DATA, INDICES, None, 1),
+        "expected an axis with batch_dims 1, got none",
+    ),
     (
         lambda: op.take(DATA, INDICES, mode="raise"),
         "expected 'clip' or 'wrap' or 'fast' for mode, got 'raise'",

@@ -132,6 +132,22 @@ _LOG_SOFTMAX = register_op(
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     )
 )
+# A target may approximate it; what it means is the exact function.
+_FAST_SOFTMAX = register_op(
+    Op(
+        "nn.fast_softmax",
+        1,
+        _softmax_relation,
+        _softmax,
+        SoftmaxAttrs,
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    )
+)
+
+
+def fast_softmax(data: Expr, axis: int = -1) -> Call:
+    """Return `softmax`, approximately."""
+    return call_op(_FAST_SOFTMAX, (data,), SoftmaxAttrs(axis=axis))
 
 
 def softmax(data: Expr, axis: int = -1) -> Call:

@@ -1,9 +1,9 @@
-"""Convolution of images."""
+"""Convolution of signals, images and volumes, in any layout."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +11,19 @@ import numpy.typing as npt
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
     Ints,
-    dtype_name,
-    int_pair,
-    padding_2d,
-    require_choice,
+    ints_of_rank,
+    one_int,
+    optional_dtype,
+    padding_of_rank,
 )
 from parpass.relay.op.build import call_op
-from parpass.relay.op.nn.windows import Pair, window_counts, window_dims, windows
+from parpass.relay.op.layout import SPATIAL, layout_of, relaid, relaid_shape
+from parpass.relay.op.nn.windows import (
+    Pair,
+    window_counts,
+    window_dims,
+    windows,
+)
 from parpass.relay.op.registry import (
     Attrs,
     Op,
@@ -26,11 +32,12 @@ from parpass.relay.op.registry import (
     register_op,
 )
 from parpass.relay.op.relations import (
+    Shape,
     agree,
     require_number,
-    require_rank,
     require_same_dtype,
     tensors,
+    unify,
 )
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type
@@ -38,45 +45,136 @@ from parpass.relay.ty import Dim, TensorType, Type
 Array = npt.NDArray[Any]
 
 
-class Conv2DAttrs(Attrs, frozen=True):
-    """Attributes of `nn.conv2d`; padding is top, left, bottom, right.
+class ConvAttrs(Attrs, frozen=True):
+    """What the attributes of all convolutions have in common.
 
     Attributes:
+        strides: The step from one window to the next, for each axis.
+        padding: What is added before each axis, then behind each: for images at top,
+            left, bottom and right.
+        dilation: The step from one element of a window to the next.
+        groups: Into how many groups the channels are split; each sees only itself.
         channels: How many channels the result has; None for what the weight says.
-        kernel_size: Height and width of the weight; None for what it says.
+        kernel_size: The lengths of the weight; None for what it says.
         out_layout: Empty for the data's layout.
         out_dtype: Empty for the data's dtype.
     """
 
-    strides: Pair = (1, 1)
-    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
-    dilation: Pair = (1, 1)
+    strides: tuple[int, ...] = ()
+    padding: tuple[int, ...] = ()
+    dilation: tuple[int, ...] = ()
     groups: int = 1
     channels: int | None = None
-    kernel_size: Pair | None = None
-    data_layout: str = "NCHW"
-    kernel_layout: str = "OIHW"
+    kernel_size: tuple[int, ...] | None = None
+    data_layout: str = ""
+    kernel_layout: str = ""
     out_layout: str = ""
     out_dtype: str = ""
 
 
-def _conv2d_relation(types: Sequence[Type], attrs: Conv2DAttrs) -> TensorType:
+class Conv1DAttrs(ConvAttrs, frozen=True):
+    """Attributes of `nn.conv1d`."""
+
+    strides: tuple[int] = (1,)
+    padding: Pair = (0, 0)
+    dilation: tuple[int] = (1,)
+    kernel_size: tuple[int] | None = None
+    data_layout: str = "NCW"
+    kernel_layout: str = "OIW"
+
+
+class Conv2DAttrs(ConvAttrs, frozen=True):
+    """Attributes of `nn.conv2d` and of its forms for blocked layouts."""
+
+    strides: Pair = (1, 1)
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    dilation: Pair = (1, 1)
+    kernel_size: Pair | None = None
+    data_layout: str = "NCHW"
+    kernel_layout: str = "OIHW"
+
+
+class Conv3DAttrs(ConvAttrs, frozen=True):
+    """Attributes of `nn.conv3d`."""
+
+    strides: tuple[int, int, int] = (1, 1, 1)
+    padding: tuple[int, int, int, int, int, int] = (0, 0, 0, 0, 0, 0)
+    dilation: tuple[int, int, int] = (1, 1, 1)
+    kernel_size: tuple[int, int, int] | None = None
+    data_layout: str = "NCDHW"
+    kernel_layout: str = "OIDHW"
+
+
+class ConvBuilder(Protocol):
+    """Builds a call of a convolution."""
+
+    def __call__(
+        self,
+        data: Expr,
+        weight: Expr,
+        strides: Ints = 1,
+        padding: Ints = 0,
+        dilation: Ints = 1,
+        groups: int = 1,
+        channels: int | None = None,
+        kernel_size: Ints | None = None,
+        data_layout: str = ...,
+        kernel_layout: str = ...,
+        out_layout: str = "",
+        out_dtype: str = "",
+    ) -> Call:
+        """Return the call.
+
+        Padding is one int for all sides, one for each axis, or one for each side: all
+        those before the axes, then all those behind them.
+
+        Raises:
+            IRTypeError: An attribute is out of its range, or no such layout exists.
+        """
+        ...
+
+
+def conv_relation(types: Sequence[Type], attrs: ConvAttrs) -> TensorType:
+    """Relate data and weight to the result of a convolution."""
     data, weight = tensors(types)
-    require_rank(data, 4, "the data")
-    require_rank(weight, 4, "the weight")
-    require_same_dtype((data, weight))
+    if not attrs.out_dtype:
+        require_same_dtype((data, weight))
     require_number(data)
-    batch, in_channels, height, width = data.shape
-    out_channels, group_channels, *kernel = weight.shape
+    require_number(weight)
+    spatial = SPATIAL[len(attrs.strides)]
+    batch, in_channels, *image = relaid_shape(
+        data.shape, attrs.data_layout, f"NC{spatial}"
+    )
+    out_channels, group_channels, *kernel = relaid_shape(
+        weight.shape, attrs.kernel_layout, f"OI{spatial}"
+    )
+    out_channels = checked_channels(attrs, weight, out_channels, tuple(kernel))
     _check_groups(in_channels, out_channels, group_channels, attrs.groups)
-    if attrs.channels is not None and not agree(attrs.channels, out_channels):
-        raise TypeRelationError(f"expected {attrs.channels} channels, got {weight}")
+    counts = window_dims(tuple(image), tuple(kernel), attrs)
+    shape: Shape = (batch, out_channels, *counts)
+    out_layout = attrs.out_layout or attrs.data_layout
+    return TensorType(
+        relaid_shape(shape, f"NC{spatial}", out_layout), attrs.out_dtype or data.dtype
+    )
+
+
+def checked_channels(
+    attrs: ConvAttrs, weight: TensorType, out_channels: Dim, kernel: Shape
+) -> Dim:
+    """Return the output channels, checked against the attributes.
+
+    Raises:
+        TypeRelationError: The weight is not of the size that the attributes say.
+    """
+    if attrs.channels is not None:
+        if not agree(attrs.channels, out_channels):
+            raise TypeRelationError(f"expected {attrs.channels} channels, got {weight}")
+        out_channels = unify(out_channels, attrs.channels)
     if attrs.kernel_size is not None and not all(map(agree, attrs.kernel_size, kernel)):
         raise TypeRelationError(
             f"expected a kernel of {attrs.kernel_size}, got {weight}"
         )
-    counts = window_dims((height, width), (kernel[0], kernel[1]), attrs)
-    return TensorType((batch, out_channels, *counts), attrs.out_dtype or data.dtype)
+    return out_channels
 
 
 def _check_groups(
@@ -95,74 +193,94 @@ def _check_groups(
         )
 
 
-def _conv2d(attrs: Conv2DAttrs, data: Array, weight: Array) -> Array:
-    if attrs.out_dtype:
-        data = data.astype(attrs.out_dtype, copy=False)
-        weight = weight.astype(attrs.out_dtype, copy=False)
-    batch, _, height, width = data.shape
-    out_channels, group_channels, *size = weight.shape
-    kernel = size[0], size[1]
-    counts = window_counts((height, width), kernel, attrs)
-    view = windows(data, kernel, attrs, counts, fill=0)
+def _convolve(attrs: ConvAttrs, data: Array, weight: Array) -> Array:
+    spatial = SPATIAL[len(attrs.strides)]
+    dtype = attrs.out_dtype or data.dtype
+    data = relaid(data, attrs.data_layout, f"NC{spatial}").astype(dtype, copy=False)
+    weight = relaid(weight, attrs.kernel_layout, f"OI{spatial}")
+    weight = weight.astype(dtype, copy=False)
+    batch, _, *image = data.shape
+    out_channels, group_channels, *kernel = weight.shape
+    counts = window_counts(tuple(image), tuple(kernel), attrs)
+    view = windows(data, tuple(kernel), attrs, counts, fill=0)
     # One matrix product for each image and group: (channels out) x (elements of the
     # window) times (elements of the window) x (places).
-    columns = view.transpose(2, 3, 0, 1, 4, 5).reshape(
-        batch, attrs.groups, group_channels * kernel[0] * kernel[1], -1
+    rank = len(kernel)
+    order = (rank, rank + 1, *range(rank), *range(rank + 2, view.ndim))
+    columns = view.transpose(order).reshape(
+        batch, attrs.groups, group_channels * int(np.prod(kernel)), -1
     )
     rows = weight.reshape(attrs.groups, out_channels // attrs.groups, -1)
     # A uniform weight has zero strides, with which matmul does not go to BLAS.
     product = np.ascontiguousarray(rows) @ columns
-    return product.reshape(batch, out_channels, *counts)
+    result = product.reshape(batch, out_channels, *counts)
+    return relaid(result, f"NC{spatial}", attrs.out_layout or attrs.data_layout)
 
 
-_CONV2D = register_op(
-    Op(
-        "nn.conv2d",
-        2,
-        _conv2d_relation,
-        _conv2d,
-        Conv2DAttrs,
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+def _conv(name: str, kind: type[ConvAttrs], doc: str) -> ConvBuilder:
+    """Register a convolution and return the builder of its calls."""
+    default = kind()
+    rank = len(default.strides)
+    op = register_op(
+        Op(
+            f"nn.{name}",
+            2,
+            conv_relation,
+            _convolve,
+            kind,
+            pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        )
     )
+
+    def build(
+        data: Expr,
+        weight: Expr,
+        strides: Ints = 1,
+        padding: Ints = 0,
+        dilation: Ints = 1,
+        groups: int = 1,
+        channels: int | None = None,
+        kernel_size: Ints | None = None,
+        data_layout: str = default.data_layout,
+        kernel_layout: str = default.kernel_layout,
+        out_layout: str = "",
+        out_dtype: str = "",
+    ) -> Call:
+        spatial = SPATIAL[rank]
+        attrs = kind(
+            strides=ints_of_rank(strides, rank, "strides"),
+            padding=padding_of_rank(padding, rank),
+            dilation=ints_of_rank(dilation, rank, "dilation"),
+            groups=one_int(groups, "groups"),
+            channels=None if channels is None else one_int(channels, "channels"),
+            kernel_size=(
+                None
+                if kernel_size is None
+                else ints_of_rank(kernel_size, rank, "kernel_size")
+            ),
+            data_layout=layout_of(data_layout, f"NC{spatial}", "data_layout"),
+            kernel_layout=layout_of(kernel_layout, f"OI{spatial}", "kernel_layout"),
+            out_layout=out_layout
+            and layout_of(out_layout, f"NC{spatial}", "out_layout"),
+            out_dtype=optional_dtype(out_dtype),
+        )
+        return call_op(op, (data, weight), attrs)
+
+    build.__name__ = build.__qualname__ = name.lower()
+    build.__doc__ = doc
+    return build
+
+
+conv1d = _conv("conv1d", Conv1DAttrs, "Convolve signals with a weight.")
+conv2d = _conv("conv2d", Conv2DAttrs, "Convolve images with a weight.")
+conv3d = _conv("conv3d", Conv3DAttrs, "Convolve volumes with a weight.")
+contrib_conv2d_nchwc = _conv(
+    "contrib_conv2d_NCHWc",
+    Conv2DAttrs,
+    "Convolve images in a blocked layout, such as NCHW8c with OIHW8i8o.",
 )
-
-
-def conv2d(
-    data: Expr,
-    weight: Expr,
-    strides: Ints = (1, 1),
-    padding: Ints = (0, 0),
-    dilation: Ints = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Ints | None = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> Call:
-    """Convolve images with a weight.
-
-    Padding is one int for all sides, two for height and width, or four for top, left,
-    bottom and right. With `groups`, each group of output channels sees only its group
-    of input channels.
-
-    Raises:
-        IRTypeError: An attribute is out of its range, or a layout is not NCHW (OIHW
-            for the weight).
-    """
-    attrs = Conv2DAttrs(
-        strides=int_pair(strides, "strides"),
-        padding=padding_2d(padding),
-        dilation=int_pair(dilation, "dilation"),
-        groups=int_pair(groups, "groups")[0],
-        channels=None if channels is None else int_pair(channels, "channels")[0],
-        kernel_size=(
-            None if kernel_size is None else int_pair(kernel_size, "kernel_size")
-        ),
-        data_layout=require_choice(data_layout, ("NCHW",), "data_layout"),
-        kernel_layout=require_choice(kernel_layout, ("OIHW",), "kernel_layout"),
-        out_layout=require_choice(out_layout, ("", "NCHW"), "out_layout"),
-        out_dtype=dtype_name(out_dtype) if out_dtype else "",
-    )
-    return call_op(_CONV2D, (data, weight), attrs)
+contrib_depthwise_conv2d_nchwc = _conv(
+    "contrib_depthwise_conv2d_NCHWc",
+    Conv2DAttrs,
+    "Convolve each channel by itself in a blocked layout, such as OIHW1i8o.",
+)

@@ -28,6 +28,7 @@ from parpass.relay.op.relations import (
     require_same_dtype,
     require_shape,
     tensors,
+    unify,
 )
 from parpass.relay.ty import TensorType, Type
 
@@ -95,6 +96,68 @@ def dense(
         units=units, out_dtype=dtype_name(out_dtype) if out_dtype else ""
     )
     return call_op(_DENSE, (data, weight), attrs)
+
+
+class MatmulAttrs(Attrs, frozen=True):
+    """Attributes of `nn.matmul`; see `DenseAttrs`."""
+
+    units: int | None = None
+    out_dtype: str = ""
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+
+def _matmul_relation(types: Sequence[Type], attrs: MatmulAttrs) -> TensorType:
+    a, b = tensors(types)
+    if not a.shape or (attrs.transpose_a and len(a.shape) < 2):
+        raise TypeRelationError(f"expected a matrix for tensor_a, got {a}")
+    require_rank(b, 2, "tensor_b")
+    require_same_dtype((a, b))
+    require_number(a)
+    rows = a.shape[:-1]
+    inner = a.shape[-1]
+    if attrs.transpose_a:
+        rows, inner = (*a.shape[:-2], a.shape[-1]), a.shape[-2]
+    units = b.shape[0] if attrs.transpose_b else b.shape[1]
+    units = unify(units, attrs.units) if attrs.units is not None else units
+    wanted = (units, inner) if attrs.transpose_b else (inner, units)
+    require_shape(b, wanted, "tensor_b")
+    return TensorType((*rows, units), attrs.out_dtype or a.dtype)
+
+
+def _matmul(attrs: MatmulAttrs, a: Array, b: Array) -> Array:
+    a = a.swapaxes(-1, -2) if attrs.transpose_a else a
+    return _matrix_product(a, b.T if attrs.transpose_b else b, attrs.out_dtype)
+
+
+_MATMUL = register_op(
+    Op(
+        "nn.matmul",
+        2,
+        _matmul_relation,
+        _matmul,
+        MatmulAttrs,
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    )
+)
+
+
+def matmul(
+    tensor_a: Expr,
+    tensor_b: Expr,
+    units: int | None = None,
+    out_dtype: str = "",
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+) -> Call:
+    """Return the product with a matrix, each transposed first if so said."""
+    attrs = MatmulAttrs(
+        units=units,
+        out_dtype=dtype_name(out_dtype) if out_dtype else "",
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
+    )
+    return call_op(_MATMUL, (tensor_a, tensor_b), attrs)
 
 
 class BatchMatmulAttrs(Attrs, frozen=True):

@@ -10,9 +10,15 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, TupleWrapper
-from parpass.relay.op.attributes import Ints, optional_int_tuple
+from parpass.relay.op.attributes import Ints, one_int, optional_int_tuple
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, OpPattern, register_op
+from parpass.relay.op.registry import (
+    Attrs,
+    Op,
+    OpPattern,
+    TypeRelationError,
+    register_op,
+)
 from parpass.relay.op.relations import (
     float_identity,
     normal_axes,
@@ -42,7 +48,9 @@ class NormAttrs(Attrs, frozen=True):
     scale: bool = True
 
 
-def _affine_relation(types: Sequence[Type], attrs: NormAttrs) -> TensorType:
+def _affine_relation(
+    types: Sequence[Type], attrs: NormAttrs | GroupNormAttrs
+) -> TensorType:
     """Relate data and vectors along its axis to a result of the data's type."""
     args = tensors(types)
     data = args[0]
@@ -179,6 +187,68 @@ def instance_norm(
     """Normalise each channel of each instance by its own mean and variance."""
     attrs = InstanceNormAttrs(axis=axis, epsilon=epsilon, center=center, scale=scale)
     return call_op(_INSTANCE_NORM, (data, gamma, beta), attrs)
+
+
+class GroupNormAttrs(Attrs, frozen=True):
+    """Attributes of `nn.group_norm`; see `NormAttrs`."""
+
+    num_groups: int
+    axis: int = 1
+    epsilon: float = 1e-5
+    center: bool = True
+    scale: bool = True
+
+
+def _group_norm_relation(types: Sequence[Type], attrs: GroupNormAttrs) -> TensorType:
+    data = _affine_relation(types, attrs)
+    channels = data.shape[attrs.axis]
+    if isinstance(channels, int) and channels % attrs.num_groups:
+        raise TypeRelationError(
+            f"expected channels that {attrs.num_groups} groups divide, got {channels}"
+        )
+    return data
+
+
+def _group_norm(attrs: GroupNormAttrs, data: Array, gamma: Array, beta: Array) -> Array:
+    axis = normal_axis(attrs.axis, data.ndim)
+    shape = data.shape
+    grouped = data.reshape(*shape[:axis], attrs.num_groups, -1, *shape[axis + 1 :])
+    axes = tuple(at for at in range(1, grouped.ndim) if at != axis)
+    around = grouped.mean(axis=axes, keepdims=True)
+    centred = grouped - around
+    variance = np.square(centred).mean(axis=axes, keepdims=True)
+    result = (centred / np.sqrt(variance + data.dtype.type(attrs.epsilon))).reshape(
+        shape
+    )
+    tail = (1,) * (data.ndim - 1 - axis)
+    result = result * gamma.reshape(-1, *tail) if attrs.scale else result
+    return result + beta.reshape(-1, *tail) if attrs.center else result
+
+
+_GROUP_NORM = register_op(
+    Op("nn.group_norm", 3, _group_norm_relation, _group_norm, GroupNormAttrs)
+)
+
+
+def group_norm(
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    num_groups: int,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> Call:
+    """Normalise each group of channels of each instance by its mean and variance."""
+    attrs = GroupNormAttrs(
+        num_groups=one_int(num_groups, "num_groups"),
+        axis=axis,
+        epsilon=epsilon,
+        center=center,
+        scale=scale,
+    )
+    return call_op(_GROUP_NORM, (data, gamma, beta), attrs)
 
 
 class LRNAttrs(Attrs, frozen=True):

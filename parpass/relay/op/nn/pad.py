@@ -42,18 +42,24 @@ class PadAttrs(Attrs, frozen=True):
 def _pad_relation(types: Sequence[Type], attrs: PadAttrs) -> TensorType:
     data, value = tensors(types)
     require_rank(value, 0, "the pad value")
-    if len(attrs.pad_width) != len(data.shape):
+    return _padded(data, attrs.pad_width)
+
+
+def _padded(data: TensorType, pad_width: tuple[tuple[int, int], ...]) -> TensorType:
+    if len(pad_width) != len(data.shape):
         raise TypeRelationError(
-            f"expected a pad_width for {len(attrs.pad_width)} dimensions, got {data}"
+            f"expected a pad_width for {len(pad_width)} dimensions, got {data}"
         )
     shape = tuple(
         dim if isinstance(dim, UnknownDim) else before + dim + after
-        for dim, (before, after) in zip(data.shape, attrs.pad_width, strict=True)
+        for dim, (before, after) in zip(data.shape, pad_width, strict=True)
     )
     return TensorType(shape, data.dtype)
 
 
 def _pad(attrs: PadAttrs, data: Array, value: Array) -> Array:
+    if not data.ndim:
+        return data  # there are no axes, which numpy does not take
     if attrs.pad_mode == "constant":
         return np.pad(data, attrs.pad_width, constant_values=value.astype(data.dtype))
     mode = "edge" if attrs.pad_mode == "edge" else "reflect"
@@ -77,12 +83,69 @@ def pad(
         IRTypeError: `pad_width` is not a pair of ints from 0 on for each axis, or
             `pad_mode` is none of TVM's.
     """
-    widths: list[tuple[int, int]] = []
-    for pair in pad_width:
-        ints = int_tuple(pair, "pad_width")
+    mode = require_choice(pad_mode, ("constant", "edge", "reflect"), "pad_mode")
+    attrs = PadAttrs(pad_width=width_pairs(pad_width, "pad_width"), pad_mode=mode)
+    return call_op(_PAD, (data, pad_value), attrs)
+
+
+def width_pairs(
+    value: Iterable[Iterable[SupportsIndex]], what: str
+) -> tuple[tuple[int, int], ...]:
+    """Return a pair of ints from 0 on for each axis, those before and behind.
+
+    Raises:
+        IRTypeError: The value is none; `what` names the attribute.
+    """
+    pairs: list[tuple[int, int]] = []
+    for pair in value:
+        ints = int_tuple(pair, what)
         if len(ints) != 2 or min(ints) < 0:
             raise IRTypeError(f"expected pairs of ints from 0 on, got {pair!r}")
-        widths.append((ints[0], ints[1]))
-    mode = require_choice(pad_mode, ("constant", "edge", "reflect"), "pad_mode")
-    attrs = PadAttrs(pad_width=tuple(widths), pad_mode=mode)
-    return call_op(_PAD, (data, pad_value), attrs)
+        pairs.append((ints[0], ints[1]))
+    return tuple(pairs)
+
+
+class MirrorPadAttrs(Attrs, frozen=True):
+    """Attributes of `nn.mirror_pad`.
+
+    Attributes:
+        mode: `SYMMETRIC` repeats the element at the edge, `REFLECT` does not.
+    """
+
+    pad_width: tuple[tuple[int, int], ...]
+    mode: str = "SYMMETRIC"
+
+
+def _mirror_pad_relation(types: Sequence[Type], attrs: MirrorPadAttrs) -> TensorType:
+    (data,) = tensors(types)
+    return _padded(data, attrs.pad_width)
+
+
+def _mirror_pad(attrs: MirrorPadAttrs, data: Array) -> Array:
+    if not data.ndim:
+        return data
+    mode = "symmetric" if attrs.mode == "SYMMETRIC" else "reflect"
+    return np.pad(data, attrs.pad_width, mode)
+
+
+_MIRROR_PAD = register_op(
+    Op(
+        "nn.mirror_pad",
+        1,
+        _mirror_pad_relation,
+        _mirror_pad,
+        MirrorPadAttrs,
+        pattern=OpPattern.INJECTIVE,
+    )
+)
+
+
+def mirror_pad(
+    data: Expr, pad_width: Iterable[Iterable[SupportsIndex]], mode: str = "SYMMETRIC"
+) -> Call:
+    """Add the elements that a mirror at the edge of each axis shows."""
+    attrs = MirrorPadAttrs(
+        pad_width=width_pairs(pad_width, "pad_width"),
+        mode=require_choice(mode, ("SYMMETRIC", "REFLECT"), "mode"),
+    )
+    return call_op(_MIRROR_PAD, (data,), attrs)

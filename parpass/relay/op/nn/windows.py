@@ -1,6 +1,7 @@
-"""The windows that convolution and pooling slide over an image (NCHW).
+"""The windows that convolution and pooling slide over images of any rank.
 
-How many windows there are and what each one holds is said here once.
+How many windows there are and what each one holds is said here once, for tensors whose
+first two dimensions are batch and channels; other layouts are brought to this one.
 """
 
 from __future__ import annotations
@@ -10,120 +11,120 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from parpass.relay.op.layout import SPATIAL
 from parpass.relay.op.registry import TypeRelationError
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim
 
 Array = npt.NDArray[Any]
 Pair = tuple[int, int]
+Ints = tuple[int, ...]
 
-_SIDES = ("height", "width")
+_SIDES = {"D": "depth", "H": "height", "W": "width"}
 
 
 class Sliding(Protocol):
-    """The attributes that say how a window slides.
+    """The attributes that say how a window slides, an int for each axis.
 
     Attributes:
-        strides: The step from one window to the next, down and across.
-        padding: Rows and columns added at top, left, bottom and right.
+        strides: The step from one window to the next.
+        padding: What is added before each axis, then behind each.
         dilation: The step from one element of a window to the next.
     """
 
     @property
-    def strides(self) -> Pair: ...  # noqa: D102 -- described above
+    def strides(self) -> Ints: ...  # noqa: D102 -- described above
     @property
-    def padding(self) -> tuple[int, int, int, int]: ...  # noqa: D102 -- described above
+    def padding(self) -> Ints: ...  # noqa: D102 -- described above
     @property
-    def dilation(self) -> Pair: ...  # noqa: D102 -- described above
+    def dilation(self) -> Ints: ...  # noqa: D102 -- described above
 
 
 def window_counts(
-    image: Pair, kernel: Pair, how: Sliding, *, ceil_mode: bool = False
-) -> Pair:
-    """Return how many windows fit down and across.
+    image: Ints, kernel: Ints, how: Sliding, *, ceil_mode: bool = False
+) -> Ints:
+    """Return how many windows fit along each axis.
 
     Args:
-        image: Height and width.
-        kernel: Height and width of the window.
+        image: The lengths of the axes.
+        kernel: Those of the window.
         how: How it slides.
-        ceil_mode: Whether a last window may stick out at the bottom and the right.
+        ceil_mode: Whether a last window may stick out at the end.
 
     Raises:
         TypeRelationError: The window is larger than the padded image.
     """
-    down, across = (
-        _count(axis, image[axis], kernel[axis], how, ceil_mode=ceil_mode)
-        for axis in (0, 1)
+    sizes = zip(image, kernel, strict=True)
+    return tuple(
+        _count(axis, *size, how, len(image), ceil_mode=ceil_mode)
+        for axis, size in enumerate(sizes)
     )
-    return down, across
 
 
 def window_dims(
-    image: tuple[Dim, Dim],
-    kernel: tuple[Dim, Dim],
+    image: tuple[Dim, ...],
+    kernel: tuple[Dim, ...],
     how: Sliding,
     *,
     ceil_mode: bool = False,
-) -> tuple[Dim, Dim]:
+) -> tuple[Dim, ...]:
     """Return `window_counts` of a type, where lengths may be unknown."""
     dims: list[Dim] = []
-    for axis in (0, 1):
-        length, size = image[axis], kernel[axis]
+    for axis, (length, size) in enumerate(zip(image, kernel, strict=True)):
         if isinstance(length, UnknownDim) or isinstance(size, UnknownDim):
             dims.append(UnknownDim())
         else:
-            dims.append(_count(axis, length, size, how, ceil_mode=ceil_mode))
-    return dims[0], dims[1]
+            dims.append(
+                _count(axis, length, size, how, len(image), ceil_mode=ceil_mode)
+            )
+    return tuple(dims)
 
 
-def _count(axis: int, length: int, size: int, how: Sliding, *, ceil_mode: bool) -> int:
-    padded = length + how.padding[axis] + how.padding[axis + 2]
+def _count(
+    axis: int, length: int, size: int, how: Sliding, rank: int, *, ceil_mode: bool
+) -> int:
+    padded = length + how.padding[axis] + how.padding[axis + rank]
     extent = (size - 1) * how.dilation[axis] + 1
     if extent > padded:
         raise TypeRelationError(
-            f"expected a window of at most {padded} (the {_SIDES[axis]} with "
-            f"padding), got {extent}"
+            f"expected a window of at most {padded} (the {_SIDES[SPATIAL[rank][axis]]} "
+            f"with padding), got {extent}"
         )
     slack = how.strides[axis] - 1 if ceil_mode else 0
     return (padded - extent + slack) // how.strides[axis] + 1
 
 
 def windows(
-    data: Array, kernel: Pair, how: Sliding, counts: Pair, *, fill: float
+    data: Array, kernel: Ints, how: Sliding, counts: Ints, *, fill: float
 ) -> Array:
-    """Return a view of shape (kernel height, kernel width, N, C, down, across).
+    """Return a view of shape (*kernel, batch, channels, *counts).
 
     Args:
         data: The images.
-        kernel: Height and width of the window.
+        kernel: The lengths of the window.
         how: How it slides.
         counts: How many windows there are, as `window_counts` says.
         fill: The value of elements outside of the image.
     """
     data = _padded(data, kernel, how, counts, fill)
-    batch, channel, down, across = data.strides
+    batch, channel, *steps = data.strides
+    inside = (s * dilation for s, dilation in zip(steps, how.dilation, strict=True))
+    between = (s * stride for s, stride in zip(steps, how.strides, strict=True))
     return np.lib.stride_tricks.as_strided(
         data,
         (*kernel, *data.shape[:2], *counts),
-        (
-            down * how.dilation[0],
-            across * how.dilation[1],
-            batch,
-            channel,
-            down * how.strides[0],
-            across * how.strides[1],
-        ),
+        (*inside, batch, channel, *between),
         writeable=False,
     )
 
 
 def _padded(
-    data: Array, kernel: Pair, how: Sliding, counts: Pair, fill: float
+    data: Array, kernel: Ints, how: Sliding, counts: Ints, fill: float
 ) -> Array:
     """Return the images with padding, and with what the last windows need beyond it."""
-    sides = [(0, 0), (0, 0)]
+    sides: list[tuple[int, int]] = [(0, 0), (0, 0)]
     for at, count in enumerate(counts):
-        before, after = how.padding[at], how.padding[at + 2]
+        before, after = how.padding[at], how.padding[at + len(counts)]
         extent = (count - 1) * how.strides[at] + (kernel[at] - 1) * how.dilation[at] + 1
         sides.append((before, max(after, extent - before - data.shape[at + 2])))
     return np.pad(data, sides, constant_values=fill) if any(map(any, sides)) else data

@@ -146,11 +146,11 @@ DATA, WEIGHT = floats(1, 4, 5, 5), floats(6, 4, 3, 3)
 REJECTED: list[tuple[Call, str]] = [
     (
         nn.conv2d(DATA, floats(6, 4, 3)),
-        "expected 4 dimensions for the weight, got Tensor[(6, 4, 3), float32]",
+        "expected a shape of layout OIHW, got (6, 4, 3)",
     ),
     (
         nn.conv2d(floats(4, 5, 5), WEIGHT),
-        "expected 4 dimensions for the data, got Tensor[(4, 5, 5), float32]",
+        "expected a shape of layout NCHW, got (4, 5, 5)",
     ),
     (
         nn.conv2d(DATA, WEIGHT, groups=2),
@@ -196,8 +196,8 @@ WRONG: list[tuple[Callable[[], Call], str]] = [
         "expected one or two ints of at least 1 for strides, got 0",
     ),
     (
-        lambda: nn.conv2d(DATA, WEIGHT, data_layout="NHWC"),
-        "expected 'NCHW' for data_layout, got 'NHWC'",
+        lambda: nn.conv2d(DATA, WEIGHT, data_layout="NHWD"),
+        "expected a layout of NCHW for data_layout, got 'NHWD'",
     ),
     (
         lambda: nn.conv2d(DATA, WEIGHT, out_dtype="floaty"),

@@ -125,7 +125,7 @@ def test_what_does_not_fit_is_rejected() -> None:
     assert str(caught.value) == (
         "expected a window of at most 6 (the height with padding), got 7"
     )
-    with pytest.raises(TypeRelationError, match="expected 4 dimensions for the data"):
+    with pytest.raises(TypeRelationError, match="expected a shape of layout NCHW"):
         related(nn.global_avg_pool2d(floats(1, 2, 4)))
     with pytest.raises(TypeRelationError, match="expected a tensor of floats"):
         related(nn.avg_pool2d(ints(1, 2, 4, 4)))

@@ -1,0 +1,96 @@
+"""Operators that run along an axis and keep what they have so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from parpass.relay.expr import Call, Expr
+from parpass.relay.op.attributes import dtype_name
+from parpass.relay.op.build import call_op
+from parpass.relay.op.registry import Attrs, Op, register_op
+from parpass.relay.op.relations import normal_axis, product, tensors
+from parpass.relay.ty import TensorType, Type
+
+Array = npt.NDArray[Any]
+
+
+class ScanopAttrs(Attrs, frozen=True):
+    """Attributes of `cumsum` and `cumprod`.
+
+    Attributes:
+        axis: Along which to run; None runs through the flattened tensor.
+        dtype: Empty for the data's, int32 for bools.
+        exclusive: Whether an element itself does not count.
+    """
+
+    axis: int | None = None
+    dtype: str = ""
+    exclusive: bool = False
+
+
+class ScanBuilder(Protocol):
+    """Builds a call of a scan."""
+
+    def __call__(
+        self,
+        data: Expr,
+        axis: int | None = None,
+        dtype: str | None = None,
+        exclusive: bool | None = None,
+    ) -> Call:
+        """Return the call."""
+        ...
+
+
+def _dtype(attrs: ScanopAttrs, dtype: str) -> str:
+    return attrs.dtype or ("int32" if dtype == "bool" else dtype)
+
+
+def _relation(types: Sequence[Type], attrs: ScanopAttrs) -> TensorType:
+    (data,) = tensors(types)
+    dtype = _dtype(attrs, data.dtype)
+    if attrs.axis is None:
+        return TensorType((product(data.shape),), dtype)
+    normal_axis(attrs.axis, len(data.shape))
+    return TensorType(data.shape, dtype)
+
+
+def _scan(name: str, meaning: Callable[..., Any], first: int, doc: str) -> ScanBuilder:
+    """Register a scan; `first` is what an exclusive one begins with."""
+
+    def compute(attrs: ScanopAttrs, data: Array) -> Array:
+        dtype = _dtype(attrs, data.dtype.name)
+        axis = 0 if attrs.axis is None else attrs.axis
+        data = data.reshape(-1) if attrs.axis is None else data
+        if attrs.exclusive and data.shape[axis]:
+            before = np.full_like(data.take([0], axis), first)
+            rest = data.take(range(data.shape[axis] - 1), axis)
+            data = np.concatenate([before, rest], axis)
+        return meaning(data, axis=axis, dtype=dtype)
+
+    op = register_op(Op(name, 1, _relation, compute, ScanopAttrs))
+
+    def build(
+        data: Expr,
+        axis: int | None = None,
+        dtype: str | None = None,
+        exclusive: bool | None = None,
+    ) -> Call:
+        attrs = ScanopAttrs(
+            axis=axis,
+            dtype=dtype_name(dtype) if dtype else "",
+            exclusive=False if exclusive is None else exclusive,
+        )
+        return call_op(op, (data,), attrs)
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = doc
+    return build
+
+
+cumsum = _scan("cumsum", np.cumsum, 0, "Return the sums of the elements so far.")
+cumprod = _scan("cumprod", np.cumprod, 1, "Return the products of the elements so far.")
