@@ -9,6 +9,7 @@
     │   ├── UndefinedPassError    a pipeline item is missing (also ValueError)
     │   ├── ReadOnlyModuleError   a function pass wrote to the module it was given
     │   ├── InputChangedError     a module pass changed the module it was given
+    │   ├── ContractError         a function pass depends on what it must not
     │   ├── WellFormedError       it broke the IR's rules (also AssertionError)
     │   └── UnprintablePassError  it cannot be put in pipeline text (also ValueError)
     ├── UnknownPassError          no pass of that name (also KeyError)
@@ -124,6 +125,21 @@ class ReadOnlyModuleError(PassError):
 
 class InputChangedError(PassError):
     """A module pass changed its input under the option `testing.immutable_module`."""
+
+
+class ContractError(PassError):
+    """A function pass broke its contract under the option `parpass.check_contract`.
+
+    It changed something besides what it returns, or its result depends on the hash
+    seed, the process, the order of functions or on having been run before.
+    `difference` is where results differ first, empty if it changed something.
+    """
+
+    def __init__(
+        self, message: str, *, pass_name: str, function: str, difference: str = ""
+    ) -> None:
+        super().__init__(message, pass_name=pass_name, function=function)
+        self.difference = difference
 
 
 class WellFormedError(PassError, AssertionError):

@@ -132,6 +132,12 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     help="Check that the IR is well formed before and after each pass.",
 )
 @options.showing(
+    "--check-contract",
+    is_flag=True,
+    help="Check that function passes change nothing but what they return, and depend "
+    "on neither hash seed nor process nor order.",
+)
+@options.showing(
     "--timing",
     is_flag=True,
     help="Show how long each pass took.",
@@ -179,6 +185,7 @@ def opt(
     output: str,
     print_metadata: bool,
     dump_pass_pipeline: bool,
+    check_contract: bool,
     traceback: bool,
     **shown: Any,
 ) -> None:
@@ -211,6 +218,7 @@ def opt(
         "opt_bisect_limit": opt_bisect_limit,
         "opt_bisect": opt_bisect,
         "reproducer": reproducer,
+        "check_contract": check_contract or None,
     }
     context = make_context(pipeline, level, config, watching, settings)
     modules = read_modules(inputs)

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from parpass.errors import StructuralMismatchError
 from parpass.registry import declare_functions
 from parpass.relay import wire
 from parpass.relay.expr import Expr, Function
@@ -87,6 +88,16 @@ class RelayAdapter:
             one.checked_type_ is not None for one in part.functions_by_name.values()
         )
         return Excerpt(part.astext(), is_restored=typed)
+
+    def difference(self, before: Function, after: Function) -> str | None:
+        """Return the path of the first difference, and both sides."""
+        from parpass.relay.structural import assert_structural_equal
+
+        try:
+            assert_structural_equal(before, after)
+        except StructuralMismatchError as error:
+            return str(error)
+        return None
 
     def encode_function(self, function: Function, keep_outside: KeepOutside) -> bytes:
         """Return a function as bytes."""

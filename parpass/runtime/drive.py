@@ -31,6 +31,7 @@ from parpass.transform.apply import (
     run_module_pass,
     run_stage_in_place,
 )
+from parpass.transform.config import CHECK_CONTRACT
 from parpass.transform.plan import (
     CallHook,
     Command,
@@ -47,6 +48,7 @@ from parpass.transform.plan import (
 from parpass.transform.serial import call_hook
 
 if TYPE_CHECKING:
+    from parpass.runtime.contract_check import ContractChecker
     from parpass.runtime.hosts import Host
 
 # Passes that go together at most: a pass that reads other functions has the passes
@@ -54,6 +56,14 @@ if TYPE_CHECKING:
 _MOST_STEPS = 16
 
 AsyncBody = Callable[[], Awaitable[Any]]
+
+
+def _contract_checker(context: PassContext) -> ContractChecker | None:
+    if not context.config.get(CHECK_CONTRACT) or inside_function_pass():
+        return None
+    from parpass.runtime.contract_check import ContractChecker
+
+    return ContractChecker()
 
 
 def _advanced(advance: Callable[[], AsyncBody]) -> AsyncBody | Outcome:
@@ -85,6 +95,7 @@ class Drive:
         self._context = context
         self._adapter = adapter
         self._retainer = Retainer(adapter)
+        self._checker = _contract_checker(context)
 
     async def run(self, root: Pass, mod: Any) -> Any:
         """Run a pass on a module and return the new module."""
@@ -107,6 +118,8 @@ class Drive:
         except StopIteration as end:
             return await self._module(end.value)
         finally:
+            if self._checker is not None:
+                await self._host.call_through(self._checker.close)
             await self._host.call_through(self._retainer.close)
 
     async def _carry_out(self, command: Command) -> Any:
@@ -115,6 +128,8 @@ class Drive:
                 seen = await self._module(command.mod)
                 return await self._host.call(call_hook, command, seen)
             case RunStage():
+                if self._checker is not None:
+                    return await self._checked_stage(command, self._checker)
                 return await self._stage(command)
             case RunModulePass():
                 return await self._module_pass(command)
@@ -130,6 +145,27 @@ class Drive:
             case Render():
                 seen = await self._module(command.mod)
                 return await self._host.call(command.render, seen, self._context)
+
+    async def _checked_stage(
+        self, command: RunStage, checker: ContractChecker
+    ) -> Outcome:
+        """Run passes one by one, each after a check of its contract."""
+
+        async def run_checked(one: RunStage) -> Outcome:
+            began = time.perf_counter()
+            (step,) = one.steps
+            mod = await self._module(one.mod)
+            snapshot = await self._host.call_through(Snapshot.take, self._context)
+            error = await self._host.call(
+                checker.check, step, mod, self._adapter, snapshot
+            )
+            if error is None:
+                return await self._stage(one)
+            record = StepRecord(step.info.name, failure=error, function=error.function)
+            return Outcome(mod, [record], began, time.perf_counter())
+
+        parts = [(run_checked, (step,)) for step in command.steps]
+        return await self._in_parts(command, parts)
 
     async def _module(self, mod: Any) -> Any:
         if not isinstance(mod, HeldModule) or mod.made is not None:

@@ -32,10 +32,12 @@ class LokyExecutor:
 
     Args:
         workers: How many processes.
+        hash_seed: Their hash seed; None for that of this process, if it is set, or 0.
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, *, hash_seed: int | None = None) -> None:
         self.workers = workers
+        self._hash_seed = hash_seed
         self._pool: loky.ProcessPoolExecutor | None = None
         self._broken: loky.ProcessPoolExecutor | None = None
         self._closed = False
@@ -56,7 +58,7 @@ class LokyExecutor:
                 self._pool.shutdown(wait=True, kill_workers=True)
                 self._pool = None
             if self._pool is None:
-                self._pool = _started_pool(self.workers)
+                self._pool = _started_pool(self.workers, self._hash_seed)
 
     def submit(self, run: Callable[[bytes], bytes], job: bytes) -> Future[bytes]:
         """Have a process call `run(job)`."""
@@ -119,9 +121,11 @@ class LokyExecutor:
             answer.set_exception(error)
 
 
-def _started_pool(workers: int) -> loky.ProcessPoolExecutor:
+def _started_pool(workers: int, hash_seed: int | None) -> loky.ProcessPoolExecutor:
     # One hash seed for all, so that nothing depends on which worker ran.
     seed = os.environ.get("PYTHONHASHSEED", "random")
+    if hash_seed is not None:
+        seed = str(hash_seed)
     env = {"PYTHONHASHSEED": seed if seed.isdecimal() else "0"}
     env |= dict.fromkeys(_ONE_THREAD, "1")
     # Constants are mapped and shared with all; they are no leak of the process.

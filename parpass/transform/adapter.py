@@ -137,6 +137,10 @@ class ModuleAdapter(Protocol):
         """
         ...
 
+    def difference(self, before: Any, after: Any) -> str | None:
+        """Return where two functions differ first, None if they are equal."""
+        ...
+
     def encode_function(self, function: Any, keep_outside: KeepOutside) -> bytes:
         """Return a function as bytes; `keep_outside` may take large values."""
         ...

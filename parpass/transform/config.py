@@ -114,6 +114,13 @@ STRICT_REQUIRED = register_config_option(
 ).key
 
 
+CHECK_CONTRACT = register_config_option(
+    "parpass.check_contract",
+    bool,
+    "run each function pass twice besides, in processes that differ, and compare",
+).key
+
+
 # The runner's own, here because contexts are made before the runner is loaded.
 ASKING_WORKERS_SECONDS = register_config_option(
     "parpass.asking_workers_seconds",

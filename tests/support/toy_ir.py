@@ -129,6 +129,9 @@ class ToyAdapter:
         functions = mod.functions if function is None else {function: mod[function]}
         return Excerpt(str(replace(mod, functions=functions)))
 
+    def difference(self, before: Fn, after: Fn) -> str | None:
+        return None if before == after else f"{before} and {after}"
+
     def encode_function(self, function: Fn, keep_outside: KeepOutside) -> bytes:
         return pickle.dumps(function, protocol=5)
 
