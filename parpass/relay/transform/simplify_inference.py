@@ -9,9 +9,9 @@ from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Constant, Expr, Function, TupleGetItem, const
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
-from parpass.relay.op import expand_dims, maximum, mean, sqrt, variance
+from parpass.relay.op import expand_dims, maximum, mean, reshape, sqrt, variance
 from parpass.relay.op import sum as sum_of
-from parpass.relay.op.nn.norm import L2NormalizeAttrs, NormAttrs
+from parpass.relay.op.nn.norm import GroupNormAttrs, L2NormalizeAttrs, NormAttrs
 from parpass.relay.op.registry import Op
 from parpass.relay.ty import TensorType
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
@@ -45,8 +45,8 @@ class SimplifyInference(FunctionPass):
           add(%4, %7)
         }
 
-    Layer and instance normalisation and `nn.l2_normalize` are replaced too. Of batch
-    normalisation and dropout, the first field of the result is.
+    Layer, instance and group normalisation and `nn.l2_normalize` are replaced too. Of
+    batch normalisation and dropout, the first field of the result is.
     """
 
     pass_info = PassInfo(0, "SimplifyInference", required=("InferType",))
@@ -126,25 +126,37 @@ def _batch_norm(call: Call, of: TensorType) -> Expr:
 
 
 def _layer_norm(call: Call, of: TensorType) -> Expr:
-    attrs: NormAttrs = call.attrs
-    return _normalised(call, of, (attrs.axis % len(of.shape),))
+    axis = call.attrs.axis % len(of.shape)
+    return _affine(call, of, _normalised(call.args[0], (axis,), call, of))
 
 
 def _instance_norm(call: Call, of: TensorType) -> Expr:
-    attrs: NormAttrs = call.attrs
+    rank = len(of.shape)
+    channels = call.attrs.axis % rank
+    axes = tuple(axis for axis in range(1, rank) if axis != channels)
+    return _affine(call, of, _normalised(call.args[0], axes, call, of))
+
+
+def _group_norm(call: Call, of: TensorType) -> Expr:
+    attrs: GroupNormAttrs = call.attrs
     rank = len(of.shape)
     channels = attrs.axis % rank
-    return _normalised(
-        call, of, tuple(axis for axis in range(1, rank) if axis != channels)
-    )
+    before = (0,) * channels  # in a shape, 0 keeps a dimension and -2 all that follow
+    grouped = reshape(call.args[0], (*before, -4, attrs.num_groups, -1, -2))
+    axes = tuple(axis for axis in range(1, rank + 1) if axis != channels)
+    result = _normalised(grouped, axes, call, of)
+    return _affine(call, of, reshape(result, (*before, -3, -2)))
 
 
-def _normalised(call: Call, of: TensorType, axes: tuple[int, ...]) -> Expr:
-    data, gamma, beta = call.args
-    attrs: NormAttrs = call.attrs
+def _normalised(data: Expr, axes: tuple[int, ...], call: Call, of: TensorType) -> Expr:
     around = mean(data, axes, keepdims=True)
     spread = variance(data, axes, keepdims=True, with_mean=around)
-    result = (data - around) / sqrt(spread + _number(attrs.epsilon, of))
+    return (data - around) / sqrt(spread + _number(call.attrs.epsilon, of))
+
+
+def _affine(call: Call, of: TensorType, result: Expr) -> Expr:
+    _, gamma, beta = call.args
+    attrs: NormAttrs | GroupNormAttrs = call.attrs
     if attrs.scale:
         result = result * _along(attrs, of, gamma)
     if attrs.center:
@@ -167,7 +179,7 @@ def _number(value: float, like: TensorType) -> Constant:
     return const(value, like.dtype)
 
 
-def _along(attrs: NormAttrs, of: TensorType, vector: Expr) -> Expr:
+def _along(attrs: NormAttrs | GroupNormAttrs, of: TensorType, vector: Expr) -> Expr:
     """Return a vector in a shape in which it broadcasts along the axis of `attrs`."""
     rank = len(of.shape)
     behind = rank - attrs.axis % rank - 1
@@ -175,6 +187,7 @@ def _along(attrs: NormAttrs, of: TensorType, vector: Expr) -> Expr:
 
 
 _TENSOR_RULES: dict[str, Rule] = {
+    "nn.group_norm": _group_norm,
     "nn.layer_norm": _layer_norm,
     "nn.instance_norm": _instance_norm,
     "nn.l2_normalize": _l2_normalize,

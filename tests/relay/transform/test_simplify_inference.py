@@ -87,6 +87,7 @@ def names_in(expr: Expr) -> set[str]:
 
 data = relay.var("data", shape=(2, 3, 4, 5))
 channels = relay.var("gamma", shape=(3,)), relay.var("beta", shape=(3,))
+fours = relay.var("gamma", shape=(4,)), relay.var("beta", shape=(4,))
 last = relay.var("gamma", shape=(5,)), relay.var("beta", shape=(5,))
 
 
@@ -104,6 +105,10 @@ last = relay.var("gamma", shape=(5,)), relay.var("beta", shape=(5,))
         relay.nn.instance_norm(data, *channels),
         relay.nn.instance_norm(data, *last, axis=3, scale=False),
         relay.nn.instance_norm(data, *channels, epsilon=0.1, center=False),
+        relay.nn.group_norm(data, *channels, num_groups=3),
+        relay.nn.group_norm(data, *channels, num_groups=1, epsilon=0.1),
+        relay.nn.group_norm(data, *fours, num_groups=2, axis=2, scale=False),
+        relay.nn.group_norm(data, *last, num_groups=5, axis=-1, center=False),
         relay.nn.l2_normalize(data, 1e-3, [1]),
         relay.nn.l2_normalize(data, 10.0, [2, 3]),
         relay.nn.dropout(relay.exp(data)),
