@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
+import importlib
+
 from bench.fresh import in_fresh_process
 from bench.measure import Setting
-from bench.rows import (
-    cold_start,
-    constants,
-    fixed_cost,
-    growth,
-    infrastructure,
-    interactive,
-    networks,
-    per_node,
-    siblings,
-    skew,
-    small_work,
-    throughput,
-    visitors,
-    wire,
-)
-from bench.table import Line
+from bench.table import Line, Row
 
-_MODULES = (
-    throughput,
-    fixed_cost,
-    small_work,
-    growth,
-    skew,
-    constants,
-    siblings,
-    interactive,
-    cold_start,
-    infrastructure,
-    visitors,
-    per_node,
-    wire,
-    networks,
-)
+# By file. They are loaded where they are measured: the processes of one row do without
+# what the others need.
+_FILES = {
+    "throughput": ("heavy", "light", "one"),
+    "fixed_cost": ("fixed",),
+    "small_work": ("small",),
+    "growth": ("growth",),
+    "skew": ("skew",),
+    "constants": ("constants",),
+    "siblings": ("siblings",),
+    "interactive": ("interactive",),
+    "cold_start": ("cold",),
+    "infrastructure": ("infrastructure",),
+    "visitors": ("visitors",),
+    "per_node": ("node",),
+    "wire": ("wire",),
+    "networks": ("networks",),
+}
 
-ROWS = {row.name: row for module in _MODULES for row in module.ROWS}
+ROWS = tuple(name for names in _FILES.values() for name in names)
 
 
 def measured(name: str, setting: Setting) -> list[Line]:
@@ -55,4 +43,7 @@ def measured(name: str, setting: Setting) -> list[Line]:
 
 
 def _lines(name: str, setting: Setting) -> list[Line]:
-    return list(ROWS[name].measure(setting))
+    [file] = [file for file, names in _FILES.items() if name in names]
+    rows: tuple[Row, ...] = importlib.import_module(f"bench.rows.{file}").ROWS
+    [row] = [row for row in rows if row.name == name]
+    return list(row.measure(setting))

@@ -11,6 +11,7 @@ from bench.measure import Setting, clocked, interleaved, ratio
 from bench.table import Line, Row
 from parpass import IRModule, PassContext, Sequential, relay
 from parpass.relay.node import children, post_order
+from parpass.runtime import Runner
 
 Run = Callable[[IRModule], IRModule]
 
@@ -127,17 +128,14 @@ def _as_function(
 
 
 def _networks(setting: Setting) -> Iterator[Line]:
-    for cut_by in (by_blocks, by_fusion):
-        yield from _measured(Networks(setting.scaled(9), cut_by), setting)
+    with parpass.open_runner(workers=setting.workers) as runner:
+        for cut_by in (by_blocks, by_fusion):
+            yield from _measured(Networks(setting.scaled(9), cut_by), runner, setting)
 
 
-def _measured(work: Networks, setting: Setting) -> Iterator[Line]:
+def _measured(work: Networks, runner: Runner, setting: Setting) -> Iterator[Line]:
     mod, passes = work.module(), _passes()
-    with (
-        PassContext(opt_level=3),
-        parpass.open_runner(workers=setting.workers) as runner,
-        Limit(work, setting.workers) as limit,
-    ):
+    with PassContext(opt_level=3), Limit(work, setting.workers) as limit:
         runner.run_sync(mod, passes)
         sides = {
             "serial": clocked(lambda: _serial(mod)),

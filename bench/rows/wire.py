@@ -39,17 +39,22 @@ class _CountingExecutor(LokyExecutor):
 
 
 def _wire(setting: Setting) -> Iterator[Line]:
-    count = setting.scaled(300, setting.workers)
-    yield from _measured("eight light passes", light_passes, count, setting)
-    yield from _measured("one light pass", light_pass, count, setting)
-    yield from _measured("one no-op pass", no_pass, count, setting)
+    mod = Work(setting.scaled(300, setting.workers), _NODES, no_pass).module()
+    kinds = {
+        "eight light passes": light_passes(),
+        "one light pass": light_pass(),
+        "one no-op pass": no_pass(),
+    }
+    executor = _CountingExecutor(setting.workers)
+    for what, passes in kinds.items():
+        yield _measured(what, mod, passes, executor)
+    executor.close()
 
 
 def _measured(
-    what: str, passes: Callable[[], Sequence[Pass]], count: int, setting: Setting
-) -> Iterator[Line]:
-    mod, pipeline = Work(count, _NODES, passes).module(), list(passes())
-    executor = _CountingExecutor(setting.workers)
+    what: str, mod: IRModule, passes: Sequence[Pass], executor: _CountingExecutor
+) -> Line:
+    messages = executor.message_bytes()
     with (
         tempfile.TemporaryDirectory() as folder,
         parpass.open_runner(executor=executor) as runner,
@@ -57,17 +62,16 @@ def _measured(
     ):
         adapter = CountingAdapter(folder)
         register_adapter(IRModule, adapter)
-        runner.run_sync(mod, pipeline)
+        runner.run_sync(mod, passes)
         counts = adapter.counts()
-    executor.close()
     there = counts.pop(os.getpid()).encoded_bytes
     back = sum(one.encoded_bytes for one in counts.values())
-    messages = executor.message_bytes()
-    each = count * len(pipeline)
-    yield Line(
+    messages = executor.message_bytes() - messages
+    count = len(mod.functions)
+    return Line(
         f"{what} on {count:,} functions of {_NODES} nodes",
         "encoded functions, there and back, for each function and pass",
-        Figure((there + back) / each, unit="bytes"),
+        Figure((there + back) / count / len(passes), unit="bytes"),
         note=f"{there / count:,.0f} bytes a function there, {back / count:,.0f} back; "
         f"jobs and answers, with the functions in them, {messages / count:,.0f}",
     )
