@@ -25,6 +25,7 @@
     │   └── ModuleTypeError       a function or key of the wrong kind (also TypeError)
     ├── IRError                   a node is used against its rules
     │   ├── IRTypeError           ... with a value of the wrong kind (also TypeError)
+    │   ├── ScopeBuilderError     ... built out of order (also RuntimeError)
     │   ├── UntypedError          ... its type has not been inferred (also ValueError)
     │   ├── UnknownAttrError      ... no attribute of that name (also KeyError)
     │   ├── UnknownOpError        ... no operator of that name (also AttributeError)
@@ -241,6 +242,10 @@ class IRError(ParpassError):
 
 class IRTypeError(IRError, TypeError):
     """A node was given a value of the wrong kind."""
+
+
+class ScopeBuilderError(IRError, RuntimeError):
+    """The calls of a ScopeBuilder do not make an expression."""
 
 
 class UntypedError(IRError, ValueError):

@@ -50,6 +50,7 @@ ALSO = {
     "UnknownPassError": KeyError,
     "UnsupportedOpsError": NotImplementedError,
     "UnprintablePassError": ValueError,
+    "ScopeBuilderError": RuntimeError,
     "UntypedError": ValueError,
     "WellFormedError": AssertionError,
     "WorkerDiedError": RuntimeError,

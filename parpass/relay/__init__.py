@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from parpass.relay.binding import bind
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -27,6 +28,7 @@ from parpass.relay.expr import (
     var,
 )
 from parpass.relay.functor import ExprFunctor, ExprMutator, ExprVisitor
+from parpass.relay.scope_builder import ScopeBuilder
 from parpass.relay.ty import (
     Any,
     FuncType,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
         frontend,
         ir_pass,
         op,
+        scope_builder,
         transform,
     )
     from parpass.relay.build_config import build_config
@@ -72,6 +75,7 @@ __all__ = [
     "IncompleteType",
     "Let",
     "Module",
+    "ScopeBuilder",
     "TensorType",
     "Tuple",
     "TupleGetItem",
@@ -86,6 +90,7 @@ __all__ = [
     "Var",
     "analysis",
     "astext",
+    "bind",
     "build_config",
     "const",
     "create_executor",
@@ -98,6 +103,7 @@ __all__ = [
     "parse",
     "parse_expr",
     "scalar_type",
+    "scope_builder",
     "transform",
     "var",
 ]
@@ -110,6 +116,7 @@ _ROOMS = {
     "ir_pass": "parpass.relay.ir_pass",
     "nn": "parpass.relay.op.nn",
     "op": "parpass.relay.op",
+    "scope_builder": "parpass.relay.scope_builder",
     "transform": "parpass.relay.transform",
 }
 

@@ -1,8 +1,15 @@
 """Facts about programs, under the names of `tvm.relay.analysis`; nothing changes."""
 
 from parpass.relay.analysis.basic_blocks import check_basic_block_normal_form
+from parpass.relay.analysis.call_graph import CallGraph
 from parpass.relay.analysis.constants import check_constant
+from parpass.relay.analysis.counts import (
+    all_dtypes,
+    get_total_mac_number,
+    list_op_freqs,
+)
 from parpass.relay.analysis.faults import function_faults
+from parpass.relay.analysis.feature import Feature, detect_feature
 from parpass.relay.analysis.globals import called_globals
 from parpass.relay.analysis.traversal import node_count, post_order_visit
 from parpass.relay.analysis.type_variables import free_type_vars
@@ -14,14 +21,20 @@ from parpass.relay.analysis.variables import (
 )
 
 __all__ = [
+    "CallGraph",
+    "Feature",
+    "all_dtypes",
     "all_vars",
     "bound_vars",
     "called_globals",
     "check_basic_block_normal_form",
     "check_constant",
+    "detect_feature",
     "free_type_vars",
     "free_vars",
     "function_faults",
+    "get_total_mac_number",
+    "list_op_freqs",
     "node_count",
     "post_order_visit",
     "well_formed",

@@ -8,13 +8,14 @@ from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.module import IRModule
 from parpass.relay.node import children
 from parpass.relay.op.registry import Op
+from parpass.relay.ty import FuncType, TupleType, Type
 
 
 class Purity:
     """Tells expressions that call no stateful operator from those that may.
 
     Creating a closure has no effect, calling it has those of its body. Functions that
-    a parameter stands for, or that the module does not have, are taken to be pure.
+    a parameter stands for, or that the module does not have, are taken to have some.
 
     Args:
         let_values: The values of variables that are bound around the expressions.
@@ -44,6 +45,8 @@ class Purity:
                 if isinstance(node.op, Op) and node.op.stateful:
                     return False
                 called = called or not isinstance(node.op, Op)
+            if called and self._is_unknown(node):
+                return False
             below = self._called(node) if called else self._evaluated(node)
             fresh = [(child, called) for child in below]
             fresh = [it for it in fresh if it not in seen and it not in self._pure]
@@ -55,13 +58,30 @@ class Purity:
     def _evaluated(self, node: Expr) -> tuple[Expr, ...]:
         return () if isinstance(node, Function) else children(node)
 
+    def _is_unknown(self, node: Expr) -> bool:
+        """Return whether this stands for functions of which nothing is known."""
+        if isinstance(node, GlobalVar):
+            return node.name_hint not in self._functions
+        if not isinstance(node, Var) or self._value_of(node) is not None:
+            return False
+        return _has_functions(node.type_annotation or node.checked_type_)
+
     def _called(self, node: Expr) -> tuple[Expr, ...]:
-        if isinstance(node, GlobalVar) and node.name_hint in self._functions:
+        if isinstance(node, GlobalVar):
             return (self._functions[node.name_hint],)
         if isinstance(node, Var):
-            value = self._inner_values.get(node, self._outer_values.get(node))
+            value = self._value_of(node)
             return () if value is None or _gives_tensors(value) else (value,)
         return children(node)
+
+    def _value_of(self, var: Var) -> Expr | None:
+        return self._inner_values.get(var, self._outer_values.get(var))
+
+
+def _has_functions(type_: Type | None) -> bool:
+    if isinstance(type_, TupleType):
+        return any(map(_has_functions, type_.fields))
+    return isinstance(type_, FuncType)
 
 
 def _gives_tensors(expr: Expr) -> bool:

@@ -12,6 +12,7 @@ from parpass.relay.transform.combine_parallel_dense import CombineParallelDense
 from parpass.relay.transform.dead_code_elimination import DeadCodeElimination
 from parpass.relay.transform.defuse_ops import DefuseOps
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
+from parpass.relay.transform.eta_expand import EtaExpand
 from parpass.relay.transform.fast_math import FastMath
 from parpass.relay.transform.fold_constant import FoldConstant
 from parpass.relay.transform.fold_scale_axis import FoldScaleAxis
@@ -19,6 +20,8 @@ from parpass.relay.transform.forward_fold_scale_axis import ForwardFoldScaleAxis
 from parpass.relay.transform.functions_from_fusion import FunctionsFromFusion
 from parpass.relay.transform.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType, InferTypeLocal
+from parpass.relay.transform.inline import Inline
+from parpass.relay.transform.lambda_lift import LambdaLift
 from parpass.relay.transform.merge_compiler_regions import MergeCompilerRegions
 from parpass.relay.transform.merge_composite import MergeComposite
 from parpass.relay.transform.partition_graph import PartitionGraph
@@ -53,6 +56,7 @@ __all__ = [
     "DeadCodeElimination",
     "DefuseOps",
     "EliminateCommonSubexpr",
+    "EtaExpand",
     "FastMath",
     "FoldConstant",
     "FoldScaleAxis",
@@ -62,6 +66,8 @@ __all__ = [
     "FuseOps",
     "InferType",
     "InferTypeLocal",
+    "Inline",
+    "LambdaLift",
     "MergeCompilerRegions",
     "MergeComposite",
     "ModulePass",

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar, cast
 
+from parpass.relay.analysis.purity import Purity
 from parpass.relay.expr import Expr, Function, Let, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.node import children
-from parpass.relay.analysis.purity import Purity
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
@@ -36,23 +36,33 @@ class DeadCodeElimination(FunctionPass):
         }
 
     Uses in code that is dropped do not count, so that a closure which only refers to
-    itself goes too. A value that may call a stateful operator is kept, unlike in TVM
-    0.8, and it is not inlined.
+    itself goes too. A value that may have an effect, because it may call a stateful
+    operator or a function of which nothing is known, is kept and not inlined.
 
     Args:
-        inline_once: Whether to put values that are used once in the place of their use.
+        inline_once: Whether to put values that are used once in the place of their use,
+            if that is in the same function.
+        ignore_impurity: Whether to take all values to be without effects.
     """
 
     pass_info = PassInfo(opt_level=1, name="DeadCodeElimination")
 
-    def __init__(self, inline_once: bool = False) -> None:
+    def __init__(
+        self, inline_once: bool = False, ignore_impurity: bool = False
+    ) -> None:
         self.inline_once = inline_once
+        self.ignore_impurity = ignore_impurity
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function without dead code."""
-        eliminator = DeadCodeEliminator(func, mod, inline_once=self.inline_once)
+        eliminator = DeadCodeEliminator(
+            func,
+            mod,
+            inline_once=self.inline_once,
+            ignore_impurity=self.ignore_impurity,
+        )
         result = eliminator.visit(func)
         for counter, amount in eliminator.counts.items():
             ctx.count(counter, amount)
@@ -60,7 +70,11 @@ class DeadCodeElimination(FunctionPass):
 
 
 def eliminate_dead_code(
-    expr: ExprT, mod: IRModule | None = None, *, inline_once: bool = False
+    expr: ExprT,
+    mod: IRModule | None = None,
+    *,
+    inline_once: bool = False,
+    ignore_impurity: bool = False,
 ) -> ExprT:
     """Return an expression without dead code; see `DeadCodeElimination`.
 
@@ -68,8 +82,11 @@ def eliminate_dead_code(
         expr: The expression.
         mod: Has the global functions that it calls, to know which have effects.
         inline_once: Whether to inline values that are used once.
+        ignore_impurity: Whether to drop and inline what may have effects, too.
     """
-    eliminator = DeadCodeEliminator(expr, mod, inline_once=inline_once)
+    eliminator = DeadCodeEliminator(
+        expr, mod, inline_once=inline_once, ignore_impurity=ignore_impurity
+    )
     return cast("ExprT", eliminator.visit(expr))
 
 
@@ -80,10 +97,17 @@ class DeadCodeEliminator(ExprMutator):
         counts: How many `let`s were `dropped` and `inlined`.
     """
 
-    def __init__(self, root: Expr, mod: IRModule | None, *, inline_once: bool) -> None:
+    def __init__(
+        self,
+        root: Expr,
+        mod: IRModule | None,
+        *,
+        inline_once: bool,
+        ignore_impurity: bool,
+    ) -> None:
         super().__init__()
         self.counts: Counter[str] = Counter()
-        self._uses = _Uses(root, mod)
+        self._uses = _Uses(root, mod, ignore_impurity=ignore_impurity)
         self._inlined = self._uses.inlinable() if inline_once else set[Expr]()
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
@@ -120,18 +144,23 @@ class _Uses:
         let_values: The value of each variable that live code binds.
     """
 
-    def __init__(self, root: Expr, mod: IRModule | None) -> None:
+    def __init__(
+        self, root: Expr, mod: IRModule | None, *, ignore_impurity: bool
+    ) -> None:
         self.let_values: dict[Expr, Expr] = {}
         self._visits: dict[Expr, int] = {}
         self._impure: set[Expr] = set()
         self._bound: list[Var] = []
-        self._purity = Purity(self.let_values, mod)
-        self._visit(root)
+        # The functions that variables are bound in, and those that use them last.
+        self._bound_in: dict[Expr, Expr] = {}
+        self._used_in: dict[Expr, Expr] = {}
+        self._purity = None if ignore_impurity else Purity(self.let_values, mod)
+        self._visit(root, root)
         for var in self._bound:  # which grows while an impure value is visited
             value = self.let_values[var]
-            if var not in self._visits and not self._purity.is_pure(value):
+            if var not in self._visits and not self._is_pure(value):
                 self._impure.add(var)
-                self._visit(value)
+                self._visit(value, self._bound_in[var])
 
     def is_live(self, var: Var) -> bool:
         return var in self._visits or var in self._impure
@@ -140,24 +169,34 @@ class _Uses:
         return {
             var
             for var, value in self.let_values.items()
-            if self._visits.get(var) == 1 and self._purity.is_pure(value)
+            if self._visits.get(var) == 1
+            and self._used_in[var] is self._bound_in[var]
+            and self._is_pure(value)
         }
 
-    def _visit(self, root: Expr) -> None:
+    def _is_pure(self, value: Expr) -> bool:
+        return self._purity is None or self._purity.is_pure(value)
+
+    def _visit(self, root: Expr, function: Expr) -> None:
         # Twice through each node is enough to tell one use from several.
-        visits, waiting = self._visits, [root]
+        visits, waiting = self._visits, [(root, function)]
         while waiting:
-            node = waiting.pop()
+            node, function = waiting.pop()
             visits[node] = visits.get(node, 0) + 1
             if visits[node] > 2:
                 continue
             if isinstance(node, Let):
                 if node.var not in self.let_values:
                     self.let_values[node.var] = node.value
+                    self._bound_in[node.var] = function
                     self._bound.append(node.var)
-                waiting.append(node.body)
+                waiting.append((node.body, function))
             elif isinstance(node, Var):
+                self._used_in[node] = function
                 if visits[node] == 1 and node in self.let_values:
-                    waiting.append(self.let_values[node])
+                    value = self.let_values[node]
+                    waiting.append((value, self._bound_in[node]))
+            elif isinstance(node, Function):
+                waiting.append((node.body, node))
             else:
-                waiting += children(node)
+                waiting += [(child, function) for child in children(node)]

@@ -7,36 +7,29 @@ from parpass import relay
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, Var
 from parpass.relay.interpreter import evaluate
 from parpass.relay.module import IRModule
-from parpass.relay.op.registry import Attrs, Op, register_op
-from parpass.relay.op.relations import identity
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import DeadCodeElimination
 from parpass.relay.transform.dead_code_elimination import eliminate_dead_code
 from parpass.relay.transform.infer_type import infer_type
-from parpass.relay.ty import TensorType
+from parpass.relay.ty import FuncType, TensorType, TupleType
 from parpass.transform import PassContext
 from tests.support.docs import shows
+from tests.support.effects import effect as effect_on
 
 DEEP = 100_000
 VECTOR = TensorType((3,))
 
 
-def same(_attrs: Attrs | None, value: object) -> object:
-    return value
-
-
-STATEFUL = register_op(Op("test.dce_stateful", 1, identity, same, stateful=True))
-
 x = relay.var("x", VECTOR)
 
 
 def effect() -> Call:
-    return Call(STATEFUL, (x,))
+    return effect_on(x)
 
 
 def with_effect() -> Function:
     p = relay.var("p", VECTOR)
-    return Function((p,), Call(STATEFUL, (p,)))
+    return Function((p,), effect_on(p))
 
 
 def lets(*bindings: tuple[Var, Expr], body: Expr) -> Expr:
@@ -123,6 +116,36 @@ def test_a_use_in_a_shared_node_is_more_than_one_12_1() -> None:
     assert eliminate_dead_code(before, inline_once=True) is before
 
 
+def test_a_value_is_not_inlined_into_a_closure() -> None:
+    a, f, b = relay.var("a"), relay.var("f"), relay.var("b")
+    inner = lets((b, relay.tanh(x)), body=relay.add(a, b))
+    program = lets((a, relay.exp(x)), (f, Function((), inner)), body=Tuple((f(), f())))
+    done = Function((), relay.add(a, relay.tanh(x)))
+    expected = lets((a, relay.exp(x)), (f, done), body=Tuple((f(), f())))
+    assert_structural_equal(eliminate_dead_code(program, inline_once=True), expected)
+
+
+def test_a_call_of_a_function_of_which_nothing_is_known_is_kept() -> None:
+    callable_ = FuncType((VECTOR,), VECTOR)
+    p = relay.var("p", callable_)
+    a, b = relay.var("a"), relay.var("b")
+    pair = relay.var("pair", TupleType((callable_, VECTOR)))
+    held = relay.TupleGetItem(pair, 0)
+    for callee in (p, held, GlobalVar("missing")):
+        program = lets((a, Call(callee, (x,))), body=x)
+        assert eliminate_dead_code(program, inline_once=True) is program
+        assert eliminate_dead_code(program, ignore_impurity=True) is x
+    unused = lets((b, Function((), p(x))), body=x)
+    assert eliminate_dead_code(unused) is x
+
+
+def test_effects_are_dropped_when_asked() -> None:
+    a, b = relay.var("a"), relay.var("b")
+    program = lets((a, effect()), (b, effect()), body=relay.negative(b))
+    found = eliminate_dead_code(program, inline_once=True, ignore_impurity=True)
+    assert_structural_equal(found, relay.negative(effect()))
+
+
 def test_a_use_in_dead_code_does_not_hinder_inlining_12_1() -> None:
     a, dead = relay.var("a"), relay.var("dead")
     before = lets((a, relay.exp(x)), (dead, relay.tanh(a)), body=relay.negative(a))
@@ -146,7 +169,7 @@ def test_a_call_of_a_stateful_operator_is_kept_in_its_place(inline_once: bool) -
 
 def test_what_a_kept_call_uses_is_kept() -> None:
     a, b, dead = relay.var("a"), relay.var("b"), relay.var("dead")
-    kept = lets((a, relay.exp(x)), (b, Call(STATEFUL, (a,))), body=x)
+    kept = lets((a, relay.exp(x)), (b, effect_on(a)), body=x)
     program = Let(dead, relay.exp(x), kept)
     assert eliminate_dead_code(program) is kept
 

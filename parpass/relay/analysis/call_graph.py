@@ -1,0 +1,99 @@
+"""The call graph: which functions of a module refer to which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from parpass.errors import UnknownGlobalError
+from parpass.relay.analysis.components import strong_components
+from parpass.relay.analysis.globals import called_globals
+from parpass.relay.expr import GlobalVar
+
+if TYPE_CHECKING:
+    from parpass.relay.module import IRModule
+
+
+class CallGraph:
+    """Which functions of a module refer to which, as the module is now.
+
+    A reference counts once for each function that has it, a call or not. Functions are
+    asked for by name or by global variable.
+
+    Args:
+        module: The module. Names that it does not have are left out.
+
+    Attributes:
+        module: The module.
+        callees: The names that each function refers to, in order of appearance.
+        callers: The names of the functions that refer to each function.
+    """
+
+    def __init__(self, module: IRModule) -> None:
+        functions = module.functions_by_name
+        self.module = module
+        self.callees: Mapping[str, tuple[str, ...]] = {
+            name: tuple(
+                callee.name_hint
+                for callee in called_globals(function)
+                if callee.name_hint in functions
+            )
+            for name, function in functions.items()
+        }
+        callers: dict[str, list[str]] = {name: [] for name in functions}
+        for caller, names in self.callees.items():
+            for name in names:
+                callers[name].append(caller)
+        self.callers: Mapping[str, tuple[str, ...]]
+        self.callers = {name: tuple(found) for name, found in callers.items()}
+        self._components = strong_components(self.callees)
+        self._recursive = {
+            name
+            for component in self._components
+            for name in component
+            if len(component) > 1 or name in self.callees[name]
+        }
+
+    def ref_count(self, var: GlobalVar | str) -> int:
+        """Return how many functions refer to a function, itself included."""
+        return len(self.callers[self._known(var)])
+
+    def global_call_count(self, var: GlobalVar | str) -> int:
+        """Return how many functions a function refers to."""
+        return len(self.callees[self._known(var)])
+
+    def is_recursive(self, var: GlobalVar | str) -> bool:
+        """Return whether a function refers to itself, directly or by way of others."""
+        return self._known(var) in self._recursive
+
+    def entry_points(self) -> list[GlobalVar]:
+        """Return the functions that no other one refers to, in the module's order."""
+        return [
+            self.module.get_global_var(name)
+            for name, callers in self.callers.items()
+            if not set(callers) - {name}
+        ]
+
+    def sccs(self) -> list[list[GlobalVar]]:
+        """Return the strongly connected components, callees before callers.
+
+        The functions of a component all refer to each other, directly or not.
+        """
+        var = self.module.get_global_var
+        return [[var(name) for name in component] for component in self._components]
+
+    def print_var(self, var: GlobalVar | str) -> str:
+        """Return a text on one function: how often it is used, and its callees."""
+        name = self._known(var)
+        lines = [f"Call graph node <{name}> #refs = {self.ref_count(name)}"]
+        lines += [f"  call site: <{callee}>" for callee in self.callees[name]]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(self.print_var, self.callees))
+
+    def _known(self, var: GlobalVar | str) -> str:
+        name = var.name_hint if isinstance(var, GlobalVar) else var
+        if name not in self.callees:
+            raise UnknownGlobalError(name, self.callees)
+        return name

@@ -1,0 +1,115 @@
+"""Counts over programs: operators, dtypes, multiplications."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from parpass.relay.expr import Call, Expr, GlobalVar
+from parpass.relay.module import IRModule
+from parpass.relay.node import post_order
+from parpass.relay.op.registry import Op
+from parpass.relay.ty import FuncType, TensorType, TupleType, Type
+
+
+def list_op_freqs(mod: IRModule) -> dict[str, int]:
+    """Return how many calls of each operator a module has, the most frequent first."""
+    return dict(Counter(call.op.name for call in _op_calls(mod)).most_common())
+
+
+def all_dtypes(expr: Expr) -> set[str]:
+    """Return the dtypes of all values in an expression.
+
+    Raises:
+        UntypedError: InferType has not run on it.
+    """
+    found: set[str] = set()
+    waiting = [
+        node.checked_type
+        for node in post_order(expr)
+        if isinstance(node, Expr) and not isinstance(node, Op | GlobalVar)
+    ]
+    seen = set(waiting)
+    while waiting:
+        inside = _parts(waiting.pop(), found)
+        waiting += [part for part in inside if part not in seen]
+        seen.update(inside)
+    return found
+
+
+def get_total_mac_number(program: Expr | IRModule) -> int:
+    """Return how many multiplications, each with an addition, the heavy operators take.
+
+    These are `nn.conv1d` to `nn.conv3d`, the transposed ones, `nn.dense`, `nn.matmul`
+    and `nn.batch_matmul`. A call counts once, however often its function is called.
+
+    Raises:
+        UntypedError: InferType has not run on the program.
+        IRTypeError: A shape in it is not known.
+    """
+    counted = ((call, _MACS.get(call.op.name)) for call in _op_calls(program))
+    return sum(count(call) for call, count in counted if count is not None)
+
+
+def _op_calls(program: Expr | IRModule) -> Iterator[Any]:
+    roots = (
+        program.functions_by_name.values()
+        if isinstance(program, IRModule)
+        else (program,)
+    )
+    for root in roots:
+        for node in post_order(root):
+            if isinstance(node, Call) and isinstance(node.op, Op):
+                yield node
+
+
+def _parts(type_: Type, dtypes: set[str]) -> tuple[Type, ...]:
+    match type_:
+        case TensorType():
+            dtypes.add(type_.dtype)
+            return ()
+        case TupleType():
+            return type_.fields
+        case FuncType():
+            return (*type_.arg_types, type_.ret_type)
+        case _:
+            return ()
+
+
+def _shape(expr: Expr) -> tuple[int, ...]:
+    found = expr.checked_type
+    assert isinstance(found, TensorType)
+    return found.concrete_shape
+
+
+def _conv(call: Call) -> int:
+    """Return the MACs of a convolution: a kernel's worth for each output."""
+    return math.prod(_shape(call)) * _kernel_size(call, "O")
+
+
+def _conv_transpose(call: Call) -> int:
+    """Return the MACs of a transposed convolution: a kernel's worth for each input."""
+    return math.prod(_shape(call.args[0])) * _kernel_size(call, "I")
+
+
+def _kernel_size(call: Call, without: str) -> int:
+    """Return the size of a weight, without an axis, which may be in blocks."""
+    axes = [axis for axis in call.attrs["kernel_layout"] if axis.isalpha()]
+    sizes = zip(axes, _shape(call.args[1]), strict=True)
+    return math.prod(size for axis, size in sizes if axis.upper() != without)
+
+
+def _product(call: Call) -> int:
+    inner = -2 if call.attrs.get("transpose_a", False) else -1
+    return math.prod(_shape(call)) * _shape(call.args[0])[inner]
+
+
+_MACS: dict[str, Callable[[Call], int]] = {
+    **{f"nn.conv{n}d": _conv for n in (1, 2, 3)},
+    **{f"nn.conv{n}d_transpose": _conv_transpose for n in (1, 2, 3)},
+    "nn.dense": _product,
+    "nn.matmul": _product,
+    "nn.batch_matmul": _product,
+}

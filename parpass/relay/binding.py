@@ -1,0 +1,100 @@
+"""Expressions in the place of variables, and copies that have their own variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from parpass.errors import IRTypeError, did_you_mean
+from parpass.relay.expr import Expr, Function, Var, as_expr, const
+from parpass.relay.functor import ExprMutator
+from parpass.relay.ndarray import NDArray
+from parpass.relay.node import bindings, post_order
+
+ExprT = TypeVar("ExprT", bound=Expr)
+
+
+def bind(expr: ExprT, binds: Mapping[Any, Any]) -> ExprT:
+    """Return an expression with values in the place of free variables or parameters.
+
+    A function loses the parameters that are bound, and gets one for each new free
+    variable that comes with the values.
+
+    Args:
+        expr: A function, or another expression.
+        binds: Values by variable or by name: expressions, arrays, numbers. A name
+            stands for a parameter of the function, or for a free variable.
+
+    Raises:
+        IRTypeError: A key is neither, a name means none or several of the variables,
+            or a value cannot be an expression.
+    """
+    from parpass.relay.analysis import free_vars
+
+    free = free_vars(expr)
+    params = expr.params if isinstance(expr, Function) else ()
+    named = [*params, *(var for var in free if var not in params)]
+    values = {_variable(key, named): _value(value) for key, value in binds.items()}
+    if not isinstance(expr, Function):
+        return substitute(expr, values)
+    body = substitute(expr.body, values)
+    kept = tuple(param for param in params if param not in values)
+    if body is expr.body and len(kept) == len(params):
+        return expr
+    bound = Function(kept, body, expr.ret_type, expr.type_params, expr.attrs, expr.span)
+    known = {*free, *values}
+    new = tuple(var for var in free_vars(bound) if var not in known)
+    if new:
+        bound = Function(
+            (*kept, *new),
+            body,
+            expr.ret_type,
+            expr.type_params,
+            expr.attrs,
+            expr.span,
+        )
+    return cast("ExprT", bound)
+
+
+def substitute(expr: ExprT, values: Mapping[Var, Expr]) -> ExprT:
+    """Return an expression with other expressions in the place of variables."""
+    mutator = ExprMutator()
+    for var, value in values.items():
+        mutator.memo_map[var] = value
+    return cast("ExprT", mutator.visit(expr))
+
+
+def with_new_variables(expr: ExprT, values: Mapping[Var, Expr] | None = None) -> ExprT:
+    """Return a copy whose bound variables are its own, to be used beside the original.
+
+    Args:
+        expr: The expression.
+        values: What to put in the place of some variables.
+    """
+    bound = {var for node in post_order(expr) for var in bindings(node)}
+    new = {
+        var: Var(var.name_hint, var.type_annotation, var.span, var.checked_type_)
+        for var in bound
+    }
+    return substitute(expr, {**new, **(values or {})})
+
+
+def _variable(key: Any, named: list[Var]) -> Var:
+    if isinstance(key, Var):
+        return key
+    if not isinstance(key, str):
+        raise IRTypeError(
+            f"expected a variable or a name to bind, got {type(key).__name__}"
+        )
+    found = [var for var in named if var.name_hint == key]
+    if len(found) != 1:
+        names = [var.name_hint for var in named]
+        raise IRTypeError(
+            f"expected one variable named '{key}' to bind, got {len(found)}"
+            f"{'' if found else did_you_mean(key, names)}"
+        )
+    return found[0]
+
+
+def _value(value: Any) -> Expr:
+    return const(value) if isinstance(value, NDArray) else as_expr(value)

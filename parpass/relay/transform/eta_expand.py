@@ -1,0 +1,108 @@
+"""EtaExpand: a global function used as a value becomes a closure that calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from parpass.relay.expr import Call, Expr, Function, GlobalVar, Var
+from parpass.relay.functor import ExprMutator
+from parpass.relay.module import IRModule
+from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
+
+
+@register_pass("relay._transform.EtaExpand")
+class EtaExpand(ModulePass):
+    """Wrap each reference to a global function that is no call in a function.
+
+    ::
+
+        def @double(%x: float32) -> float32 {
+          add(%x, %x)
+        }
+
+        def @main() {
+          @double
+        }
+
+    becomes::
+
+        def @double(%x: float32) -> float32 {
+          add(%x, %x)
+        }
+
+        def @main() {
+          fn (%x: float32) -> float32 {
+            @double(%x)
+          }
+        }
+
+    Args:
+        expand_constructor: Here for TVM's signature; there are no constructors to wrap.
+        expand_global_var: Whether to wrap globals; without, nothing changes.
+    """
+
+    pass_info = PassInfo(opt_level=1, name="EtaExpand")
+
+    def __init__(
+        self, expand_constructor: bool = False, expand_global_var: bool = False
+    ) -> None:
+        self.expand_constructor = expand_constructor
+        self.expand_global_var = expand_global_var
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """Return the module with references wrapped."""
+        if not self.expand_global_var:
+            return mod
+        functions: dict[str, Function] = {}
+        expanded = 0
+        for name, function in mod.functions_by_name.items():
+            expander = EtaExpander(mod)
+            functions[name] = cast("Function", expander.visit(function))
+            expanded += expander.expanded
+        if not expanded:
+            return mod
+        ctx.count("expanded", expanded)
+        return IRModule.assemble(mod, functions)
+
+
+class EtaExpander(ExprMutator):
+    """Wraps references to globals in one function.
+
+    Attributes:
+        expanded: How many globals were wrapped.
+    """
+
+    def __init__(self, mod: IRModule) -> None:
+        super().__init__()
+        self.expanded = 0
+        self._mod = mod
+
+    def visited_before(self, expr: Expr) -> Sequence[Expr]:
+        """Return what may have references: of a call of a global, the arguments."""
+        if isinstance(expr, Call) and isinstance(expr.op, GlobalVar):
+            return expr.args
+        return super().visited_before(expr)
+
+    def visit_call(self, call: Call) -> Expr:
+        """Return the call with its arguments rewritten."""
+        if not isinstance(call.op, GlobalVar):
+            return super().visit_call(call)
+        args = tuple(self.memo_map[arg] for arg in call.args)
+        if all(new is old for new, old in zip(args, call.args, strict=True)):
+            return call
+        return Call(call.op, args, call.attrs, call.type_args, call.span)
+
+    def visit_global_var(self, global_var: GlobalVar) -> Expr:
+        """Return a function that calls the global one."""
+        if global_var.name_hint not in self._mod:
+            return global_var  # an error that InferType reports
+        self.expanded += 1
+        return eta_expanded(global_var, self._mod[global_var.name_hint])
+
+
+def eta_expanded(global_var: GlobalVar, function: Function) -> Function:
+    """Return a function that calls a global one with its own parameters."""
+    params = tuple(Var(p.name_hint, p.type_annotation) for p in function.params)
+    call = Call(global_var, params, None, function.type_params)
+    return Function(params, call, function.ret_type, function.type_params)
