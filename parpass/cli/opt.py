@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from parpass.cli import options
 from parpass.cli.command import Command, Option
@@ -58,7 +59,8 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     "--pass-pipeline",
     "passes",
     metavar="PASSES",
-    help=f"{options.PASSES_HELP} Without it the module is only read and written.",
+    help=f"{options.PASSES_HELP} Without it the passes of the level that -O gives are "
+    "run; without both the module is only read and written.",
 )
 @options.level
 @options.config
@@ -200,12 +202,14 @@ def opt(
 
     \b
     Example:
-      parpass opt resnet50.onnx vgg19.onnx -O3 --timing -o out.relay \\
-        -p InferType,SimplifyInference,FoldConstant,EliminateCommonSubexpr
+      parpass opt resnet50.onnx vgg19.onnx -O3 --timing -o out.relay
+      parpass opt resnet50.onnx -p InferType,SimplifyInference,FoldConstant
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     _check_directory(output)
     from parpass.cli.reading import read_modules
 
+    if passes is None:
+        passes = _default_passes(level)
     if passes is None:
         _write(read_modules(inputs), output, print_metadata=print_metadata)
         return
@@ -229,6 +233,14 @@ def opt(
     finally:
         watching.report()
     _write(modules, output, print_metadata=print_metadata)
+
+
+def _default_passes(level: int) -> str | None:
+    """Return the pipeline that stands for -O alone; None if -O was not given."""
+    source = click.get_current_context().get_parameter_source("level")
+    if source is not ParameterSource.COMMANDLINE:
+        return None
+    return f"DefaultPipeline{{opt-level={level}}}"
 
 
 def _check_directory(output: str) -> None:

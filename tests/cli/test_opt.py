@@ -107,6 +107,16 @@ def test_passes_above_the_level_are_skipped_with_a_note(model: Path):
     assert opt(model, "-p", passes, "-O3").stderr == ""
 
 
+def test_a_level_alone_stands_for_its_pipeline(model: Path):
+    by_level = opt(model, "-O3", "--dump-pass-pipeline")
+    by_name = opt(model, "-O3", "-p", "DefaultPipeline{opt-level=3}")
+    assert by_level.exit_code == 0
+    assert "FoldScaleAxis" in by_level.stderr
+    assert by_level.stdout == by_name.stdout
+    assert "Primitive=1" in by_level.stdout
+    assert "Primitive" not in opt(model).stdout
+
+
 def test_a_failed_pass_is_named_with_the_function(model: Path):
     result = opt(model, "-p", FAILING)
     assert (result.exit_code, result.stdout) == (1, "")

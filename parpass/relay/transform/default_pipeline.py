@@ -1,0 +1,83 @@
+"""The passes of an optimization level, in TVM's order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import cast
+
+from parpass.errors import ArgumentError
+from parpass.relay.transform.canonicalize_cast import CanonicalizeCast
+from parpass.relay.transform.canonicalize_ops import CanonicalizeOps
+from parpass.relay.transform.combine_parallel_batch_matmul import (
+    CombineParallelBatchMatmul,
+)
+from parpass.relay.transform.combine_parallel_conv2d import CombineParallelConv2D
+from parpass.relay.transform.combine_parallel_dense import CombineParallelDense
+from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
+from parpass.relay.transform.fold_constant import FoldConstant
+from parpass.relay.transform.fold_scale_axis import FoldScaleAxis
+from parpass.relay.transform.fuse_ops import FuseOps
+from parpass.relay.transform.infer_type import InferType
+from parpass.relay.transform.remove_unused_functions import RemoveUnusedFunctions
+from parpass.relay.transform.simplify_inference import SimplifyInference
+from parpass.relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
+from parpass.transform import Pass, PassInfo, Sequential, register_pass
+
+# TVM's order: `GetPassPrefix`, then the fusion of `relay.build`. A Sequential counts
+# with the highest level in it, for below that it does nothing of its own.
+_IN_ORDER: tuple[tuple[int, Callable[[], Pass]], ...] = (
+    (1, ToBasicBlockNormalForm),
+    (0, SimplifyInference),
+    (3, EliminateCommonSubexpr),
+    (4, CombineParallelConv2D),
+    (4, CombineParallelDense),
+    (4, CombineParallelBatchMatmul),
+    (2, FoldConstant),
+    (3, FoldScaleAxis),
+    (3, CanonicalizeCast),
+    (3, CanonicalizeOps),
+    (2, FoldConstant),
+)
+
+
+@register_pass("relay._transform.DefaultPipeline")
+def default_pipeline(
+    opt_level: int = 2, entry_functions: Iterable[str] | None = None
+) -> Sequential:
+    """Return the passes of an optimization level, from simplification to fusion.
+
+    They run whatever the level of the context is, which other pipelines ask; its
+    `disabled_pass` holds here too. `FuseOps` comes last, so that the result consists of
+    primitive functions, for which see FunctionsFromFusion.
+
+    Args:
+        opt_level: The level: at 0 normalisation is written out and each operator is a
+            function, from 1 on operators are fused, from 2 on constants are folded,
+            from 3 on common subexpressions are merged and scales folded into weights,
+            from 4 on parallel operators are combined.
+        entry_functions: The names of the functions to keep, with what they call; None
+            for all.
+
+    Raises:
+        ArgumentError: The level is no int from 0 on, or `entry_functions` no list of
+            names.
+    """
+    if not isinstance(cast("object", opt_level), int) or opt_level < 0:
+        raise ArgumentError(f"expected a level from 0 on, got {opt_level!r}")
+    passes: list[Pass] = []
+    if entry_functions is not None:
+        passes.append(RemoveUnusedFunctions(entry_functions))
+    passes.append(InferType())
+    passes += [make() for level, make in _IN_ORDER if level <= opt_level]
+    passes.append(FuseOps(fuse_opt_level=opt_level))
+    for one in passes:
+        _always_run(one)
+    return Sequential(passes, name=f"O{opt_level}")
+
+
+def _always_run(a_pass: Pass) -> None:
+    info = a_pass.info
+    a_pass.pass_info = PassInfo(0, info.name, required=info.required)
+    for child in a_pass.passes if isinstance(a_pass, Sequential) else ():
+        if child is not None:
+            _always_run(child)
