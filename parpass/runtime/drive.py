@@ -31,6 +31,7 @@ from parpass.transform.apply import (
     run_module_pass,
     run_stage_in_place,
 )
+from parpass.transform.collector import resting_collector
 from parpass.transform.config import CHECK_CONTRACT
 from parpass.transform.plan import (
     CallHook,
@@ -224,7 +225,10 @@ class Drive:
 
         notes = functools.partial(Note.take_all, self._retainer.folder)
         try:
-            await self._host.run(run_stage, stage, executor, notes)
+            # For the whole stage: at the end of each short rest all that was made in
+            # it would be gone through at once.
+            with resting_collector():
+                await self._host.run(run_stage, stage, executor, notes)
         finally:
             await self._host.call_through(stage.end)
         for pass_name, attribute in stage.written:

@@ -7,9 +7,12 @@ import gc
 import threading
 from collections.abc import Generator
 
-# Objects made, less those freed, between two collections: 700 by default. Garbage
-# with cycles of so many objects takes some ten megabytes until it is found.
+# Objects made, less those freed, between two collections of the young: 700 by default.
+# Garbage with cycles of so many objects takes some ten megabytes until it is found.
 _SELDOM = 100_000
+# Collections of the middle generation between two of everything: 10 by default. Each
+# of those goes through all objects of the process, a second for ten million.
+_FULL_SELDOM = 30
 
 _resting = 0
 _before = (0, 0, 0)
@@ -29,7 +32,7 @@ def resting_collector() -> Generator[None]:
         if _resting == 0:
             _before = gc.get_threshold()
             if 0 < _before[0] < _SELDOM:
-                gc.set_threshold(_SELDOM, *_before[1:])
+                gc.set_threshold(_SELDOM, _before[1], max(_before[2], _FULL_SELDOM))
         _resting += 1
     try:
         yield
