@@ -65,6 +65,17 @@ class RelayAdapter:
         """Return the annotated type."""
         return function.annotated_type
 
+    def keeps_signature(self, before: Function, after: Function) -> bool:
+        """Return whether the annotated types are equal; most often they are the same."""
+        if (
+            before.params is after.params
+            and before.ret_type is after.ret_type
+            and before.type_params == after.type_params
+        ):
+            return True
+        stated = before.annotated_type
+        return stated is None or stated == after.annotated_type
+
     def size(self, function: Function, limit: int) -> int:
         """Return the number of nodes."""
         return count_nodes(function, limit)

@@ -97,16 +97,19 @@ class IRModule:
         Args:
             like: Gives attributes, sources and global variables.
             functions: The functions.
-            reader: The function pass that may only read the new module; None for a
-                module that may be changed.
+            reader: The function pass that may only read the new module, which then
+                has functions of the same names as `like`; None for a module that may
+                be changed.
         """
         module = cls()
         module._functions = functions
         known = like._global_vars
-        module._global_vars = {
-            name: known[name] if name in known else GlobalVar(name)
-            for name in functions
-        }
+        if reader is None:
+            known = {
+                name: known[name] if name in known else GlobalVar(name)
+                for name in functions
+            }
+        module._global_vars = known
         module._reader = reader
         module.attrs = like.attrs
         module.sources = dict(like.sources)

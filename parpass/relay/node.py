@@ -160,13 +160,15 @@ def post_order(root: Node) -> list[Node]:
 def count_nodes(root: Node, limit: int) -> int:
     """Return how many nodes `root` has, counted no further than to `limit`."""
     seen = {root}
-    stack = [root]
-    while stack and len(seen) < limit:
-        for child in children(stack.pop()):
+    found = [root]
+    for node in found:  # which grows meanwhile
+        if len(found) >= limit:
+            break
+        for child in _layouts[type(node)].children(node):
             if child not in seen:
                 seen.add(child)
-                stack.append(child)
-    return len(seen)
+                found.append(child)
+    return min(len(found), limit)
 
 
 # The two functions below run once for every node that anybody visits or rewrites, so

@@ -2,7 +2,8 @@
 
 The nodes are pickled as one list in post-order. Each node's children stand before it,
 so the pickler finds them in its memo and never recurses, however deep the expression
-is. The values of large constants may stay outside of it.
+is. What InferType knows of the function goes with them. The values of large constants
+may stay outside of it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import contextlib
 import pickle
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parpass.relay.expr import Function, GlobalVar
 from parpass.relay.ndarray import arrays_from, leaving_arrays
 from parpass.relay.node import post_order
+from parpass.relay.typed import remember_typed, typed_under
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -31,8 +33,9 @@ def encode(function: Function, keep_outside: KeepOutside | None = None) -> bytes
         function: The function.
         keep_outside: Called with the array of each constant; see `KeepOutside`.
     """
+    nodes: list[Any] = [*post_order(function), typed_under(function)]
     with leaving_arrays(keep_outside):
-        return pickle.dumps(post_order(function), protocol=5)
+        return pickle.dumps(nodes, protocol=5)
 
 
 def decode(
@@ -50,7 +53,11 @@ def decode(
             references to others of their names become references to them.
     """
     with _using(global_vars or {}), arrays_from(outside):
-        return pickle.loads(encoded)[-1]
+        nodes = pickle.loads(encoded)
+    function, used_globals = nodes[-2:]
+    if used_globals is not None:
+        remember_typed(function, used_globals)
+    return function
 
 
 def global_var_named(name: str) -> GlobalVar:

@@ -39,6 +39,11 @@ from parpass.runtime.worker import run_job
 
 _in_thread = trio.to_thread.run_sync
 
+_LITTLE = 16_384  # bytes of functions that are unpacked sooner than a thread is asked
+_News = Event | tuple[int, Future[bytes]]
+_open_news = trio.open_memory_channel[_News]
+_open_held = trio.open_memory_channel[list[Held]]
+
 
 async def run_stage(
     stage: PooledStage, executor: Executor, notes: Callable[[], dict[int, int]]
@@ -76,15 +81,13 @@ class _StageRun:
         self._executor = executor
         self._notes = notes
         self._nursery = nursery
-        self._schedule = Schedule(stage.total, executor.workers)
+        self._schedule = Schedule(stage.total, executor.workers, stage.pace())
         self._in_flight: set[int] = set()
         self._steps_noted: dict[int, int] = {}
         self._cause = ""
         self._token = trio.lowlevel.current_trio_token()
-        self._send, self._receive = trio.open_memory_channel[
-            Event | tuple[int, Future[bytes]]
-        ](math.inf)
-        self._new, self._to_unpack = trio.open_memory_channel[list[Held]](math.inf)
+        self._send, self._receive = _open_news(math.inf)
+        self._new, self._to_unpack = _open_held(math.inf)
 
     async def run(self) -> None:
         self._nursery.start_soon(self._unpack)
@@ -110,12 +113,9 @@ class _StageRun:
 
     async def _unpack(self) -> None:
         async for functions in self._to_unpack:
-            if self._stage.wanted:
-                await _in_thread(self._stage.look_at, functions)
+            await _in_thread(self._stage.look_at, functions)
 
-    async def _understood(
-        self, event: Event | tuple[int, Future[bytes]]
-    ) -> Event | None:
+    async def _understood(self, event: _News) -> Event | None:
         """Return what the end of a job means for the schedule, None for nothing."""
         if not isinstance(event, tuple):
             return event
@@ -132,7 +132,11 @@ class _StageRun:
             return WorkersDied(self._steps_noted.keys())
         self._in_flight.discard(job)
         seconds, new = self._stage.take_in(answer.result())
-        self._new.send_nowait(new)
+        if new and self._stage.wanted:
+            if sum(map(_weight, new)) <= _LITTLE:
+                self._stage.look_at(new)
+            else:
+                self._new.send_nowait(new)
         return JobFinished(job, seconds)
 
     async def _carry_out(self, command: Command) -> None:
@@ -185,6 +189,10 @@ class _StageRun:
     def _hear(self, job: int, answer: Future[bytes]) -> None:
         with contextlib.suppress(trio.BrokenResourceError):
             self._send.send_nowait((job, answer))
+
+
+def _weight(held: Held) -> int:
+    return 0 if held.packed is None else len(held.packed.payload)
 
 
 def _unwrapped(error: BaseException) -> BaseException:

@@ -20,7 +20,7 @@ from parpass.runtime.merge import merged_records
 from parpass.runtime.pooled import PooledStage
 from parpass.runtime.retained import HeldModule, Retainer
 from parpass.runtime.shipping import why_not_picklable
-from parpass.runtime.small_work import begin_here
+from parpass.runtime.small_work import Ledger, Place, begin_here, best_place
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import FunctionOutcome
 from parpass.runtime.store import Note
@@ -82,6 +82,7 @@ class Drive:
         executor: The pool; None to stay in process.
         context: The settings in force.
         adapter: How the module is handled.
+        ledger: What the runner has lost without workers.
     """
 
     def __init__(
@@ -90,11 +91,13 @@ class Drive:
         executor: Executor | None,
         context: PassContext,
         adapter: ModuleAdapter,
+        ledger: Ledger,
     ) -> None:
         self._host = host
         self._executor = executor
         self._context = context
         self._adapter = adapter
+        self._ledger = ledger
         self._retainer = Retainer(adapter)
         self._checker = _contract_checker(context)
 
@@ -197,15 +200,28 @@ class Drive:
             steps = [command.steps[at : at + _MOST_STEPS] for at in parts]
             return await self._in_parts(command, [(self._stage, one) for one in steps])
         began = time.perf_counter()
-        held = await self._host.call_through(self._retainer.hold, command.mod)
-        done = await self._host.call(
-            begin_here,
+        place = best_place(
             command.steps,
-            held,
+            command.mod,
             self._context,
             self._executor,
-            self._retainer,
+            self._adapter,
+            self._ledger,
         )
+        if place is Place.HERE:
+            return await self._stage_here(command)
+        held = await self._host.call_through(self._retainer.hold, command.mod)
+        done: dict[str, FunctionOutcome] = {}
+        if place is Place.UNKNOWN:
+            done = await self._host.call(
+                begin_here,
+                command.steps,
+                held,
+                self._context,
+                self._executor,
+                self._retainer,
+                self._ledger,
+            )
         if len(done) == len(held.held):
             return await self._merged(command.steps, held, done, began)
         snapshot = await self._host.call_through(Snapshot.take, self._context)

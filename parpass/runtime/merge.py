@@ -7,8 +7,10 @@ or reported an error. Whatever came after that, in its order, never happened.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from parpass.diagnostic import Diagnostic
 from parpass.runtime.stage import FunctionOutcome
 from parpass.transform import Pass
 from parpass.transform.plan import StepRecord
@@ -32,16 +34,22 @@ def _merged_step(
     names: Sequence[str],
     outcomes: Mapping[str, FunctionOutcome],
 ) -> StepRecord:
-    record = StepRecord(step.info.name)
+    said: list[Diagnostic] = []
+    counted: Counter[str] = Counter()
+    seconds = 0.0
+    failure: Exception | None = None
+    function: str | None = None
     for name in names:
         outcome = outcomes[name]
         part = outcome.steps[at]
-        record.diagnostics.extend(part.diagnostics)
-        record.counters.update(part.counters or {})
-        record.seconds += part.seconds
-        if record.function is None and has_error(part.diagnostics):
-            record.function = name
+        if part.diagnostics:
+            said.extend(part.diagnostics)
+            if function is None and has_error(part.diagnostics):
+                function = name
+        if part.counters:
+            counted.update(part.counters)
+        seconds += part.seconds
         if outcome.failure is not None and at == len(outcome.steps) - 1:
-            record.failure, record.function = outcome.failure, name
+            failure, function = outcome.failure, name
             break
-    return record
+    return StepRecord(step.info.name, said, counted or None, seconds, failure, function)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import cloudpickle
+import msgspec
 
 from parpass.errors import WorkerError
 from parpass.runtime.large_values import LargeValues
@@ -53,8 +53,7 @@ def unpack(
     return adapter.decode_function(packed.payload, outside, mod)
 
 
-@dataclass(frozen=True, slots=True)
-class StageSpec:
+class StageSpec(msgspec.Struct, frozen=True):
     """What the jobs of a stage have in common; travels to each worker once.
 
     `shell` is the module without functions, encoded; `names` are those of all
@@ -68,8 +67,7 @@ class StageSpec:
     names: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(msgspec.Struct, frozen=True):
     """Some functions and the stage to run on them.
 
     Attributes:
@@ -83,8 +81,7 @@ class Job:
     functions: Sequence[tuple[int, Ref, tuple[Ref, ...]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What came back for one function; `result` is None where nothing changed."""
 
     function: int
@@ -95,8 +92,7 @@ class Outcome:
     has_new_signature: bool
 
 
-@dataclass(frozen=True, slots=True)
-class JobResult:
+class JobResult(msgspec.Struct, frozen=True):
     """What came back from a job.
 
     `written` lists what passes wrote to themselves: pass name and attribute.
@@ -149,7 +145,19 @@ def _unpacked(packed: bytes) -> Exception:
 
 
 def pack_message(message: Any) -> bytes:
-    """Return a Job's result or a StageSpec as bytes.
+    """Return a message as bytes; what it knows of the user's should be importable.
+
+    Raises:
+        Exception: Something in it cannot be pickled.
+    """
+    try:
+        return pickle.dumps(message, protocol=5)
+    except Exception:  # noqa: BLE001 -- lambdas, say, or classes that travelled by value
+        return pack_by_value(message)
+
+
+def pack_by_value(message: Any) -> bytes:
+    """Return a message as bytes, with the code of what other processes cannot import.
 
     Raises:
         Exception: Something in it cannot be pickled.

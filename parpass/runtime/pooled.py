@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from parpass.errors import WorkerDiedError
+from parpass.runtime.costs import BY_BYTE
 from parpass.runtime.packing import (
     Job,
     JobResult,
@@ -18,6 +19,7 @@ from parpass.runtime.packing import (
     StageSpec,
     functions_name,
     index_name,
+    pack_by_value,
     pack_message,
     spec_name,
     unpack_error,
@@ -31,7 +33,9 @@ from parpass.runtime.store import Ref
 from parpass.transform import Pass
 from parpass.transform.collector import resting_collector
 
-_PACK_SECONDS = 0.005  # of packing between two announcements
+# Of packing between two announcements: little at first, so that workers begin soon.
+_FIRST_PACK_SECONDS = 0.0005
+_PACK_SECONDS = 0.005
 
 
 class PooledStage:
@@ -75,8 +79,14 @@ class PooledStage:
         self._to_pack += [name for name in self.names if name in done]
         self._index = {name: at for at, name in enumerate(self.names)}
         self._packed = 0
+        self._bytes = 0  # of the functions that came back
+        self._seconds = [0.0] * len(steps)
         retainer.stages += 1
         self._stage = retainer.stages
+
+    def pace(self) -> float | None:
+        """Return the seconds of the steps for each byte of a function, if known."""
+        return BY_BYTE.of(self.steps)
 
     def publish_spec(self) -> None:
         """Publish what all jobs have in common.
@@ -88,7 +98,7 @@ class PooledStage:
         shell = adapter.encode_shell(self._mod.base)
         spec = StageSpec(self.steps, self._snapshot, adapter, shell, self.names)
         folder = self._retainer.folder
-        folder.publish(spec_name(self._stage), pack_message(spec))
+        folder.publish(spec_name(self._stage), pack_by_value(spec))
         self._writer = folder.open_writer(functions_name(self._stage))
 
     def pack_some(self) -> FunctionsReady | None:
@@ -96,7 +106,8 @@ class PooledStage:
 
         None says that all are packed, and their index is published.
         """
-        until = time.perf_counter() + _PACK_SECONDS
+        budget = _PACK_SECONDS if self._packed else _FIRST_PACK_SECONDS
+        until = time.perf_counter() + budget
         ready: list[int] = []
         weights: list[int] = []
         with resting_collector():
@@ -139,6 +150,9 @@ class PooledStage:
         held = self._mod.held[name]
         if outcome.result is not None:
             held = Held(packed=outcome.result)
+        self._bytes += self._places[name][0].length
+        for at, step in enumerate(outcome.steps):
+            self._seconds[at] += step.seconds
         failure = None if outcome.failure is None else unpack_error(outcome.failure)
         self.outcomes[name] = FunctionOutcome(
             held,
@@ -165,7 +179,8 @@ class PooledStage:
                 self._retainer.function(held, self._mod.base)
 
     def end(self) -> None:
-        """Remove what was published."""
+        """Remove what was published, and learn from what came back."""
+        BY_BYTE.learn(self.steps, self._seconds, self._bytes)
         self._writer.close()
         self._retainer.folder.discard(
             spec_name(self._stage), index_name(self._stage), functions_name(self._stage)

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar, cast
 from parpass.errors import ArgumentError, InternalError, RuntimeUseError
 from parpass.runtime.drive import Drive
 from parpass.runtime.executor import Executor
+from parpass.runtime.small_work import Ledger
 from parpass.transform import Pass, PassContext, adapter_of, as_pass
 from parpass.transform.adapter import wrapped
 from parpass.transform.apply import inside_function_pass
@@ -99,6 +100,7 @@ class Runner:
         count = usable_cores() if workers is None else _checked_workers(workers)
         self._owned: Executor | None = None
         self._closed = False
+        self._ledger = Ledger()
         if executor is None and count > 0:
             from parpass.runtime.loky_executor import LokyExecutor
 
@@ -133,7 +135,7 @@ class Runner:
         context = current if context is None else context
         # The workers are all at work when a pass body in one of them comes here.
         executor = None if inside_function_pass() else self._executor
-        drive = Drive(host, executor, context, adapter)
+        drive = Drive(host, executor, context, adapter, self._ledger)
         if context is current:
             return unwrap(await drive.run(root, module))
         await host.call(context.__enter__)

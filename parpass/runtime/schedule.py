@@ -21,9 +21,11 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-TARGET_SECONDS = 0.05  # what a job should take: far above its overhead of 0.5 ms
+TARGET_SECONDS = 0.1  # what a job should take: far above its overhead of 1 ms
+_LEAST_SECONDS = 0.004  # even at the end, when jobs get small
+_CAUTION = 8  # while the cost is unknown jobs are smaller by this: begin, and learn
 _IN_FLIGHT = 2  # jobs for each worker, so that none waits for the coordinator
-_SHARES = 4  # a job takes at most this part, for each worker, of what is left
+_SHARES = 2  # a job takes at most this part, for each worker, of what is left
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +92,10 @@ class Schedule:
     Args:
         total: How many functions there will be.
         workers: How many workers there are.
+        pace: Seconds of work for each unit of weight, as far as is known before.
     """
 
-    def __init__(self, total: int, workers: int) -> None:
+    def __init__(self, total: int, workers: int, pace: float | None = None) -> None:
         self._left = total
         self._unannounced = total
         self._workers = workers
@@ -105,6 +108,7 @@ class Schedule:
         self._jobs = 0
         self._done_weight = 0
         self._done_seconds = 0.0
+        self._expected_pace = pace
 
     def handle(self, event: Event) -> list[Command]:
         """Take in an event and return what to do."""
@@ -196,7 +200,16 @@ class Schedule:
         known = len(self._weights)
         unannounced = self._unannounced * sum(self._weights.values()) / max(1, known)
         share = (self._waiting_weight + unannounced) / (self._workers * _SHARES)
+        pace = self.pace
+        if pace is None:
+            return share / _CAUTION
+        if pace == 0:
+            return share
+        return min(max(share, _LEAST_SECONDS / pace), TARGET_SECONDS / pace)
+
+    @property
+    def pace(self) -> float | None:
+        """Seconds of work for each unit of weight, so far."""
         if not self._done_weight:
-            return share / _SHARES  # the cost is unknown: begin small, and learn
-        pace = self._done_seconds / self._done_weight
-        return min(share, TARGET_SECONDS / pace) if pace else share
+            return self._expected_pace
+        return self._done_seconds / self._done_weight

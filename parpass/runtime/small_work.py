@@ -1,28 +1,103 @@
 """Small work stays in this process: asking the workers would take longer.
 
-How long a pass takes is known only when it runs, so a stage is begun here, function by
-function. It goes on here until what is left would be done sooner, asking included, by
-the workers; a function that alone may take that long is left to them as well. A module
-that is worth a pool loses a few milliseconds, and a small one never pays for a pool.
+What passes cost is remembered (`costs`). Where it tells that a module is worth asking,
+or is not, nothing is tried. Otherwise a stage is begun here, function by function. It
+goes on here until what is left would be done sooner, asking included, by the workers; a
+function that alone may take that long is left to them as well. A module that is worth a
+pool loses a few milliseconds, once, and a small one never pays for a pool.
 """
 
 from __future__ import annotations
 
+import enum
 import time
 from collections.abc import Sequence
+from typing import Any
 
+from parpass.runtime.costs import BY_NODE, Gain
 from parpass.runtime.executor import Executor
 from parpass.runtime.in_process import run_here, work_here
-from parpass.runtime.retained import HeldModule, Retainer
+from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.stage import FunctionOutcome
-from parpass.transform import Pass, PassContext
+from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import function_pass_body
 from parpass.transform.collector import resting_collector
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 
-_WARM_SECONDS = 0.004  # to publish a stage, send jobs and hear of them
+_WARM_SECONDS = 0.005  # to publish a stage, send jobs and hear of them
 _COLD_SECONDS = 0.3  # to start the processes, besides
 _PACE = 2e-5  # seconds for a pass on a node, until it has been measured
+_MOST_NODES = 5_000  # done here on the strength of a forecast alone
+_SAMPLE = 2  # functions that are counted to tell the size of all
+_BYTES = 20  # of a node that is packed, about
+
+
+class Place(enum.Enum):
+    """Where a stage is best run, as far as can be told before it is begun."""
+
+    HERE = "in this process"
+    WORKERS = "in the workers"
+    UNKNOWN = "to be found out"
+
+
+class Ledger:
+    """What a runner has lost by not having started its workers.
+
+    Starting them is not worth it for one small module; for the hundredth it is. When
+    as much has been lost as the start costs, they are started ("ski rental").
+
+    Attributes:
+        forgone: Seconds that the workers would have saved.
+    """
+
+    def __init__(self) -> None:
+        self.forgone = 0.0
+
+    def forgo(self, seconds: float) -> None:
+        """Add what the workers would have saved on a stage."""
+        self.forgone += max(0.0, seconds)
+
+
+def best_place(
+    steps: Sequence[Pass],
+    mod: Any,
+    context: PassContext,
+    executor: Executor,
+    adapter: ModuleAdapter,
+    ledger: Ledger,
+) -> Place:
+    """Tell from what passes have cost before where to run a stage.
+
+    Functions are held or not; a few of them tell the size of all.
+    """
+    functions = mod.held if isinstance(mod, HeldModule) else adapter.functions(mod)
+    asking = _asking_seconds(context, executor, len(functions), ledger)
+    if asking <= 0:
+        return Place.WORKERS
+    if asking == float("inf"):
+        return Place.HERE
+    pace = BY_NODE.of(steps)
+    if pace is None:
+        return Place.UNKNOWN
+    nodes = _size(list(functions.values()), adapter)
+    gain = Gain(executor.workers).seconds(pace * nodes, nodes, len(functions))
+    if gain > asking:
+        return Place.WORKERS
+    ledger.forgo(gain)
+    return Place.HERE if nodes < _MOST_NODES else Place.UNKNOWN
+
+
+def _size(functions: Sequence[Any], adapter: ModuleAdapter) -> float:
+    """Return how many nodes functions have, about."""
+    nodes = 0
+    sample = functions[:: max(1, len(functions) // _SAMPLE)]
+    for function in sample:
+        held = function if isinstance(function, Held) else Held(function)
+        if held.function is not None:
+            nodes += adapter.size(held.function, _MOST_NODES)
+        elif held.packed is not None:
+            nodes += len(held.packed.payload) // _BYTES
+    return nodes * len(functions) / len(sample)
 
 
 def begin_here(
@@ -31,18 +106,17 @@ def begin_here(
     context: PassContext,
     executor: Executor,
     retainer: Retainer,
+    ledger: Ledger,
 ) -> dict[str, FunctionOutcome]:
     """Run a stage in this process while that is cheaper; return the outcomes by name.
 
     In each outcome `function` is a `Held`, as in those that come from workers.
     """
-    asking = _asking_seconds(context, executor, len(mod.held))
+    asking = _asking_seconds(context, executor, len(mod.held), ledger)
     done: dict[str, FunctionOutcome] = {}
-    if asking <= 0:
-        return done
     work = work_here(steps, mod, context, retainer)
+    gain = Gain(executor.workers)
     pace, nodes, spent = _PACE * len(steps), 0, 0.0
-    saved = 1 - 1 / executor.workers if executor.workers > 1 else 0.0
     with function_pass_body(), resting_collector():
         for name, held in mod.held.items():
             retainer.check_open()
@@ -56,16 +130,35 @@ def begin_here(
             spent += time.perf_counter() - began
             nodes += size
             pace = spent / nodes
-            left = spent / len(done) * (len(mod.held) - len(done))
-            if left * saved > asking:
+            left = (len(mod.held) - len(done)) / len(done)
+            if left * gain.seconds(spent, nodes, len(done)) > asking:
                 break
+    if len(done) == len(mod.held):
+        ledger.forgo(gain.seconds(spent, nodes, len(done)))
+    _learn(steps, list(done.values()), nodes)
     return done
 
 
-def _asking_seconds(context: PassContext, executor: Executor, functions: int) -> float:
+def _learn(
+    steps: Sequence[Pass], outcomes: Sequence[FunctionOutcome], nodes: int
+) -> None:
+    if any(outcome.ended_early for outcome in outcomes):
+        return
+    seconds = [
+        sum([outcome.steps[at].seconds for outcome in outcomes])
+        for at in range(len(steps))
+    ]
+    BY_NODE.learn(steps, seconds, nodes)
+
+
+def _asking_seconds(
+    context: PassContext, executor: Executor, functions: int, ledger: Ledger
+) -> float:
     given: float | None = context.config.get(ASKING_WORKERS_SECONDS)
     if given is not None:
         return given
-    if functions == 1:
-        return float("inf")  # a single function cannot be shared out
-    return _WARM_SECONDS if executor.is_warm else _COLD_SECONDS
+    if functions <= 1 or executor.workers <= 1:
+        return float("inf")  # nothing can be shared out
+    if executor.is_warm:
+        return _WARM_SECONDS
+    return max(_WARM_SECONDS, _COLD_SECONDS - ledger.forgone)

@@ -18,14 +18,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from parpass.diagnostic import Diagnostic
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import applies_to, transform_function
 from parpass.transform.record import Recorder, has_error, recording
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionStep:
+class FunctionStep(msgspec.Struct, frozen=True):
     """What one pass said and counted on one function."""
 
     seconds: float
@@ -108,21 +109,23 @@ class StageWork:
         resigned = False
         done: list[FunctionStep] = []
         failure: Exception | None = None
+        began = time.perf_counter()
         for at in range(len(self._steps)):
             if self._note is not None:
                 self._note(name, at)
-            began = time.perf_counter()
             recorder = Recorder(self._views[at])
             with recording(recorder):
                 try:
                     before, function = function, self._step(at, name, function)
-                    resigned = resigned or self._is_resigned(before, function)
+                    if function is not before and not resigned:
+                        resigned = not self._adapter.keeps_signature(before, function)
                 except Exception as error:  # noqa: BLE001 -- it is the outcome
                     failure = error
-            said = recorder.diag_ctx.diagnostics
-            seconds = time.perf_counter() - began
-            done.append(FunctionStep(seconds, tuple(said), recorder.counters or None))
-            if failure is not None or has_error(said):
+            now = time.perf_counter()
+            said = recorder.said
+            done.append(FunctionStep(now - began, said, recorder.counted))
+            began = now
+            if failure is not None or (said and has_error(said)):
                 break
         return FunctionOutcome(function, done, failure, self._looked, resigned)
 
@@ -159,12 +162,6 @@ class StageWork:
             with recording(Recorder(self._views[step])):
                 versions[name, step + 1] = self._step(step, name, versions[name, step])
         return versions[name, at]
-
-    def _is_resigned(self, before: Any, after: Any) -> bool:
-        if before is after:
-            return False
-        stated = self._adapter.signature(before)
-        return stated is not None and stated != self._adapter.signature(after)
 
     def _step(self, at: int, name: str, function: Any) -> Any:
         step = self._steps[at]

@@ -40,7 +40,7 @@ class Folder:
     def __init__(self, path: str | None = None) -> None:
         if path is None:
             where = _SHARED_MEMORY if _is_roomy(_SHARED_MEMORY) else None
-            path = tempfile.mkdtemp(prefix="parpass-", dir=where)
+            path = tempfile.mkdtemp(prefix=f"parpass-{os.getpid()}-", dir=where)
         self.path = path
 
     def remove(self) -> None:

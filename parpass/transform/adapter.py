@@ -111,6 +111,14 @@ class ModuleAdapter(Protocol):
         """
         ...
 
+    def keeps_signature(self, before: Any, after: Any) -> bool:
+        """Return whether what a pass made of a function has the same signature.
+
+        True where the one before had none. It is asked after each pass that changed
+        something, so it should not take as long as to compare two signatures.
+        """
+        ...
+
     def size(self, function: Any, limit: int) -> int:
         """Return how large a function is, counted no further than to `limit`.
 

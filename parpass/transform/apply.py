@@ -153,7 +153,7 @@ def run_module_pass(
     record = StepRecord(pass_.info.name)
     recorder = Recorder(mod)
     result = mod
-    watched = context.config.get(IMMUTABLE_MODULE, False)
+    watched = context.config and context.config.get(IMMUTABLE_MODULE, False)
     content = _content(mod, adapter) if watched else None
     try:
         with recording(recorder):
@@ -204,8 +204,8 @@ def _check_module(result: Any, pass_: Pass, adapter: ModuleAdapter) -> None:
 
 
 def _take_down(record: StepRecord, recorder: Recorder, began: float) -> None:
-    record.diagnostics.extend(recorder.diag_ctx.diagnostics)
-    record.counters.update(recorder.counters)
+    record.diagnostics = recorder.said
+    record.counters = recorder.counted
     record.seconds = time.perf_counter() - began
 
 

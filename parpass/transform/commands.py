@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext
 from parpass.errors import DiagnosticError
@@ -17,8 +17,7 @@ from parpass.transform.passes import Pass
 from parpass.transform.reproducer import Failure, write_reproducer
 
 
-@dataclass(slots=True)
-class StepRecord:
+class StepRecord(msgspec.Struct):
     """What one pass left behind: said, counted, and whether it failed.
 
     In the order of a serial run: of a failed pass, what the functions up to the
@@ -27,15 +26,14 @@ class StepRecord:
     """
 
     pass_name: str
-    diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
-    counters: Counter[str] = field(default_factory=Counter[str])
+    diagnostics: Sequence[Diagnostic] = ()
+    counters: Mapping[str, int] | None = None
     seconds: float = 0.0
     failure: Exception | None = None
     function: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """The answer to RunStage and RunModulePass.
 
     Attributes:
@@ -51,8 +49,7 @@ class Outcome:
     ended: float
 
 
-@dataclass(frozen=True, slots=True)
-class CallHook:
+class CallHook(msgspec.Struct, frozen=True):
     """Command: call a hook of an instrument; the answer is what it returns.
 
     `mod` is None for a hook that does not observe the IR. `moment` is the time that
@@ -70,16 +67,14 @@ class CallHook:
         return call_pass_hook(self.hooks, self.hook_name, mod, *self.args)
 
 
-@dataclass(frozen=True, slots=True)
-class RunModulePass:
+class RunModulePass(msgspec.Struct, frozen=True):
     """Command: run a module pass; the answer is an Outcome with one record."""
 
     pass_: Pass
     mod: Any
 
 
-@dataclass(frozen=True, slots=True)
-class RunStage:
+class RunStage(msgspec.Struct, frozen=True):
     """Command: run function-wise passes on all functions; the answer is an Outcome.
 
     `wanted` tells whether somebody will look at the functions right after.
@@ -90,15 +85,13 @@ class RunStage:
     wanted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NameFunctions:
+class NameFunctions(msgspec.Struct, frozen=True):
     """Command: the answer is the names of a module's functions, in module order."""
 
     mod: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Reproduce:
+class Reproduce(msgspec.Struct, frozen=True):
     """Command: write a reproducer, of the module as it stands before a step.
 
     Attributes:
@@ -119,8 +112,7 @@ class Reproduce:
         write_reproducer(self.failure, mod, context, adapter)
 
 
-@dataclass(frozen=True, slots=True)
-class Render:
+class Render(msgspec.Struct, frozen=True):
     """Command: render the diagnostics of a pass; the driver gives the module."""
 
     record: StepRecord

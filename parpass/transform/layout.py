@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from parpass.errors import (
     ArgumentError,
@@ -17,23 +17,20 @@ from parpass.transform.passes import FunctionPass, Pass, Sequential
 from parpass.transform.registry import create_pass, registered_passes
 
 
-@dataclass(slots=True)
-class Enter:
+class Enter(msgspec.Struct, eq=False):
     """A pass begins; `end` is the index after its Leave, where a vetoed pass goes."""
 
     pass_: Pass
     end: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(msgspec.Struct, frozen=True):
     """A pass ends."""
 
     pass_: Pass
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """The body of a pass that works function by function.
 
     Attributes:
@@ -48,16 +45,14 @@ class Step:
     restores: Pass | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(msgspec.Struct, frozen=True):
     """The body of a pass that works on the whole module; see `Step`."""
 
     pass_: Pass
     is_counted: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Impossible:
+class Impossible(msgspec.Struct, frozen=True):
     """Something that cannot be run; an error if the run comes here."""
 
     error: ParpassError

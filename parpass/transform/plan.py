@@ -27,8 +27,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from parpass.diagnostic import (
     DiagnosticContext,
@@ -76,7 +77,7 @@ def hand_up(record: StepRecord) -> None:
     """
     recorder = current_recorder()
     assert recorder is not None
-    recorder.counters.update(record.counters)
+    recorder.counters.update(record.counters or {})
     for diagnostic in record.diagnostics:
         if diagnostic.level != DiagnosticLevel.ERROR:
             recorder.diag_ctx.emit(diagnostic)
@@ -114,8 +115,7 @@ def plan(
         raise
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
+class _Opened(msgspec.Struct):
     """A pass that has begun, and the instruments that are to learn how it ended.
 
     Each that was told of the beginning is told of the end once: after, or failed.
@@ -123,7 +123,7 @@ class _Opened:
 
     pass_: Pass
     given: Any
-    watchers: list[Hooks] = field(default_factory=list[Hooks])
+    watchers: list[Hooks] = []
 
 
 class _Walk:
@@ -150,10 +150,15 @@ class _Walk:
             event = program[self.at]
             self.at += 1
             if isinstance(event, Enter):
-                if not (yield from self._enter(event.pass_, mod)):
+                if not self._hooks():
+                    self.opened.append(_Opened(event.pass_, mod))
+                elif not (yield from self._enter(event.pass_, mod)):
                     self.at = event.end
             elif isinstance(event, Leave):
-                yield from self._leave(mod)
+                if self._hooks():
+                    yield from self._leave(mod)
+                else:
+                    self.opened.pop()
             elif isinstance(event, Impossible):
                 raise event.error
             else:
@@ -202,7 +207,7 @@ class _Walk:
             self.given, mod = mod, outcome.mod
             self.ready.extend(outcome.records)
             self.ran = len(self.ready)
-            total = sum(record.seconds for record in outcome.records)
+            total = sum([record.seconds for record in outcome.records])
             self.pace = (outcome.ended - outcome.began) / total if total else 0.0
             self.moment = outcome.began
         record = self.ready.popleft()
@@ -301,9 +306,10 @@ class _Walk:
 
     def _hooks(self) -> list[Hooks]:
         # Asked anew each time: a hook or a pass may override the instruments.
-        if not self.instrumented:
+        instruments = self.context.instruments
+        if not instruments or not self.instrumented:
             return []
-        return [hooks_of(one) for one in self.context.instruments]
+        return [hooks_of(one) for one in instruments]
 
     def tell_of_failure(self, error: Exception) -> Generator[Command, Any, None]:
         """Call the failure hooks of all passes that are open, the innermost first."""

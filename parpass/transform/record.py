@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
-from collections.abc import Generator, Iterable
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar, Token
 from typing import Any
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
@@ -16,20 +15,48 @@ _recorder: ContextVar[Recorder | None] = ContextVar("parpass_recorder", default=
 class Recorder:
     """Takes down what a pass body says while it runs.
 
+    One is made for each body that runs, and most bodies say nothing: what it takes
+    down is made when it is first asked for.
+
     Args:
         module: The module that the pass runs on.
 
     Attributes:
-        diag_ctx: Where the body emits diagnostics.
-        counters: The counters that the body keeps by `PassContext.count`.
         function_name: The function that a function pass is running on.
     """
 
+    __slots__ = ("_counters", "_diag_ctx", "_module", "function_name")
+
     def __init__(self, module: Any) -> None:
-        # A body that renders ends itself by an error; what it said is shown after it.
-        self.diag_ctx = DiagnosticContext(module, _shown_later)
-        self.counters: Counter[str] = Counter()
+        self._module = module
+        self._diag_ctx: DiagnosticContext | None = None
+        self._counters: Counter[str] | None = None
         self.function_name: str | None = None
+
+    @property
+    def diag_ctx(self) -> DiagnosticContext:
+        """Where the body emits diagnostics."""
+        if self._diag_ctx is None:
+            # A body that renders ends itself by an error; what it said is shown later.
+            self._diag_ctx = DiagnosticContext(self._module, _shown_later)
+        return self._diag_ctx
+
+    @property
+    def counters(self) -> Counter[str]:
+        """The counters that the body keeps by `PassContext.count`."""
+        if self._counters is None:
+            self._counters = Counter()
+        return self._counters
+
+    @property
+    def said(self) -> Sequence[Diagnostic]:
+        """The diagnostics so far."""
+        return () if self._diag_ctx is None else self._diag_ctx.diagnostics
+
+    @property
+    def counted(self) -> Mapping[str, int] | None:
+        """The counters so far, None if there are none."""
+        return self._counters
 
 
 def has_error(diagnostics: Iterable[Diagnostic]) -> bool:
@@ -46,11 +73,16 @@ def current_recorder() -> Recorder | None:
     return _recorder.get()
 
 
-@contextlib.contextmanager
-def recording(recorder: Recorder) -> Generator[None]:
-    """Make `recorder` the current one."""
-    token = _recorder.set(recorder)
-    try:
-        yield
-    finally:
-        _recorder.reset(token)
+class recording:  # noqa: N801 -- used like a function, as contextlib's own
+    """Make `recorder` the current one while the block runs."""
+
+    __slots__ = ("_recorder", "_token")
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def __enter__(self) -> None:
+        self._token: Token[Recorder | None] = _recorder.set(self._recorder)
+
+    def __exit__(self, *_: object) -> None:
+        _recorder.reset(self._token)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,11 @@ def run_pooled(runner: Runner, root: Pass, mod: Any, **settings: Any) -> Any:
     return runner.run_sync(mod, root, context=pooled(**settings))
 
 
-def folders() -> set[str]:
-    """Return the folders of runs that are there now."""
-    return {str(path) for path in Path("/dev/shm").glob("parpass-*")}
+def folders(process: int | None = None) -> set[str]:
+    """Return the folders of a process's runs that are there now, by default ours."""
+    pattern = f"parpass-{process or os.getpid()}-*"
+    places = (Path("/dev/shm"), Path(tempfile.gettempdir()))
+    return {str(path) for place in places for path in place.glob(pattern)}
 
 
 def child_processes() -> set[int]:

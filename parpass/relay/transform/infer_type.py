@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TypeVar, cast
-from weakref import WeakKeyDictionary
 
 from parpass.relay.expr import Expr, Function
 from parpass.relay.module import IRModule
 from parpass.relay.transform.global_types import GlobalTypes
 from parpass.relay.transform.report import Finding, emit_errors, raise_errors
 from parpass.relay.transform.type_inferencer import TypeInferencer
-from parpass.relay.ty import FuncType, Type
+from parpass.relay.ty import Type
+from parpass.relay.typed import remember_typed, typed_under
 from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
 
 _GLOBAL_TYPES = "relay.global_types"
-
-# What InferType gave, with the types of the globals that it used. A function and its
-# nodes never change, so this very object is typed as long as these types are the same.
-_typed: WeakKeyDictionary[Function, Mapping[str, FuncType]] = WeakKeyDictionary()
 
 
 @register_pass("relay._transform.InferType")
@@ -63,7 +58,7 @@ class InferType(FunctionwisePass):
             emit_errors(inferred.findings, ctx)
             return func
         if inferred.function.checked_type_ is not None:
-            _typed[inferred.function] = inferred.used_globals
+            remember_typed(inferred.function, inferred.used_globals)
         return inferred.function
 
 
@@ -100,7 +95,7 @@ def InferTypeLocal(expr: Expr) -> Type:  # noqa: N802 -- TVM's name
 
 
 def _is_typed(func: Function, types: GlobalTypes) -> bool:
-    used = _typed.get(func)
+    used = typed_under(func)
     return used is not None and all(
         name in types.names and types.type_of(name) == found
         for name, found in used.items()

@@ -1,0 +1,74 @@
+"""What passes have cost so far in this process, to tell what they will cost.
+
+A forecast decides only where and in which portions work is done, never what it gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from parpass.transform import Pass
+
+_MOST = 10_000  # passes remembered, so that a service that makes new ones cannot leak
+_WEIGHT = 0.5  # of what was measured last
+
+# Seconds that handing functions to the workers costs beside their passes: packing, the
+# journey there and back, unpacking. Measured for Relay by `bench`. So much of it is
+# done in the coordinator, one function after the other.
+_FOR_NODE = 5e-6
+_FOR_FUNCTION = 2.5e-4
+_IN_COORDINATOR = 0.5
+_MARGIN = 1.4  # cores are slower when all are busy, and when passes alternate
+
+_Key = tuple[str, str, str]
+
+
+class Costs:
+    """Remembers how many seconds passes take for a unit of a function's size."""
+
+    def __init__(self) -> None:
+        self._known: dict[_Key, float] = {}
+
+    def of(self, steps: Iterable[Pass]) -> float | None:
+        """Return the seconds of all steps together for one unit, None if not known."""
+        total = 0.0
+        for step in steps:
+            known = self._known.get(_key(step))
+            if known is None:
+                return None
+            total += known
+        return total
+
+    def learn(self, steps: Sequence[Pass], seconds: Sequence[float], size: int) -> None:
+        """Take down how long each step took on so many units."""
+        if size <= 0:
+            return
+        for step, spent in zip(steps, seconds, strict=False):
+            key = _key(step)
+            pace = spent / size
+            before = self._known.pop(key, pace)
+            self._known[key] = before + _WEIGHT * (pace - before)
+        while len(self._known) > _MOST:
+            del self._known[next(iter(self._known))]
+
+
+class Gain(NamedTuple):
+    """What the workers would save, so many of them."""
+
+    workers: int
+
+    def seconds(self, work: float, nodes: float, functions: float) -> float:
+        """Return what is saved on work of so many seconds; less than 0 is lost."""
+        journey = _FOR_NODE * nodes + _FOR_FUNCTION * functions
+        there = (_MARGIN * work + journey) / self.workers
+        return work - max(there, _IN_COORDINATOR * journey)
+
+
+def _key(step: Pass) -> _Key:
+    kind = type(step)
+    return kind.__module__, kind.__qualname__, step.info.name
+
+
+BY_NODE = Costs()  # of passes run in this process
+BY_BYTE = Costs()  # of passes run in workers, where functions are known by their bytes

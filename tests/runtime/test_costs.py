@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+
+from parpass.runtime.costs import Costs, Gain
+from tests.support.toy_passes import Add, Keep
+
+
+def test_the_cost_of_steps_is_known_when_each_of_them_was_measured():
+    costs = Costs()
+    costs.learn([Add(1)], [2.0], size=4)
+    assert costs.of([Add(1)]) == 0.5
+    assert costs.of([Add(1), Keep()]) is None
+    costs.learn([Keep()], [1.0], size=4)
+    assert costs.of([Add(1), Keep()]) == 0.75
+
+
+def test_what_was_measured_last_counts_most():
+    costs = Costs()
+    for seconds in (1.0, 3.0, 3.0, 3.0):
+        costs.learn([Add(1)], [seconds], size=1)
+    known = costs.of([Add(1)])
+    assert known is not None
+    assert 2.5 < known < 3.0
+
+
+def test_nothing_is_learnt_from_nothing():
+    costs = Costs()
+    costs.learn([Add(1)], [1.0], size=0)
+    assert costs.of([Add(1)]) is None
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4, 64])
+def test_workers_never_save_more_than_the_work(workers: int):
+    assert Gain(workers).seconds(1.0, nodes=10, functions=10) < 1.0
+
+
+def test_work_that_costs_less_than_its_journey_is_not_worth_workers():
+    assert Gain(64).seconds(0.001, nodes=10_000, functions=10) < 0
