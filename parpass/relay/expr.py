@@ -28,9 +28,8 @@ class Expr(Node, frozen=True, eq=False):
     """The base of expressions; Python's operators build calls of Relay's.
 
     An expression is pickled like any object, so that what it shares with the values
-    beside it (a pass may keep a variable and a body that uses it) stays shared; the
-    price is that `pickle` recurses, and refuses one that is thousands of nodes deep.
-    A module is pickled at any depth, and `save_json` takes anything at any depth.
+    beside it stays shared; the price is that `pickle` recurses, and refuses one that is
+    very deep. Modules are pickled, and `save_json` takes anything, at any depth.
     """
 
     @property
@@ -265,8 +264,7 @@ class Function(Expr, frozen=True, eq=False):
 
     def without_attr(self, key: str) -> Function:
         """Return this function without one attribute."""
-        rest: dict[str, Any] = dict(self.attrs or {})
-        rest.pop(key, None)
+        rest = {name: v for name, v in (self.attrs or {}).items() if name != key}
         return _with(self, attrs=DictAttrs(rest))
 
     def has_nonzero_attr(self, key: str) -> bool:
@@ -276,12 +274,11 @@ class Function(Expr, frozen=True, eq=False):
     @property
     def annotated_type(self) -> FuncType | None:
         """The type as annotated; None where an annotation is missing or incomplete."""
-        args = [param.type_annotation for param in self.params]
-        known = [arg for arg in args if arg is not None and is_complete(arg)]
-        result = self.ret_type
-        if result is None or len(known) != len(args) or not is_complete(result):
+        parts = [*(param.type_annotation for param in self.params), self.ret_type]
+        known = [part for part in parts if part is not None and is_complete(part)]
+        if len(known) != len(parts):
             return None
-        return FuncType(tuple(known), result, self.type_params)
+        return FuncType(tuple(known[:-1]), known[-1], self.type_params)
 
 
 def _with(function: Function, **changes: Any) -> Function:
@@ -352,7 +349,8 @@ def const(
     """
     if isinstance(value, NDArray):
         return Constant(value, span)
-    array = np.asarray(value, dtype=getattr(dtype, "dtype", dtype))
+    given = dtype.dtype if isinstance(dtype, TensorType) else dtype
+    array = np.asarray(value, dtype=given)
     if dtype is None and not isinstance(value, np.ndarray | np.generic):
         narrow = {"int64": "int32", "float64": "float32"}.get(array.dtype.name)
         array = array.astype(narrow) if narrow else array

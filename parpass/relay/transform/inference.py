@@ -115,15 +115,17 @@ class Inference:
         """Report the types that have stayed unknown, each where it comes from."""
         if not self.solver.in_use:
             return
+        open_ = [it for it in self._origins if self.solver.is_open(it.typ)]
+        if not open_:
+            return
         for types, result in self._suspended:
             causes = self.solver.unknowns_in(types)
             if any(map(self.solver.is_open, types)):
                 of_result = self.solver.unknowns_in([result])
                 self._excused += [it for it in of_result if it not in causes]
-        open_ = [it for it in self._origins if self.solver.is_open(it.typ)]
         excused = set(map(self.solver.root, self._excused))
         reported = self._report(open_, excused)
-        if open_ and not reported and not self.findings:
+        if not reported and not self.findings:
             self._report(open_[:1], set())
 
     def _report(self, open_: Sequence[_Origin], excused: set[IncompleteType]) -> bool:

@@ -65,9 +65,8 @@ class TypeSolver:
 
     def resolve(self, typ: Type) -> Type:
         """Return a type with all that is known of its parts."""
-        if type(typ) is TensorType:
-            return typ
-        return _Resolution(self).visit(typ)
+        typ = self.outline(typ)
+        return typ if type(typ) is TensorType else _Resolution(self).visit(typ)
 
     def unknowns_in(self, types: Iterable[Type]) -> list[IncompleteType]:
         """Return the unknowns that types are made of, those with a meaning included."""
@@ -79,6 +78,7 @@ class TypeSolver:
 
     def is_open(self, typ: Type) -> bool:
         """Return whether a part of a type is still unknown."""
+        typ = self.outline(typ)
         if type(typ) is TensorType:
             return False
         return any(it not in self._meaning for it in self.unknowns_in([typ]))
