@@ -16,7 +16,7 @@ from parpass.cli.failure import InputError
 from parpass.cli.replay import FILE, read_reproducer
 
 if TYPE_CHECKING:
-    from parpass.cli.reducing import Reduction, Trials
+    from parpass.cli.reducing import Reduction
     from parpass.relay.module import IRModule
     from parpass.runtime.executor import Executor
     from parpass.transform.reproducer import Reproducer
@@ -68,10 +68,10 @@ def reduce(
     reproducer, mod = read_reproducer(file)
     try:
         with _executor(jobs) as executor:
-            reduction, trials = _reduced(reproducer, mod, executor, match, timeout)
+            reduction = _reduced(reproducer, mod, executor, match, timeout)
     except ParpassError as error:
         raise InputError(f"{file}: {error}") from None
-    _report(mod, reproducer, reduction, trials.count)
+    _report(mod, reproducer, reduction)
     with click.open_file(output, "w", encoding="utf-8") as out:
         out.write(reduction.reproducer.to_text().rstrip("\n") + "\n")
 
@@ -82,7 +82,7 @@ def _reduced(
     executor: Executor | None,
     match: str | None,
     timeout: float,
-) -> tuple[Reduction, Trials]:
+) -> Reduction:
     from parpass.cli.reducing import Reduction, Trials
     from parpass.cli.trial import Same, load_passes
 
@@ -99,7 +99,7 @@ def _reduced(
         click.get_current_context().exit(3)
     reduction = Reduction(reproducer, mod, trials)
     reduction.run()
-    return reduction, trials
+    return reduction
 
 
 @contextlib.contextmanager
@@ -118,15 +118,13 @@ def _executor(jobs: int | None) -> Generator[Executor | None]:
         executor.kill()
 
 
-def _report(
-    before: IRModule, was: Reproducer, reduction: Reduction, tried: int
-) -> None:
+def _report(before: IRModule, was: Reproducer, reduction: Reduction) -> None:
     from rich.console import Console
     from rich.table import Table
 
     from parpass.relay.analysis import node_count
 
-    table = Table(title=f"Reduced, by {tried} trials")
+    table = Table(title="Reduced")
     for heading in ("", "before", "after"):
         table.add_column(heading, justify="left" if not heading else "right")
     after = reduction.mod

@@ -35,16 +35,12 @@ class Trials:
         executor: Where; None for children of this process, one at a time.
         same: Which results count.
         seconds: How long one may take.
-
-    Attributes:
-        count: How many were tried, of those whose result was looked at.
     """
 
     def __init__(self, executor: Executor | None, same: Same, seconds: float) -> None:
         self._executor = executor
         self._same = same
         self._seconds = seconds
-        self.count = 0
 
     def run(self, reproducer: Reproducer) -> Result:
         """Return what becomes of a reproducer."""
@@ -75,7 +71,6 @@ class Trials:
         return answer.result
 
     def _result(self, answer: Callable[[], bytes]) -> Result:
-        self.count += 1
         try:
             return Result(**json.loads(answer()))
         except WorkersDiedError as error:  # where no child protects the worker

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
+
+import cloudpickle
 
 from parpass.errors import ReproducerError, UnprintablePassError
 from parpass.transform.passes import Pass
@@ -48,11 +51,16 @@ class Origins:
         return name
 
 
+_files: dict[str, Any] = {}  # the modules that were loaded from files, by path
+
+
 def _importable(module: str) -> str:
-    if module != "__main__":
-        return module
-    script = getattr(sys.modules["__main__"], "__file__", None)
-    return module if script is None else str(Path(script).resolve())
+    """Return what `load_module` finds a module by in another process."""
+    if module == "__main__":
+        script = getattr(sys.modules[module], "__file__", None)
+        return module if script is None else str(Path(script).resolve())
+    paths = (path for path, one in _files.items() if one.__name__ == module)
+    return next(paths, module)
 
 
 def load_module(name: str) -> Any:
@@ -62,32 +70,34 @@ def load_module(name: str) -> Any:
         ReproducerError: There is none.
         Exception: What it raises while it is loaded.
     """
-    if not name.endswith(".py"):
-        try:
-            return import_module(name)
-        except ModuleNotFoundError as error:
-            raise ReproducerError(
-                f"there is no module '{error.name}'; give the path of its file, or run "
-                "'python -m parpass' where it can be imported"
-            ) from None
-    from importlib.util import module_from_spec, spec_from_file_location
+    if name.endswith(".py"):
+        return _load_file(Path(name).resolve())
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise ReproducerError(
+            f"there is no module '{error.name}'; give the path of its file, or run "
+            "'python -m parpass' where it can be imported"
+        ) from None
 
-    path = Path(name)
-    known = sys.modules.get(path.stem)
-    if known is not None and _is_of(known, path):
-        return known
-    spec = spec_from_file_location(path.stem, path)
+
+def _load_file(path: Path) -> Any:
+    if str(path) in _files:
+        return _files[str(path)]
+    name = path.stem
+    while name in sys.modules:
+        name += "_"
+    spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise ReproducerError(f"there is no file '{name}' to load")
+        raise ReproducerError(f"there is no file '{path}' to load")
     module = module_from_spec(spec)
-    sys.modules[path.stem] = module
+    sys.modules[name] = _files[str(path)] = module
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # for what it imports, as a script may
+    # Other processes cannot import it by its name, so its passes travel whole.
+    cloudpickle.register_pickle_by_value(module)
     spec.loader.exec_module(module)
     return module
-
-
-def _is_of(module: Any, path: Path) -> bool:
-    file = getattr(module, "__file__", None)
-    return file is not None and Path(file).resolve() == path.resolve()
 
 
 def register_origins(unregistered: dict[str, str]) -> None:

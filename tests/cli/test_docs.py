@@ -1,4 +1,4 @@
-"""The commands in docs/command.md print what the page shows."""
+"""The commands in the docs print what the pages show."""
 
 import os
 import subprocess
@@ -10,14 +10,16 @@ import pytest
 from tests.support.console import console_blocks
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "command.md"
+PAGES = ROOT / "docs"
 
 
 @pytest.mark.slow
-def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path):
+@pytest.mark.parametrize("name", ["command.md", "debugging.md"])
+def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path, name: str):
+    page = PAGES / name
     # In a process of its own: here, tests have registered passes that would be listed.
     result = subprocess.run(
-        [sys.executable, "-m", "tests.support.console", str(PAGE)],
+        [sys.executable, "-m", "tests.support.console", str(page)],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -26,4 +28,4 @@ def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path):
         timeout=120,
     )
     assert (result.returncode, result.stdout, result.stderr) == (0, "\n", "")
-    assert len(console_blocks(PAGE)) > 5
+    assert len(console_blocks(page)) > 5

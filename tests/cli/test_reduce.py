@@ -23,7 +23,7 @@ def reduced(path: Path, *arguments: str) -> Reproducer:
     out = path.with_suffix(".out")
     result = command("reduce", path, "-o", out, *arguments)
     assert result.exit_code == 0, result.output
-    assert "Reduced, by " in result.stderr
+    assert "Reduced" in result.stderr
     return Reproducer.from_text(out.read_text())
 
 

@@ -16,6 +16,7 @@ from parpass.cli import main
 from tests.support.onnx_models import graph_model
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CLOCK = re.compile(r"\d+\.\d (ms|%)|\d+\.\d%")
 _FRAME = re.compile(r"[\s─━┏┓┗┛┳┻╇┡┩┴└┘│┃]+")
 
@@ -44,9 +45,18 @@ def console_blocks(page: Path) -> list[tuple[str, str]]:
     return blocks
 
 
+def write_files(page: Path) -> None:
+    """Write the Python files of a page, each under the name in its first line."""
+    for block in _PYTHON.findall(page.read_text(encoding="utf-8")):
+        first, _, _ = block.partition("\n")
+        if first.endswith(".py"):
+            Path(first.removeprefix("# ")).write_text(block, encoding="utf-8")
+
+
 def differences(page: Path) -> str:
     """Return a diff of what the page shows and what its commands print, here."""
     write_small_model(Path("small.onnx"))
+    write_files(page)
     diffs: list[str] = []
     for command, shown in console_blocks(page):
         arguments = shlex.split(command)[1:]
