@@ -11,7 +11,7 @@ import numpy as np
 import trio
 
 import parpass
-from bench.measure import Setting, median
+from bench.measure import Figure, Setting, median
 from bench.table import Goal, Line, Row
 from bench.work import Work, light_pass
 from parpass import IRModule, Sequential
@@ -36,14 +36,16 @@ def _interactive(setting: Setting) -> Iterator[Line]:
             runner.run_sync(mod, passes)
             ticks = [run(runner, mod, passes) for _ in range(setting.repeat)]
         late = [_late(one) for one in ticks]
+        together = [lateness for one in ticks for lateness in one]
+        # Of all runs together: what makes every other run late must not hide.
+        figure = Figure(_late(together), median(late).noise, "s").times(1e3, "ms")
         yield Line(
             f"{what}, {name}",
-            "lateness of ticks, 99th percentile",
-            median(late).times(1e3, "ms"),
+            "lateness of the ticks of all runs, 99th percentile",
+            figure,
             Goal(20),
             note=f"{idle.value:.1f} ms without the run; "
-            f"{max(max(one) for one in ticks) * 1e3:.0f} ms at most; "
-            f"{sum(map(len, ticks)):,} ticks",
+            f"{max(together) * 1e3:.0f} ms at most; {len(together):,} ticks",
             times={"late": late},
         )
 
