@@ -33,6 +33,7 @@ from parpass.relay.structural import (
     structural_equal,
     structural_hash,
 )
+from parpass.relay.ty import FuncType, TensorType, TypeVar
 from tests.support.deep import DEPTH, KINDS, calls, function_of
 from tests.support.programs import call_op, functions, modules
 
@@ -320,3 +321,37 @@ def test_an_expression_is_not_equal_to_one_that_it_is_a_part_of():
 
 def test_many_paths_take_no_longer():
     assert equal(function_of(calls(200)), function_of(calls(200)))
+
+
+def polymorphic(name: str, result: str) -> Function:
+    var = TypeVar(name)
+    x = relay.Var("x", var)
+    inner = Function(
+        (relay.Var("f", FuncType((TypeVar("C"),), var, (TypeVar("C"),))),), x
+    )
+    return Function((x,), inner, FuncType((), TypeVar(result)), (var,))
+
+
+def test_type_variables_are_equal_by_where_they_are_bound() -> None:
+    assert structural_equal(polymorphic("A", "A"), polymorphic("B", "B"))
+    same = structural_hash(polymorphic("B", "B"))
+    assert structural_hash(polymorphic("A", "A")) == same
+
+
+def test_a_free_type_variable_is_equal_only_to_itself() -> None:
+    assert not structural_equal(polymorphic("A", "D"), polymorphic("B", "B"))
+    assert not structural_equal(polymorphic("A", "D"), polymorphic("A", "E"))
+    assert structural_equal(polymorphic("A", "D"), polymorphic("B", "D"))
+
+
+def test_the_type_arguments_of_operators_follow_from_the_others() -> None:
+    x = relay.var("x", "float32")
+    bare = relay.negative(x)
+    typed = Call(bare.op, bare.args, bare.attrs, (TensorType(()),))
+    assert structural_equal(bare, typed)
+    assert structural_hash(bare) == structural_hash(typed)
+    f = relay.var("f")
+    given = Call(f, (x,), None, (TensorType(()),))
+    assert not structural_equal(Call(f, (x,)), given)
+    with pytest.raises(StructuralMismatchError, match="type_args"):
+        assert_structural_equal(Call(f, (x,)), given)

@@ -22,9 +22,9 @@ _GLOBAL_TYPES = "relay.global_types"
 class InferType(FunctionwisePass):
     """Find the type of every expression, and check the types that are annotated.
 
-    Parameters must be annotated, and so must a function that calls itself; all else is
-    inferred from the operators' type relations. Types are kept in the nodes, as
-    `checked_type`, and a function's result is annotated where it was not::
+    Types are inferred from the operators' type relations and by unification, and kept
+    in the nodes as `checked_type`. Parameters and results are annotated where they were
+    not, and calls get their type arguments::
 
         def @main(%x: Tensor[(2, 3), float32]) {
           nn.relu(%x)
@@ -35,6 +35,14 @@ class InferType(FunctionwisePass):
         def @main(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {
           nn.relu(%x)
         }
+
+    What is annotated need not be inferred, and is faster. A closure's parameters are
+    known from its body, from its calls, and from what it is passed to; those of a
+    global function from its body, and from functions that call it and that it calls in
+    its turn. Functions are polymorphic only by type parameters, as in `fn <A>(%x: A)`.
+
+    Dimensions are equal, or one of them is `Any`: what may be of either type then has
+    `Any` there, but a result or a variable that is annotated has its annotation.
 
     Ill-typed expressions are error diagnostics, all of a module in one run; a function
     with errors stays as it is.
