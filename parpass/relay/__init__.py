@@ -27,7 +27,12 @@ from parpass.relay.expr import (
     const,
     var,
 )
-from parpass.relay.functor import ExprFunctor, ExprMutator, ExprVisitor
+from parpass.relay.functor import (
+    ExprFunctor,
+    ExprMutator,
+    ExprVisitor,
+    post_order_rewrite,
+)
 from parpass.relay.scope_builder import ScopeBuilder
 from parpass.relay.ty import (
     Any,
@@ -102,6 +107,7 @@ __all__ = [
     "op",
     "parse",
     "parse_expr",
+    "post_order_rewrite",
     "scalar_type",
     "scope_builder",
     "transform",

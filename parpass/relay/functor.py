@@ -210,6 +210,27 @@ class ExprMutator(ExprFunctor[Expr]):
         return expr
 
 
+def post_order_rewrite(expr: Expr, rewrite: Callable[[Any, Expr], Expr]) -> Expr:
+    """Return an expression rewritten node by node, children before parents.
+
+    Args:
+        expr: The expression.
+        rewrite: Called once with each node as it was, and with the same node after its
+            children were rewritten; returns what takes its place, such as the second
+            one. A variable that is bound has to stay a variable.
+    """
+    return _PostOrderRewriter(rewrite).visit(expr)
+
+
+class _PostOrderRewriter(ExprMutator):
+    def __init__(self, rewrite: Callable[[Any, Expr], Expr]) -> None:
+        super().__init__()
+        self._rewrite = rewrite
+
+    def visit_default(self, expr: Expr) -> Expr:
+        return self._rewrite(expr, super().visit_default(expr))
+
+
 def let_chain(let: Expr) -> tuple[list[Let], Expr]:
     """Return a run of nested `let`s as a list, outermost first, and the last body."""
     chain: list[Let] = []

@@ -12,7 +12,11 @@ from parpass.relay.analysis.faults import function_faults
 from parpass.relay.analysis.feature import Feature, detect_feature
 from parpass.relay.analysis.globals import called_globals
 from parpass.relay.analysis.traversal import node_count, post_order_visit
-from parpass.relay.analysis.type_variables import free_type_vars
+from parpass.relay.analysis.type_variables import (
+    all_type_vars,
+    bound_type_vars,
+    free_type_vars,
+)
 from parpass.relay.analysis.variables import (
     all_vars,
     bound_vars,
@@ -24,7 +28,9 @@ __all__ = [
     "CallGraph",
     "Feature",
     "all_dtypes",
+    "all_type_vars",
     "all_vars",
+    "bound_type_vars",
     "bound_vars",
     "called_globals",
     "check_basic_block_normal_form",

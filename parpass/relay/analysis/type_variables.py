@@ -18,6 +18,18 @@ def free_type_vars(expr: Expr) -> list[TypeVar]:
     return free_type_vars_in(post_order(expr))
 
 
+def bound_type_vars(expr: Expr) -> list[TypeVar]:
+    """Return the type parameters of the functions in `expr`, each once."""
+    functions = [node for node in post_order(expr) if isinstance(node, Function)]
+    return list(dict.fromkeys(var for func in functions for var in func.type_params))
+
+
+def all_type_vars(expr: Expr) -> list[TypeVar]:
+    """Return the type variables of an expression: those it uses, then the others."""
+    used = (var for typ in _annotations(post_order(expr)) for var in type_vars_in(typ))
+    return list(dict.fromkeys([*used, *bound_type_vars(expr)]))
+
+
 def free_type_vars_in(order: Sequence[Node]) -> list[TypeVar]:
     """Return the same as `free_type_vars`, for the nodes of an expression."""
     used = {var: None for typ in _annotations(order) for var in type_vars_in(typ)}

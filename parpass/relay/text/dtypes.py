@@ -16,6 +16,9 @@ _ML_DTYPES = (
     *("int2", "int4", "uint2", "uint4", "float4_e2m1fn"),
 )
 
+# TVM's names of dtypes without a width.
+WIDTHS = {"int": "int32", "uint": "uint32", "float": "float32"}
+
 DTYPES = frozenset(_NUMPY + _ML_DTYPES)
 
 

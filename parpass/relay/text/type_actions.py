@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from lark import Token
 
 from parpass.relay.text.attributes import Attribute
-from parpass.relay.text.dtypes import DTYPES
+from parpass.relay.text.dtypes import DTYPES, WIDTHS
 from parpass.relay.text.literals import read_number
 from parpass.relay.text.names import read_name
 from parpass.relay.text.problems import Problems
@@ -82,18 +82,20 @@ class TypeActions:
             return Nested(IncompleteType())
         if self.type_names[str(name)] > 0:
             return Nested(RelayTypeVar(str(name)))
-        if name not in DTYPES:
+        dtype = WIDTHS.get(name, str(name))
+        if dtype not in DTYPES:
             known = chain(DTYPES, ["Tensor"], self.type_names)
             self.problems.report_unknown(name, "type named", str(name), known)
             return Nested(RelayTypeVar(str(name)))
-        return Nested(TensorType((), str(name)))
+        return Nested(TensorType((), dtype))
 
     def tensor_type(self, parts: Parts) -> Nested:
         """Return `Tensor[(1, ?), float32]`."""
-        _, shape, dtype = parts
+        _, shape, name = parts
+        dtype = WIDTHS.get(name, str(name))
         if dtype not in DTYPES:
-            self.problems.report_unknown(dtype, "dtype named", str(dtype), DTYPES)
-        return Nested(TensorType(shape, str(dtype)))
+            self.problems.report_unknown(name, "dtype named", dtype, DTYPES)
+        return Nested(TensorType(shape, dtype))
 
     def shape(self, parts: Parts) -> tuple[Dim, ...]:
         """Return the dimensions of a tensor."""
@@ -138,7 +140,7 @@ class TypeActions:
     def name_value(self, parts: Parts) -> Nested:
         """Return a type that is a value; strings have quotes."""
         (name,) = parts
-        if self.type_names[str(name)] > 0 or name in DTYPES:
+        if self.type_names[str(name)] > 0 or name in DTYPES or name in WIDTHS:
             return self.named_type(parts)
         self.problems.report(name, f"expected a value; is '\"{name}\"' meant?")
         return Nested(None)

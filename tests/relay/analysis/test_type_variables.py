@@ -1,4 +1,4 @@
-from parpass.relay.analysis import free_type_vars
+from parpass.relay.analysis import all_type_vars, bound_type_vars, free_type_vars
 from parpass.relay.expr import Call, Function, Tuple, Var, const
 from parpass.relay.ty import FuncType, TensorType, TupleType, TypeVar
 
@@ -18,3 +18,12 @@ def test_parameters_of_functions_and_of_their_types_are_not_free():
     assert free_type_vars(Function((x,), x, A, (A,))) == []
     assert free_type_vars(Var("f", FuncType((A,), B, (A,)))) == [B]
     assert free_type_vars(Tuple((const(1), Var("y")))) == []
+
+
+def test_bound_and_all_type_variables_come_once_each():
+    c = TypeVar("c")
+    x = Var("x", A)
+    expr = Function((x,), Call(Var("f"), (x,), None, (B,)), None, (A, c))
+    assert bound_type_vars(Tuple((expr, expr))) == [A, c]
+    assert all_type_vars(expr) == [A, B, c]
+    assert bound_type_vars(x) == []

@@ -77,9 +77,9 @@ def errors_of(text: str) -> list[tuple[str, str]]:
             "no type named 'Elm'; did you mean 'Elem'?",
         ),
         (
-            "fn (%x: Tensor[(1), int]) { 1 }",
-            "1:21-24",
-            "no dtype named 'int'; did you mean 'int8'",
+            "fn (%x: Tensor[(1), flaot32]) { 1 }",
+            "1:21-28",
+            "no dtype named 'flaot32'; did you mean 'float32'",
         ),
         (
             "fn (%x: Tensor[(-1), int8]) { 1 }",

@@ -134,6 +134,7 @@ def test_infix_operators_have_the_usual_precedence(infix: str, calls: str):
         ("(%x, %y).1", "(%x, %y).1"),
         ("if (%c) { %x } else { %y }", "if (%c) {\n%x\n} else {\n%y\n}"),
         ("{ %x }", "%x"),
+        ("(let %a = 1; %x = %a; %x)", "{ let %a = 1; %a }"),
         ("abs(fn () { %x })", "%0 = fn () { %x }; abs(%0)"),
         (
             "(if (%c) { 1 } else { %x }, { 2 })",
@@ -179,6 +180,8 @@ nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=16);
     ("text", "expected"),
     [
         ("float32", TensorType((), "float32")),
+        ("int", TensorType((), "int32")),
+        ("Tensor[(3), float]", TensorType((3,))),
         ("Tensor[(3), int8]", TensorType((3,), "int8")),
         ("Tensor[(1, ?), bool]", TensorType((1, relay.Any()), "bool")),
         ("Tensor[(), bfloat16]", TensorType((), "bfloat16")),

@@ -28,6 +28,11 @@ PASSES: dict[str, Callable[[], Pass]] = {
     "InferType": transform.InferType,
     "SimplifyInference": transform.SimplifyInference,
     "FoldConstant": transform.FoldConstant,
+    "ToANormalForm": transform.ToANormalForm,
+    "ToBasicBlockNormalForm": transform.ToBasicBlockNormalForm,
+    "ToGraphNormalForm": transform.ToGraphNormalForm,
+    "LambdaLift": transform.LambdaLift,
+    "EtaExpand": lambda: transform.EtaExpand(expand_global_var=True),
     "EliminateCommonSubexpr": transform.EliminateCommonSubexpr,
     "DeadCodeElimination": transform.DeadCodeElimination,
     "inline_once": lambda: transform.DeadCodeElimination(inline_once=True),
@@ -44,7 +49,7 @@ PROGRAMS = st.one_of(modules(), higher_order_modules())
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PASSES)
 @given(mod=PROGRAMS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 def test_a_pass_keeps_the_meaning_and_the_types(name: str, mod: IRModule) -> None:
     tolerance = TOLERANCES.get(name, 0.0)
     assert_keeps_meaning(PASSES[name](), mod, rtol=tolerance, atol=tolerance)
@@ -53,7 +58,7 @@ def test_a_pass_keeps_the_meaning_and_the_types(name: str, mod: IRModule) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PASSES)
 @given(mod=PROGRAMS)
-@settings(deadline=None, max_examples=5)
+@settings(deadline=None, max_examples=4)
 def test_workers_make_the_same_of_a_program(
     runner: Runner, name: str, mod: IRModule
 ) -> None:
@@ -63,7 +68,7 @@ def test_workers_make_the_same_of_a_program(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PASSES)
 @given(mod=PROGRAMS)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 def test_a_pass_that_runs_again_soon_changes_nothing(name: str, mod: IRModule) -> None:
     repeated = transform.InferType()(mod)
     for _ in range(20):
@@ -75,7 +80,7 @@ def test_a_pass_that_runs_again_soon_changes_nothing(name: str, mod: IRModule) -
 
 @pytest.mark.slow
 @given(mod=PROGRAMS)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 def test_the_passes_in_a_row_keep_the_meaning(mod: IRModule) -> None:
     last = [factory() for name, factory in PASSES.items() if name != "InferType"]
     tolerance = max(TOLERANCES.values())

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from parpass import relay
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var, const, var
@@ -12,6 +14,8 @@ from parpass.transform import PassContext
 from tests.support.deep import DEPTH
 from tests.support.docs import shows
 from tests.support.effects import effect
+from tests.support.higher_order import higher_order_modules
+from tests.support.meaning import assert_keeps_meaning
 
 VECTOR = TensorType((3,))
 x = var("x", VECTOR)
@@ -129,3 +133,13 @@ def test_calls_may_be_nested_to_any_depth() -> None:
         expected = relay.add(expected, expected)
     after = Inline()(module(body))
     assert_structural_equal(after["main"], Function((x,), expected))
+
+
+@pytest.mark.slow
+@given(mod=higher_order_modules(), marked=st.lists(st.booleans(), min_size=4))
+@settings(deadline=None, max_examples=30)
+def test_it_keeps_the_meaning(mod: IRModule, marked: list[bool]) -> None:
+    for var_, mark in zip(mod.get_global_vars(), marked, strict=False):
+        if mark:
+            mod[var_] = mod[var_].with_attr("Inline", 1)
+    assert_keeps_meaning(Inline(), mod)
