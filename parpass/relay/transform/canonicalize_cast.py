@@ -11,6 +11,7 @@ from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.op.registry import Op, OpPattern
+from parpass.relay.transform.typed import typed_function
 from parpass.relay.ty import TensorType
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
@@ -49,7 +50,7 @@ class CanonicalizeCast(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with casts beside their users."""
-        return cast("Function", CastCanonicalizer().visit(func))
+        return cast("Function", CastCanonicalizer().visit(typed_function(func, mod)))
 
 
 class CastCanonicalizer(ExprMutator):

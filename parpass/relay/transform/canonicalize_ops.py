@@ -10,6 +10,7 @@ from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.op import expand_dims
 from parpass.relay.op.registry import Op
+from parpass.relay.transform.typed import typed_function
 from parpass.relay.ty import TensorType
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
@@ -43,7 +44,7 @@ class CanonicalizeOps(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with biases added by `add`."""
-        return cast("Function", OpCanonicalizer().visit(func))
+        return cast("Function", OpCanonicalizer().visit(typed_function(func, mod)))
 
 
 class OpCanonicalizer(ExprMutator):

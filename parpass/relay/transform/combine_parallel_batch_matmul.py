@@ -9,6 +9,7 @@ from parpass.relay.module import IRModule
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.combine_along_axis import AxisCombiner
 from parpass.relay.transform.combine_parallel import tensor_type
+from parpass.relay.transform.typed import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 
@@ -54,7 +55,9 @@ class CombineParallelBatchMatmul(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with parallel products joined."""
-        result, count = BatchMatmulCombiner(self.min_num_branches).run(func)
+        result, count = BatchMatmulCombiner(self.min_num_branches).run(
+            typed_function(func, mod)
+        )
         if count:
             ctx.count("combined", count)
         return result

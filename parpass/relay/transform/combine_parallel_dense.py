@@ -18,6 +18,7 @@ from parpass.relay.transform.combine_parallel import (
     Step,
     tensor_type,
 )
+from parpass.relay.transform.typed import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 _DENSE = Op.get("nn.dense")
@@ -70,7 +71,7 @@ class CombineParallelDense(FunctionPass):
     ) -> Function:
         """Return the function with parallel products joined."""
         kind = DenseToBatchCombiner if self.to_batch else DenseToDenseCombiner
-        result, count = kind(self.min_num_branches).run(func)
+        result, count = kind(self.min_num_branches).run(typed_function(func, mod))
         if count:
             ctx.count("combined", count)
         return result

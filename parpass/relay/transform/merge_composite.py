@@ -10,7 +10,7 @@ from parpass.relay.dataflow_pattern import DFPattern, partition
 from parpass.relay.dataflow_pattern.partitioning import always
 from parpass.relay.expr import Function
 from parpass.relay.module import IRModule
-from parpass.relay.transform.infer_type import infer_type
+from parpass.relay.transform.typed import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 Check = Callable[[Any], bool]
@@ -62,9 +62,9 @@ class MergeComposite(FunctionPass):
     ) -> Function:
         """Return the function with matches put into functions."""
         for name, pattern, check in self.pattern_table:
-            typed = infer_type(func, mod)  # checks ask for types
-            after = partition(pattern, typed, {"Composite": name}, check)
-            func = func if after is typed else cast("Function", after)
+            before = typed_function(func, mod)  # checks ask for types
+            after = partition(pattern, before, {"Composite": name}, check)
+            func = func if after is before else cast("Function", after)
         return func
 
 

@@ -6,6 +6,7 @@ from parpass.relay.expr import Function
 from parpass.relay.module import IRModule
 from parpass.relay.transform.simplify import arithmetic, casts, concretize, shapes
 from parpass.relay.transform.simplify.peephole import Peephole
+from parpass.relay.transform.typed import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 _RULES = {
@@ -49,7 +50,7 @@ class SimplifyExpr(FunctionPass):
     ) -> Function:
         """Return the function in fewer operators."""
         peephole = Peephole(_RULES)
-        result = peephole.run(func)
+        result = peephole.run(typed_function(func, mod))
         if peephole.applied:
             ctx.count("simplified", peephole.applied)
         return result

@@ -13,6 +13,7 @@ from parpass.relay.op import expand_dims, maximum, mean, reshape, sqrt, variance
 from parpass.relay.op import sum as sum_of
 from parpass.relay.op.nn.norm import GroupNormAttrs, L2NormalizeAttrs, NormAttrs
 from parpass.relay.op.registry import Op
+from parpass.relay.transform.typed import typed_function
 from parpass.relay.ty import TensorType
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
@@ -56,7 +57,7 @@ class SimplifyInference(FunctionPass):
     ) -> Function:
         """Return the function with normalisation written out."""
         simplifier = InferenceSimplifier()
-        result = simplifier.visit(func)
+        result = simplifier.visit(typed_function(func, mod))
         if simplifier.simplified:
             ctx.count("simplified", simplifier.simplified)
         return cast("Function", result)
