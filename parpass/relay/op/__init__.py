@@ -107,6 +107,12 @@ from parpass.relay.op.matrix import (
     matrix_set_diag,
     trilu,
 )
+from parpass.relay.op.op_attrs import (
+    register_alter_op_layout as register_alter_op_layout,
+)
+from parpass.relay.op.op_attrs import (
+    register_convert_op_layout as register_convert_op_layout,
+)
 from parpass.relay.op.reduce import (
     all,
     any,

@@ -23,6 +23,9 @@ _attributes: dict[str, dict[str, _Entry]] = {}
 
 _FIRST_LEVEL = 10
 
+ALTER_OP_LAYOUT = "FTVMAlterOpLayout"
+CONVERT_OP_LAYOUT = "FTVMConvertOpLayout"
+
 
 def register_op_attr(
     op_name: str, attr_key: str, value: Any = None, level: int = _FIRST_LEVEL
@@ -48,6 +51,34 @@ def register_op_attr(
         return given
 
     return register if value is None else register(value)
+
+
+def register_alter_op_layout(
+    op_name: str, alter_layout: Any = None, level: int = _FIRST_LEVEL
+) -> Any:
+    """Register a rule of AlterOpLayout for an operator; without one, a decorator.
+
+    A rule is a function of the call's attributes, its arguments, their types and the
+    type of its result. It returns a call in other layouts, or None.
+
+    Raises:
+        UnknownOpError: There is no such operator.
+    """
+    return register_op_attr(op_name, ALTER_OP_LAYOUT, alter_layout, level)
+
+
+def register_convert_op_layout(
+    op_name: str, convert_layout: Any = None, level: int = _FIRST_LEVEL
+) -> Any:
+    """Register a rule of ConvertLayout for an operator; without one, a decorator.
+
+    A rule is a function of the call's attributes, its arguments, their types and the
+    desired layouts. It returns a call in these layouts, or None.
+
+    Raises:
+        UnknownOpError: There is no such operator.
+    """
+    return register_op_attr(op_name, CONVERT_OP_LAYOUT, convert_layout, level)
 
 
 def op_attrs(attr_key: str) -> Mapping[str, Any]:

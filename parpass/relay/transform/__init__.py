@@ -1,5 +1,6 @@
 """The passes shipped for Relay, under TVM's names, and what passes are made with."""
 
+from parpass.relay.transform.alter_op_layout import AlterOpLayout
 from parpass.relay.transform.annotate_target import AnnotateTarget
 from parpass.relay.transform.backward_fold_scale_axis import BackwardFoldScaleAxis
 from parpass.relay.transform.canonicalize_cast import CanonicalizeCast
@@ -9,6 +10,7 @@ from parpass.relay.transform.combine_parallel_batch_matmul import (
 )
 from parpass.relay.transform.combine_parallel_conv2d import CombineParallelConv2D
 from parpass.relay.transform.combine_parallel_dense import CombineParallelDense
+from parpass.relay.transform.convert_layout import ConvertLayout
 from parpass.relay.transform.dead_code_elimination import DeadCodeElimination
 from parpass.relay.transform.default_pipeline import default_pipeline
 from parpass.relay.transform.defuse_ops import DefuseOps
@@ -47,6 +49,7 @@ from parpass.transform import (
 )
 
 __all__ = [
+    "AlterOpLayout",
     "AnnotateTarget",
     "BackwardFoldScaleAxis",
     "CanonicalizeCast",
@@ -54,6 +57,7 @@ __all__ = [
     "CombineParallelBatchMatmul",
     "CombineParallelConv2D",
     "CombineParallelDense",
+    "ConvertLayout",
     "DeadCodeElimination",
     "DefuseOps",
     "EliminateCommonSubexpr",

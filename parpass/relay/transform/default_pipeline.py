@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import cast
 
 from parpass.errors import ArgumentError
+from parpass.relay.transform.alter_op_layout import AlterOpLayout
 from parpass.relay.transform.canonicalize_cast import CanonicalizeCast
 from parpass.relay.transform.canonicalize_ops import CanonicalizeOps
 from parpass.relay.transform.combine_parallel_batch_matmul import (
@@ -36,6 +37,7 @@ _IN_ORDER: tuple[tuple[int, Callable[[], Pass]], ...] = (
     (3, FoldScaleAxis),
     (3, CanonicalizeCast),
     (3, CanonicalizeOps),
+    (3, AlterOpLayout),
     (2, FoldConstant),
 )
 
