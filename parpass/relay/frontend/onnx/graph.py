@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import onnx
 
 from parpass.errors import FrontendError, IRError, MalformedModelError
-from parpass.relay.expr import Expr, Function, Tuple, Var, const
+from parpass.relay.expr import Expr, Function, Tuple, TupleWrapper, Var, const
 from parpass.relay.frontend.onnx.model import Model, operator_name
 from parpass.relay.frontend.onnx.node import Node, array_of, dtype_of
 from parpass.relay.frontend.onnx.operators import CONVERTERS
@@ -140,18 +140,27 @@ class GraphImporter:
             types=self._types,
         )
         try:
-            result = CONVERTERS[operator_name(proto)](node)
+            converted = CONVERTERS[operator_name(proto)](node)
             node.check_all_read()
-            result = self._spans.mark(result, span_of(proto, index, self._source))
-            self._types.visit(result)
+            several = isinstance(converted, TupleWrapper)
+            span = span_of(proto, index, self._source)
+            results = [
+                self._spans.mark(result, span)
+                for result in (converted if several else (converted,))
+            ]
+            for result in results:
+                self._types.visit(result)
         except IRError as error:
             message = f"{place}: {error}"
             raise MalformedModelError(message, source=self._source) from error
-        more = [name for name in proto.output[1:] if name and name in self._read]
+        count = len(results)
+        more = [name for name in proto.output[count:] if name and name in self._read]
         if more:
-            raise node.refusal(f"only its first output is supported, not '{more[0]}'")
-        for name in proto.output[:1]:
-            self._define(name, result, place)
+            first = "its first output is" if count == 1 else f"{count} outputs are"
+            raise node.refusal(f"only {first} supported, not '{more[0]}'")
+        for name, result in zip(proto.output, results, strict=False):
+            if name:
+                self._define(name, result, place)
 
     def _define(self, name: str, value: Expr, place: str) -> None:
         if name in self._values or name in self._initializers:

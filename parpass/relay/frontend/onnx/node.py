@@ -11,8 +11,10 @@ import onnx
 from onnx import AttributeProto, numpy_helper
 
 from parpass.errors import FrontendError, MalformedModelError
+from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Constant, Expr, const
 from parpass.relay.frontend.onnx.types import TypeOf
+from parpass.relay.interpreter import evaluate
 
 _NUMBERS = "biufV"  # numpy's kinds; V: bfloat16 and such
 
@@ -44,6 +46,7 @@ class Node:
     ) -> None:
         self.op_type = proto.op_type
         self.opset = opset
+        self._output_count = len(proto.output)
         self._place = place
         self._source = source
         self._inputs = inputs
@@ -90,12 +93,14 @@ class Node:
     def known(self, index: int, what: str) -> npt.NDArray[Any]:
         """Return the value of an input that decides about what is built."""
         found = self.input(index)
-        if not isinstance(found, Constant):
+        if isinstance(found, Constant):
+            return found.data.numpy()
+        if free_vars(found):
             raise self.refusal(
                 f"its {what} depends on the data that the model runs on; only one "
-                "given by an initializer or a Constant node is supported"
+                "that is known from initializers, constants and shapes is supported"
             )
-        return found.data.numpy()
+        return np.asarray(evaluate(found))
 
     def known_number(self, index: int, what: str) -> float:
         """Return an input that decides about what is built, as one number."""
@@ -112,6 +117,11 @@ class Node:
                 f"expected whole numbers for its {what}, got {array.dtype}"
             )
         return tuple(int(value) for value in array.reshape(-1))
+
+    @property
+    def output_count(self) -> int:
+        """How many outputs the node names."""
+        return self._output_count
 
     def has(self, name: str) -> bool:
         """Return whether an attribute is given and unread."""

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from parpass.relay.frontend.onnx.operators.activation import ACTIVATION
 from parpass.relay.frontend.onnx.operators.elementwise import ELEMENTWISE
+from parpass.relay.frontend.onnx.operators.index import INDEX
 from parpass.relay.frontend.onnx.operators.neural import NEURAL
+from parpass.relay.frontend.onnx.operators.reduce import REDUCE
+from parpass.relay.frontend.onnx.operators.resize import RESIZE
+from parpass.relay.frontend.onnx.operators.shape import SHAPE
 from parpass.relay.frontend.onnx.operators.signature import Converter
 from parpass.relay.frontend.onnx.operators.tensor import TENSOR
 from parpass.relay.frontend.onnx.operators.window import WINDOW
 
-CONVERTERS: dict[str, Converter] = {**ELEMENTWISE, **NEURAL, **TENSOR, **WINDOW}
+CONVERTERS: dict[str, Converter] = {
+    **ACTIVATION,
+    **ELEMENTWISE,
+    **INDEX,
+    **NEURAL,
+    **REDUCE,
+    **RESIZE,
+    **SHAPE,
+    **TENSOR,
+    **WINDOW,
+}
 """By operator name; all versions of an operator that parpass knows have one entry."""
 
 __all__ = ["CONVERTERS"]

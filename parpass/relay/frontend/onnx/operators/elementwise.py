@@ -25,9 +25,57 @@ def _variadic(build: Callable[[Expr, Expr], Expr]) -> Converter:
 
 def _div(node: Node) -> Expr:
     a, b = node.input(0), node.input(1)
-    if not node.dtype(a).startswith(("float", "bfloat")):
-        raise node.refusal("only division of floats is supported")
     return op.divide(a, b)
+
+
+def _pow(node: Node) -> Expr:
+    """From opset 12 on base and exponent may differ in dtype; the base's counts."""
+    base, exponent = node.input(0), node.input(1)
+    dtype, other = node.dtype(base), node.dtype(exponent)
+    if dtype == other:
+        return op.power(base, exponent)
+    if dtype.startswith("float"):
+        return op.power(base, op.cast(exponent, dtype))
+    return op.cast(
+        op.power(op.cast(base, "float64"), op.cast(exponent, "float64")), dtype
+    )
+
+
+def _mean(node: Node) -> Expr:
+    parts = node.inputs()
+    return op.divide(reduce(op.add, parts), node.scalar(len(parts), parts[0]))
+
+
+def _mod(node: Node) -> Expr:
+    remainder = op.trunc_mod if node.integer("fmod", 0) else op.floor_mod
+    return remainder(node.input(0), node.input(1))
+
+
+def _bit_shift(node: Node) -> Expr:
+    direction = node.text("direction", "")
+    if direction not in ("LEFT", "RIGHT"):
+        raise node.fault(f"expected LEFT or RIGHT for direction, got '{direction}'")
+    shift = op.left_shift if direction == "LEFT" else op.right_shift
+    return shift(node.input(0), node.input(1))
+
+
+def _reciprocal(node: Node) -> Expr:
+    data = node.input(0)
+    return op.divide(node.scalar(1, data), data)
+
+
+def _is_inf(node: Node) -> Expr:
+    data, zero = node.input(0), node.scalar(0, node.input(0))
+    both = op.isinf(data)
+    if not node.integer("detect_negative", 1):
+        both = op.logical_and(both, op.greater(data, zero))
+    if not node.integer("detect_positive", 1):
+        both = op.logical_and(both, op.less(data, zero))
+    return both
+
+
+def _where(node: Node) -> Expr:
+    return op.where(node.input(0), node.input(1), node.input(2))
 
 
 def _clip(node: Node) -> Expr:
@@ -47,20 +95,56 @@ def _clip(node: Node) -> Expr:
 
 ELEMENTWISE: dict[str, Converter] = {
     "Abs": _unary(op.abs),
+    "Acos": _unary(op.acos),
+    "Acosh": _unary(op.acosh),
     "Add": _binary(op.add),
+    "And": _binary(op.logical_and),
+    "Asin": _unary(op.asin),
+    "Asinh": _unary(op.asinh),
+    "Atan": _unary(op.atan),
+    "Atanh": _unary(op.atanh),
+    "BitShift": _bit_shift,
+    "BitwiseAnd": _binary(op.bitwise_and),
+    "BitwiseNot": _unary(op.bitwise_not),
+    "BitwiseOr": _binary(op.bitwise_or),
+    "BitwiseXor": _binary(op.bitwise_xor),
+    "Ceil": _unary(op.ceil),
     "Clip": _clip,
+    "Cos": _unary(op.cos),
+    "Cosh": _unary(op.cosh),
     "Div": _div,
+    "Equal": _binary(op.equal),
+    "Erf": _unary(op.erf),
     "Exp": _unary(op.exp),
+    "Floor": _unary(op.floor),
+    "Greater": _binary(op.greater),
+    "GreaterOrEqual": _binary(op.greater_equal),
+    "IsInf": _is_inf,
+    "IsNaN": _unary(op.isnan),
+    "Less": _binary(op.less),
+    "LessOrEqual": _binary(op.less_equal),
     "Log": _unary(op.log),
     "Max": _variadic(op.maximum),
+    "Mean": _mean,
     "Min": _variadic(op.minimum),
+    "Mod": _mod,
     "Mul": _binary(op.multiply),
     "Neg": _unary(op.negative),
-    "Pow": _binary(op.power),
+    "Not": _unary(op.logical_not),
+    "Or": _binary(op.logical_or),
+    "Pow": _pow,
+    "Reciprocal": _reciprocal,
     "Relu": _unary(op.nn.relu),
+    "Round": _unary(op.round),
     "Sigmoid": _unary(op.sigmoid),
+    "Sign": _unary(op.sign),
+    "Sin": _unary(op.sin),
+    "Sinh": _unary(op.sinh),
     "Sqrt": _unary(op.sqrt),
     "Sub": _binary(op.subtract),
     "Sum": _variadic(op.add),
+    "Tan": _unary(op.tan),
     "Tanh": _unary(op.tanh),
+    "Where": _where,
+    "Xor": _binary(op.logical_xor),
 }

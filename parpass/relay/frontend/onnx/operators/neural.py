@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
+import numpy as np
+
 from parpass.relay import op
-from parpass.relay.expr import Expr
+from parpass.relay.expr import Expr, Tuple, TupleWrapper, const
 from parpass.relay.frontend.onnx.node import Node
 from parpass.relay.frontend.onnx.operators.axes import normal_axis
 from parpass.relay.frontend.onnx.operators.signature import Converter
@@ -34,11 +37,37 @@ def _gemm(node: Node) -> Expr:
 def _mat_mul(node: Node) -> Expr:
     a, b = node.input(0), node.input(1)
     ranks = len(node.shape(a)), len(node.shape(b))
-    if ranks != (2, 2):
-        raise node.refusal(
-            f"expected two matrices, got {ranks[0]} and {ranks[1]} dimensions"
-        )
-    return op.nn.dense(a, op.transpose(b, axes=(1, 0)))
+    if ranks == (2, 2):
+        return op.nn.dense(a, op.transpose(b, axes=(1, 0)))
+    if 0 in ranks:
+        raise node.fault("expected vectors or matrices, got a scalar")
+    if ranks[1] == 2:
+        return op.nn.matmul(a, b)
+    a = op.expand_dims(a, 0) if ranks[0] == 1 else a
+    b = op.expand_dims(b, -1) if ranks[1] == 1 else b
+    result = _batches(node, a, b)
+    gone = ((-2,) if ranks[0] == 1 else ()) + ((-1,) if ranks[1] == 1 else ())
+    return op.squeeze(result, gone) if gone else result
+
+
+def _batches(node: Node, a: Expr, b: Expr) -> Expr:
+    """Return the products of stacks of matrices, which broadcast."""
+    left, right = node.shape(a), node.shape(b)
+    try:
+        batch = np.broadcast_shapes(left[:-2], right[:-2])
+    except ValueError:
+        raise node.fault(f"shapes {left} and {right} do not broadcast") from None
+    if len(batch) == 0:
+        return op.nn.matmul(a, b)
+    if left[:-2] != batch:
+        a = op.broadcast_to(a, (*batch, *left[-2:]))
+    if right[:-2] != batch:
+        b = op.broadcast_to(b, (*batch, *right[-2:]))
+    if len(batch) > 1:
+        a = op.reshape(a, (prod(batch), *left[-2:]))
+        b = op.reshape(b, (prod(batch), *right[-2:]))
+    product = op.nn.batch_matmul(a, b, transpose_b=False)
+    return op.reshape(product, (*batch, left[-2], right[-1]))
 
 
 def _batch_normalization(node: Node) -> Expr:
@@ -66,32 +95,155 @@ def _lrn(node: Node) -> Expr:
     )
 
 
-def _dropout(node: Node) -> Expr:
+def _dropout(node: Node) -> Expr | TupleWrapper:
     rate = node.number("ratio", 0.5)
     node.integer("seed", 0)  # nothing is dropped outside of training
     if node.optional(1) is not None:
         rate = node.known_number(1, "ratio")
     if node.optional(2) is not None and node.known_number(2, "training_mode"):
         raise node.refusal("training_mode=True is not supported")
-    return op.nn.dropout(node.input(0), rate)
+    data = node.input(0)
+    result = op.nn.dropout(data, rate)
+    if node.output_count == 1:
+        return result
+    mask = op.full(const(np.bool_(True)), node.shape(data))
+    # The mask is one of bools since opset 12; before, of the data's dtype.
+    mask = mask if node.opset >= 12 else op.cast(mask, node.dtype(data))
+    return TupleWrapper(Tuple((result, mask)), 2)
 
 
-def _softmax(node: Node) -> Expr:
+def _softmax(build: Callable[..., Expr]) -> Converter:
     """Before opset 13, all dimensions from `axis` on are normalised together."""
+    return lambda node: _normalised(node, build)
+
+
+def _normalised(node: Node, build: Callable[..., Expr]) -> Expr:
     data = node.input(0)
     shape = node.shape(data)
     axis = normal_axis(node, node.integer("axis", -1 if node.opset >= 13 else 1), shape)
     if node.opset >= 13 or prod(shape[axis + 1 :]) == 1:
-        return op.nn.softmax(data, axis=axis)
+        return build(data, axis=axis)
     flat = op.reshape(data, (prod(shape[:axis]), prod(shape[axis:])))
-    return op.reshape(op.nn.softmax(flat, axis=1), shape)
+    return op.reshape(build(flat, axis=1), shape)
+
+
+def _instance_normalization(node: Node) -> Expr:
+    data, scale, bias = (node.input(index) for index in range(3))
+    return op.nn.instance_norm(data, scale, bias, epsilon=node.number("epsilon", 1e-5))
+
+
+def _layer_normalization(node: Node) -> Expr | TupleWrapper:
+    node.integer("stash_type", 1)  # how exact it has to be at least
+    data, scale, bias = node.input(0), node.input(1), node.optional(2)
+    shape = node.shape(data)
+    first = normal_axis(node, node.integer("axis", -1), shape)
+    axes = tuple(range(first, len(shape)))
+    epsilon = node.scalar(node.number("epsilon", 1e-5), data)
+    around, spread = op.mean_variance(data, axes, keepdims=True)
+    centred = op.subtract(data, around)
+    factor = op.rsqrt(op.add(spread, epsilon))
+    result = op.multiply(op.multiply(centred, factor), scale)
+    result = result if bias is None else op.add(result, bias)
+    if node.output_count == 1:
+        return result
+    return TupleWrapper(Tuple((result, around, factor)), 3)
+
+
+def _group_normalization(node: Node) -> Expr:
+    """Until opset 20 there is a scale for each group, then one for each channel."""
+    node.integer("stash_type", 1)
+    data, scale, bias = (node.input(index) for index in range(3))
+    groups, channels = node.integer("num_groups", 1), node.shape(data)[1]
+    if node.shape(scale) != (channels,):
+        scale = op.repeat(scale, channels // groups, 0)
+        bias = op.repeat(bias, channels // groups, 0)
+    epsilon = node.number("epsilon", 1e-5)
+    return op.nn.group_norm(data, scale, bias, groups, epsilon=epsilon)
+
+
+def _hardmax(node: Node) -> Expr:
+    def hottest(data: Expr, axis: int) -> Expr:
+        depth, dtype = node.shape(data)[axis], node.dtype(data)
+        return op.one_hot(op.argmax(data, axis), 1, 0, depth, axis, dtype)
+
+    return _normalised(node, hottest)
+
+
+def _lp_normalization(node: Node) -> Expr:
+    data, p = node.input(0), node.integer("p", 2)
+    axis = normal_axis(node, node.integer("axis", -1), node.shape(data))
+    if p not in (1, 2):
+        raise node.fault(f"expected 1 or 2 for p, got {p}")
+    if p == 1:
+        length = op.sum(op.abs(data), axis, keepdims=True)
+    else:
+        length = op.sqrt(op.sum(op.multiply(data, data), axis, keepdims=True))
+    # A row of zeros stays one.
+    zero = op.equal(length, node.scalar(0, data))
+    return op.divide(data, op.where(zero, node.scalar(1, data), length))
+
+
+def _mean_variance_normalization(node: Node) -> Expr:
+    data = node.input(0)
+    axes = node.integers("axes") or (0, 2, 3)
+    around, spread = op.mean_variance(data, axes, keepdims=True)
+    # ONNX defines it with this epsilon, beside the standard deviation.
+    deviation = op.add(op.sqrt(spread), node.scalar(1e-9, data))
+    return op.divide(op.subtract(data, around), deviation)
+
+
+def _nll_loss(node: Node) -> Expr:
+    return _weighted_loss(node, node.input(0))
+
+
+def _softmax_loss(node: Node) -> Expr | TupleWrapper:
+    logs = op.nn.log_softmax(node.input(0), axis=1)
+    loss = _weighted_loss(node, logs)
+    return TupleWrapper(Tuple((loss, logs)), 2) if node.output_count > 1 else loss
+
+
+def _weighted_loss(node: Node, logs: Expr) -> Expr:
+    targets, weights = node.input(1), node.optional(2)
+    if weights is None:
+        count = node.shape(logs)[1]
+        weights = const(np.ones(count, node.dtype(logs)))
+    reduction = node.text("reduction", "mean")
+    if reduction not in ("mean", "sum", "none"):
+        raise node.fault(f"reduction is '{reduction}', which ONNX does not know")
+    ignored = node.integer("ignore_index", -100)
+    return op.nn.nll_loss(logs, targets, weights, reduction, ignored)
+
+
+def _depth_to_space(node: Node) -> Expr:
+    mode = node.text("mode", "DCR")
+    return op.nn.depth_to_space(node.input(0), node.integer("blocksize", 0), mode=mode)
+
+
+def _space_to_depth(node: Node) -> Expr:
+    return op.nn.space_to_depth(node.input(0), node.integer("blocksize", 0))
+
+
+def _einsum(node: Node) -> Expr:
+    return op.einsum(node.inputs(), node.text("equation", ""))
 
 
 NEURAL: dict[str, Converter] = {
     "BatchNormalization": _batch_normalization,
+    "DepthToSpace": _depth_to_space,
     "Dropout": _dropout,
+    "Einsum": _einsum,
     "Gemm": _gemm,
+    "GroupNormalization": _group_normalization,
+    "Hardmax": _hardmax,
+    "InstanceNormalization": _instance_normalization,
     "LRN": _lrn,
+    "LayerNormalization": _layer_normalization,
+    "LogSoftmax": _softmax(op.nn.log_softmax),
+    "LpNormalization": _lp_normalization,
     "MatMul": _mat_mul,
-    "Softmax": _softmax,
+    "MeanVarianceNormalization": _mean_variance_normalization,
+    "NegativeLogLikelihoodLoss": _nll_loss,
+    "Softmax": _softmax(op.nn.softmax),
+    "SoftmaxCrossEntropyLoss": _softmax_loss,
+    "SpaceToDepth": _space_to_depth,
 }

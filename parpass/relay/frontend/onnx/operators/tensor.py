@@ -50,6 +50,19 @@ def _cast(node: Node) -> Expr:
     dtype = dtype_of(code)
     if dtype is None:
         raise node.refusal(f"a cast to element type {code} is not supported")
+    return cast_to(node, dtype)
+
+
+def cast_to(node: Node, dtype: str) -> Expr:
+    """Return the node's first input cast.
+
+    Raises:
+        FrontendError: The dtype is one whose values saturate in ways of its own.
+    """
+    node.integer("saturate", 1)  # of eight bits and fewer alone
+    node.text("round_mode", "up")
+    if dtype.startswith(("float8", "float4")):
+        raise node.refusal(f"a cast to {dtype} is not supported")
     return op.cast(node.input(0), dtype)
 
 

@@ -1,48 +1,127 @@
-"""Convolution and pooling: what slides a window over an image."""
+"""Convolution and pooling: what slides a window over signals, images and volumes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
+
+import numpy as np
 
 from parpass.relay import op
-from parpass.relay.expr import Expr
+from parpass.relay.expr import Expr, const
 from parpass.relay.frontend.onnx.node import Node
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
-Pair = tuple[int, int]
+Ints = tuple[int, ...]
+
+_CONV = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}
+_MAX_POOL = {1: op.nn.max_pool1d, 2: op.nn.max_pool2d, 3: op.nn.max_pool3d}
+_AVG_POOL = {1: op.nn.avg_pool1d, 2: op.nn.avg_pool2d, 3: op.nn.avg_pool3d}
+_GLOBAL_MAX = {
+    1: op.nn.global_max_pool1d,
+    2: op.nn.global_max_pool2d,
+    3: op.nn.global_max_pool3d,
+}
+_GLOBAL_AVG = {
+    1: op.nn.global_avg_pool1d,
+    2: op.nn.global_avg_pool2d,
+    3: op.nn.global_avg_pool3d,
+}
+_CONV_TRANSPOSE = {
+    1: op.nn.conv1d_transpose,
+    2: op.nn.conv2d_transpose,
+    3: op.nn.conv3d_transpose,
+}
+
+
+def _weight_kernel(node: Node, weight: Expr, rank: int) -> Ints:
+    """Return the lengths of the window, which model and weight must agree about."""
+    shape = node.shape(weight)
+    if len(shape) != rank + 2:
+        raise node.fault(
+            f"expected a weight of {rank + 2} dimensions, got {len(shape)}"
+        )
+    declared = node.integers("kernel_shape")
+    if declared not in (None, shape[2:]):
+        raise node.fault(f"kernel_shape is {declared}, but the weight's is {shape[2:]}")
+    return shape[2:]
 
 
 def _conv(node: Node) -> Expr:
-    data, weight = _image(node), node.input(1)
-    shape = node.shape(weight)
-    if len(shape) != 4:
-        raise node.fault(f"expected a weight of 4 dimensions, got {len(shape)}")
-    kernel = shape[2:]
-    declared = node.integers("kernel_shape")
-    if declared not in (None, kernel):
-        raise node.fault(f"kernel_shape is {declared}, but the weight's is {kernel}")
-    window = _Window.read(node, node.shape(data), _pair(node, "kernel", kernel))
-    result = op.nn.conv2d(
+    data, rank = _spatial(node)
+    weight = node.input(1)
+    kernel = _weight_kernel(node, weight, rank)
+    window = _Window.read(node, node.shape(data), _sizes(node, "kernel", kernel, rank))
+    result = _CONV[rank](
         data,
         weight,
         strides=window.strides,
         padding=window.padding,
         dilation=window.dilations,
         groups=node.integer("group", 1),
-        channels=shape[0],
+        channels=node.shape(weight)[0],
         kernel_size=window.kernel,
     )
     bias = node.optional(2)
     return result if bias is None else op.nn.bias_add(result, bias)
 
 
+def _conv_transpose(node: Node) -> Expr:
+    data, rank = _spatial(node)
+    weight = node.input(1)
+    kernel = _weight_kernel(node, weight, rank)
+    strides = _sizes(node, "strides", node.integers("strides"), rank)
+    dilations = _sizes(node, "dilations", node.integers("dilations"), rank)
+    longer = node.integers("output_padding") or (0,) * rank
+    full = [
+        (n - 1) * s + _extent(k, d) + more
+        for n, s, k, d, more in zip(
+            node.shape(data)[2:], strides, kernel, dilations, longer, strict=True
+        )
+    ]
+    cut, longer = _cut(node, full, strides, longer, node.shape(data)[2:])
+    result = _CONV_TRANSPOSE[rank](
+        data,
+        weight,
+        strides=strides,
+        padding=cut,
+        dilation=dilations,
+        groups=node.integer("group", 1),
+        output_padding=longer,
+    )
+    bias = node.optional(2)
+    return result if bias is None else op.nn.bias_add(result, bias)
+
+
+def _cut(
+    node: Node, full: list[int], strides: Ints, longer: Ints, image: Ints
+) -> tuple[Ints, Ints]:
+    """Return what to cut off before and behind each axis, and how much to add."""
+    rank = len(full)
+    pads, wanted = node.integers("pads"), node.integers("output_shape")
+    auto_pad = node.text("auto_pad", "NOTSET")
+    if auto_pad in ("SAME_UPPER", "SAME_LOWER") and wanted is None:
+        wanted = tuple(n * s for n, s in zip(image, strides, strict=True))
+    if wanted is None:
+        return pads or (0,) * (2 * rank), longer
+    wanted = wanted[-rank:]
+    missing = [want - have for want, have in zip(wanted, full, strict=True)]
+    longer = tuple(m + max(more, 0) for m, more in zip(longer, missing, strict=True))
+    total = [max(-more, 0) for more in missing]
+    small, large = [one // 2 for one in total], [one - one // 2 for one in total]
+    if auto_pad == "SAME_UPPER":
+        return (*small, *large), longer
+    return (*large, *small), longer
+
+
 def _max_pool(node: Node) -> Expr:
     # The order of storage shows only in the second output, the indices.
     if node.integer("storage_order", 0) != 0:
         raise node.refusal("storage_order=1 is not supported")
-    data = _image(node)
-    window = _pooling_window(node, data)
-    return op.nn.max_pool2d(
+    data, rank = _spatial(node)
+    window = _pooling_window(node, data, rank)
+    return _MAX_POOL[rank](
         data,
         pool_size=window.kernel,
         strides=window.strides,
@@ -52,12 +131,12 @@ def _max_pool(node: Node) -> Expr:
 
 
 def _average_pool(node: Node) -> Expr:
-    data = _image(node)
+    data, rank = _spatial(node)
     count_include_pad = node.integer("count_include_pad", 0) != 0
-    window = _pooling_window(node, data)
+    window = _pooling_window(node, data, rank)
     if count_include_pad and window.is_extended:
         raise node.refusal("ceil_mode=1 with count_include_pad=1 is not supported")
-    return op.nn.avg_pool2d(
+    return _AVG_POOL[rank](
         data,
         pool_size=window.kernel,
         strides=window.strides,
@@ -67,12 +146,40 @@ def _average_pool(node: Node) -> Expr:
     )
 
 
-def _global_average_pool(node: Node) -> Expr:
-    return op.nn.global_avg_pool2d(_image(node))
+def _lp_pool(node: Node) -> Expr:
+    """The sum of powers is a mean of them, times how many there are."""
+    data, rank = _spatial(node)
+    p = node.integer("p", 2)
+    window = _pooling_window(node, data, rank)
+    mean = _AVG_POOL[rank](
+        _power(node, data, p),
+        pool_size=window.kernel,
+        strides=window.strides,
+        dilation=window.dilations,
+        padding=window.padding,
+        count_include_pad=True,
+    )
+    total = op.multiply(mean, node.scalar(prod(window.kernel), data))
+    return op.power(total, const(np.asarray(1 / p, node.dtype(data))))
 
 
-def _global_max_pool(node: Node) -> Expr:
-    return op.nn.global_max_pool2d(_image(node))
+def _power(node: Node, data: Expr, p: int) -> Expr:
+    return op.power(op.abs(data), node.scalar(p, data))
+
+
+def _global_lp_pool(node: Node) -> Expr:
+    data, rank = _spatial(node)
+    p = node.integer("p", 2)
+    total = op.sum(_power(node, data, p), tuple(range(2, rank + 2)), keepdims=True)
+    return op.power(total, node.scalar(1 / p, data))
+
+
+def _global_pool(builders: Mapping[int, Callable[[Expr], Expr]]) -> Converter:
+    def convert(node: Node) -> Expr:
+        data, rank = _spatial(node)
+        return builders[rank](data)
+
+    return convert
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +187,23 @@ class _Window:
     """How a window slides.
 
     Attributes:
-        padding: Top, left, bottom, right.
+        padding: What is added before each axis, then behind each.
         is_extended: Whether the padding is larger than the model says, for the last
             window of ceil_mode to fit in.
     """
 
-    kernel: Pair
-    strides: Pair
-    dilations: Pair
-    padding: tuple[int, int, int, int]
+    kernel: Ints
+    strides: Ints
+    dilations: Ints
+    padding: Ints
     is_extended: bool = False
 
     @classmethod
-    def read(cls, node: Node, shape: tuple[int, ...], kernel: Pair) -> _Window:
+    def read(cls, node: Node, shape: Ints, kernel: Ints) -> _Window:
         """Return the window of a node that reads data of this shape."""
-        strides = _pair(node, "strides", node.integers("strides"))
-        dilations = _pair(node, "dilations", node.integers("dilations"))
+        rank = len(kernel)
+        strides = _sizes(node, "strides", node.integers("strides"), rank)
+        dilations = _sizes(node, "dilations", node.integers("dilations"), rank)
         pads = node.integers("pads")
         auto_pad = node.text("auto_pad", "NOTSET")
         if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
@@ -105,24 +213,26 @@ class _Window:
                     shape[2:], kernel, dilations, strides, strict=True
                 )
             ]
-            pads = (ends[0][0], ends[1][0], ends[0][1], ends[1][1])
+            pads = (*(before for before, _ in ends), *(after for _, after in ends))
         elif auto_pad == "VALID" or (auto_pad == "NOTSET" and pads is None):
-            pads = (0, 0, 0, 0)
+            pads = (0,) * (2 * rank)
         elif auto_pad != "NOTSET":
             raise node.fault(f"auto_pad is '{auto_pad}', which ONNX does not know")
-        if pads is None or len(pads) != 4 or min(pads) < 0:
-            raise node.refusal(f"expected four pads from 0 up, got {pads}")
-        return cls(kernel, strides, dilations, (pads[0], pads[1], pads[2], pads[3]))
+        if pads is None or len(pads) != 2 * rank or min(pads) < 0:
+            count = {1: "two", 2: "four", 3: "six"}[rank]
+            raise node.refusal(f"expected {count} pads from 0 up, got {pads}")
+        return cls(kernel, strides, dilations, pads)
 
-    def rounded_up(self, shape: tuple[int, ...]) -> _Window:
-        """Return the window of ceil_mode, as more padding below and to the right.
+    def rounded_up(self, shape: Ints) -> _Window:
+        """Return the window of ceil_mode, as more padding at the ends.
 
         The number of windows is rounded up, but one that would start in the padding
         behind the data is left out, as ONNX and PyTorch have it.
         """
+        rank = len(self.kernel)
         ends: list[int] = []
-        for axis in (0, 1):
-            begin, end = self.padding[axis], self.padding[axis + 2]
+        for axis in range(rank):
+            begin, end = self.padding[axis], self.padding[axis + rank]
             stride = self.strides[axis]
             size = shape[axis + 2] + begin
             extent = _extent(self.kernel[axis], self.dilations[axis])
@@ -130,17 +240,19 @@ class _Window:
             if (count - 1) * stride >= size:
                 count -= 1
             ends.append(max(0, (count - 1) * stride + extent - size))
-        padding = (self.padding[0], self.padding[1], ends[0], ends[1])
-        is_extended = ends[0] > self.padding[2] or ends[1] > self.padding[3]
+        padding = (*self.padding[:rank], *ends)
+        is_extended = any(
+            end > given for end, given in zip(ends, self.padding[rank:], strict=True)
+        )
         return _Window(self.kernel, self.strides, self.dilations, padding, is_extended)
 
 
-def _pooling_window(node: Node, data: Expr) -> _Window:
+def _pooling_window(node: Node, data: Expr, rank: int) -> _Window:
     kernel = node.integers("kernel_shape")
     if kernel is None:
         raise node.fault("expected the attribute 'kernel_shape', got none")
     shape = node.shape(data)
-    window = _Window.read(node, shape, _pair(node, "kernel_shape", kernel))
+    window = _Window.read(node, shape, _sizes(node, "kernel_shape", kernel, rank))
     return window.rounded_up(shape) if node.integer("ceil_mode", 0) else window
 
 
@@ -148,35 +260,41 @@ def _extent(kernel: int, dilation: int) -> int:
     return (kernel - 1) * dilation + 1
 
 
-def _same(size: int, extent: int, stride: int, *, upper: bool) -> Pair:
+def _same(size: int, extent: int, stride: int, *, upper: bool) -> tuple[int, int]:
     """Return the padding with which there are as many windows as strides in `size`."""
     total = max(0, (-(-size // stride) - 1) * stride + extent - size)
     small, large = total // 2, total - total // 2
     return (small, large) if upper else (large, small)
 
 
-def _image(node: Node) -> Expr:
+def _spatial(node: Node) -> tuple[Expr, int]:
+    """Return the data and how many axes a window slides along."""
     data = node.input(0)
     rank = len(node.shape(data))
-    if rank != 4:
+    if rank not in (3, 4, 5):
         raise node.refusal(
-            f"only images are supported, data of 4 dimensions; this has {rank}"
+            "only signals, images and volumes are supported, data of 3, 4 or 5 "
+            f"dimensions; this has {rank}"
         )
-    return data
+    return data, rank - 2
 
 
-def _pair(node: Node, what: str, values: tuple[int, ...] | None) -> Pair:
+def _sizes(node: Node, what: str, values: Ints | None, rank: int) -> Ints:
     if values is None:
-        return (1, 1)
-    if len(values) != 2 or min(values) < 1:
-        raise node.refusal(f"expected two numbers from 1 up for {what}, got {values}")
-    return (values[0], values[1])
+        return (1,) * rank
+    if len(values) != rank or min(values) < 1:
+        count = {1: "one number", 2: "two numbers", 3: "three numbers"}[rank]
+        raise node.refusal(f"expected {count} from 1 up for {what}, got {values}")
+    return values
 
 
 WINDOW: dict[str, Converter] = {
     "AveragePool": _average_pool,
     "Conv": _conv,
-    "GlobalAveragePool": _global_average_pool,
-    "GlobalMaxPool": _global_max_pool,
+    "ConvTranspose": _conv_transpose,
+    "GlobalAveragePool": _global_pool(_GLOBAL_AVG),
+    "GlobalLpPool": _global_lp_pool,
+    "GlobalMaxPool": _global_pool(_GLOBAL_MAX),
+    "LpPool": _lp_pool,
     "MaxPool": _max_pool,
 }

@@ -7,7 +7,7 @@ import pytest
 
 from parpass.errors import FrontendError
 from parpass.relay.frontend.onnx import from_onnx
-from tests.support.onnx_models import assert_agrees, one_node, random
+from tests.support.onnx_models import assert_agrees, evaluate, one_node, random
 
 
 @pytest.mark.parametrize("op_type", ["Abs", "Exp", "Neg", "Relu", "Sigmoid", "Tanh"])
@@ -56,10 +56,11 @@ def _array(value: Any) -> Any:
     return None if value is None else np.asarray(value)
 
 
-def test_division_of_integers_is_refused() -> None:
-    ones = np.ones(3, np.int32)
-    with pytest.raises(FrontendError, match="only division of floats is supported"):
-        from_onnx(one_node("Div", ones, ones))
+def test_division_of_integers_is_towards_zero() -> None:
+    values = np.array([-7, -1, 7], np.int32)
+    twos = np.full(3, 2, np.int32)
+    result = evaluate(from_onnx(one_node("Div", values, twos)), values, twos)
+    assert result.tolist() == [-3, 0, 3]
 
 
 def test_an_attribute_that_nobody_honours_is_refused() -> None:

@@ -8,6 +8,7 @@ from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError
 from parpass.relay.frontend.onnx import from_onnx
+from parpass.relay.interpreter import create_executor
 from tests.support.onnx_models import (
     assert_agrees,
     evaluate,
@@ -42,9 +43,26 @@ def test_mat_mul_of_matrices_agrees() -> None:
     assert_agrees("MatMul", random(3, 5), random(5, 4, seed=1))
 
 
-def test_mat_mul_of_more_dimensions_is_refused() -> None:
-    with pytest.raises(FrontendError, match="two matrices, got 3 and 2 dimensions"):
-        from_onnx(one_node("MatMul", random(2, 3, 5), random(5, 4)))
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ((2, 3, 5), (5, 4)),
+        ((3, 5), (2, 5, 4)),
+        ((2, 1, 3, 5), (6, 5, 4)),
+        ((5,), (2, 5, 4)),
+        ((2, 3, 5), (5,)),
+        ((5,), (5,)),
+    ],
+)
+def test_mat_mul_of_more_dimensions_agrees(
+    left: tuple[int, ...], right: tuple[int, ...]
+) -> None:
+    assert_agrees("MatMul", random(*left), random(*right, seed=1))
+
+
+def test_mat_mul_of_a_scalar_is_a_fault() -> None:
+    with pytest.raises(MalformedModelError, match="vectors or matrices, got a scalar"):
+        from_onnx(one_node("MatMul", random(2), random()))
 
 
 @pytest.mark.parametrize("epsilon", [1e-5, 0.25])
@@ -97,12 +115,22 @@ def test_a_ratio_of_many_numbers_is_a_fault() -> None:
         from_onnx(one_node("Dropout", random(2, 3), random(2), known=(1,)))
 
 
-def test_the_mask_of_dropout_is_refused_where_it_is_read() -> None:
+def test_the_mask_of_dropout_keeps_everything() -> None:
     data = random(2, 3)
     node = helper.make_node("Dropout", ["x"], ["y", "mask"])
+    mod = from_onnx(graph_model([node], {"x": data}, ["y", "mask"]))
+    result, mask = create_executor("debug", mod=mod).evaluate()(data)
+    np.testing.assert_array_equal(result.numpy(), data)
+    assert mask.numpy().dtype == bool
+    assert mask.numpy().all()
+
+
+def test_an_output_that_nobody_computes_is_refused_where_it_is_read() -> None:
+    data = random(2, 3, 4, 4)
+    node = helper.make_node("MaxPool", ["x"], ["y", "where"], kernel_shape=[2, 2])
     assert from_onnx(graph_model([node], {"x": data}, ["y"]))
-    with pytest.raises(FrontendError, match=r"only its first output .* not 'mask'"):
-        from_onnx(graph_model([node], {"x": data}, ["y", "mask"]))
+    with pytest.raises(FrontendError, match=r"only its first output .* not 'where'"):
+        from_onnx(graph_model([node], {"x": data}, ["y", "where"]))
 
 
 @pytest.mark.parametrize("axis", [-1, 0, 1, 2])

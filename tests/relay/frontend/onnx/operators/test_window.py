@@ -63,10 +63,14 @@ def test_a_weight_that_is_no_stack_of_kernels_is_a_fault() -> None:
 
 
 @pytest.mark.parametrize("op_type", ["Conv", "MaxPool"])
-def test_only_two_dimensional_windows_are_supported(op_type: str) -> None:
-    weight = [random(2, 3, 3)] if op_type == "Conv" else []
-    model = one_node(op_type, random(1, 3, 5), *weight, kernel_shape=[3])
-    with pytest.raises(FrontendError, match=r"\(" + op_type + r" 'y'\): only images"):
+def test_windows_slide_along_one_to_three_axes(op_type: str) -> None:
+    for rank in (1, 2, 3):
+        sides = (5,) * rank
+        weight = [random(2, 3, *(3,) * rank)] if op_type == "Conv" else []
+        data = random(1, 3, *sides)
+        assert_agrees(op_type, data, *weight, kernel_shape=[3] * rank)
+    model = one_node(op_type, random(1, 3), random(2, 3), kernel_shape=[1])
+    with pytest.raises(FrontendError, match=r"\(" + op_type + r" 'y'\): only signals"):
         from_onnx(model)
 
 

@@ -1,0 +1,128 @@
+"""Activations that Relay has no operator for: compositions of those that it has."""
+
+from __future__ import annotations
+
+from parpass.relay import op
+from parpass.relay.expr import Expr
+from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.operators.signature import Converter
+
+
+def _elu_of(node: Node, data: Expr, alpha: float, gamma: float) -> Expr:
+    """Return `gamma * (data if data > 0 else alpha * (exp(data) - 1))`."""
+    zero, one = node.scalar(0, data), node.scalar(1, data)
+    below = op.subtract(op.exp(op.minimum(data, zero)), one)
+    below = op.multiply(node.scalar(alpha, data), below)
+    result = op.where(op.greater(data, zero), data, below)
+    return result if gamma == 1.0 else op.multiply(node.scalar(gamma, data), result)
+
+
+def _elu(node: Node) -> Expr:
+    return _elu_of(node, node.input(0), node.number("alpha", 1.0), 1.0)
+
+
+def _selu(node: Node) -> Expr:
+    alpha = node.number("alpha", 1.67326319217681884765625)
+    gamma = node.number("gamma", 1.05070102214813232421875)
+    return _elu_of(node, node.input(0), alpha, gamma)
+
+
+def _celu(node: Node) -> Expr:
+    data, alpha = node.input(0), node.number("alpha", 1.0)
+    zero, one = node.scalar(0, data), node.scalar(1, data)
+    scaled = op.divide(op.minimum(data, zero), node.scalar(alpha, data))
+    below = op.multiply(node.scalar(alpha, data), op.subtract(op.exp(scaled), one))
+    return op.add(op.maximum(data, zero), below)
+
+
+def _hard_sigmoid_of(node: Node, data: Expr, alpha: float, beta: float) -> Expr:
+    line = op.add(op.multiply(node.scalar(alpha, data), data), node.scalar(beta, data))
+    return op.clip(line, 0.0, 1.0)
+
+
+def _hard_sigmoid(node: Node) -> Expr:
+    alpha, beta = node.number("alpha", 0.2), node.number("beta", 0.5)
+    return _hard_sigmoid_of(node, node.input(0), alpha, beta)
+
+
+def _hard_swish(node: Node) -> Expr:
+    data = node.input(0)
+    return op.multiply(data, _hard_sigmoid_of(node, data, 1 / 6, 0.5))
+
+
+def _leaky_relu(node: Node) -> Expr:
+    return op.nn.leaky_relu(node.input(0), node.number("alpha", 0.01))
+
+
+def _prelu(node: Node) -> Expr:
+    data, slope = node.input(0), node.input(1)
+    return op.where(op.less(data, node.scalar(0, data)), op.multiply(data, slope), data)
+
+
+def _thresholded_relu(node: Node) -> Expr:
+    data = node.input(0)
+    above = op.greater(data, node.scalar(node.number("alpha", 1.0), data))
+    return op.where(above, data, node.scalar(0, data))
+
+
+def _softplus_of(node: Node, data: Expr) -> Expr:
+    # The larger part is taken out, so that nothing overflows.
+    rest = op.log1p(op.exp(op.negative(op.abs(data))))
+    return op.add(op.maximum(data, node.scalar(0, data)), rest)
+
+
+def _softplus(node: Node) -> Expr:
+    return _softplus_of(node, node.input(0))
+
+
+def _softsign(node: Node) -> Expr:
+    data = node.input(0)
+    return op.divide(data, op.add(node.scalar(1, data), op.abs(data)))
+
+
+def _mish(node: Node) -> Expr:
+    data = node.input(0)
+    return op.multiply(data, op.tanh(_softplus_of(node, data)))
+
+
+def _shrink(node: Node) -> Expr:
+    data, zero = node.input(0), node.scalar(0, node.input(0))
+    lambd, bias = node.number("lambd", 0.5), node.number("bias", 0.0)
+    offset = node.scalar(bias, data)
+    below = op.where(
+        op.less(data, node.scalar(-lambd, data)), op.add(data, offset), zero
+    )
+    above = op.greater(data, node.scalar(lambd, data))
+    return op.where(above, op.subtract(data, offset), below)
+
+
+def _gelu(node: Node) -> Expr:
+    data, half = node.input(0), node.scalar(0.5, node.input(0))
+    one = node.scalar(1, data)
+    kind = node.text("approximate", "none")
+    if kind == "tanh":
+        cube = op.multiply(op.multiply(data, data), data)
+        inner = op.add(data, op.multiply(node.scalar(0.044715, data), cube))
+        part = op.tanh(
+            op.multiply(node.scalar((2 / 3.141592653589793) ** 0.5, data), inner)
+        )
+    else:
+        part = op.erf(op.divide(data, node.scalar(2**0.5, data)))
+    return op.multiply(op.multiply(half, data), op.add(one, part))
+
+
+ACTIVATION: dict[str, Converter] = {
+    "Celu": _celu,
+    "Elu": _elu,
+    "Gelu": _gelu,
+    "HardSigmoid": _hard_sigmoid,
+    "HardSwish": _hard_swish,
+    "LeakyRelu": _leaky_relu,
+    "Mish": _mish,
+    "PRelu": _prelu,
+    "Selu": _selu,
+    "Shrink": _shrink,
+    "Softplus": _softplus,
+    "Softsign": _softsign,
+    "ThresholdedRelu": _thresholded_relu,
+}
