@@ -216,7 +216,7 @@ class Matcher:
         """Match a pattern and the type."""
         if not (yield pattern.pattern, expr):
             return False
-        return satisfies(pattern, self._types.type_of(expr))
+        return satisfies(pattern, self._types.type_of(expr, self._graph.root))
 
     def dominator(self, pattern: DominatorPattern, expr: Expr) -> Steps:
         """Match the child, then walk to the one parent along all inputs."""

@@ -325,6 +325,22 @@ def test_a_path_may_be_deep() -> None:
     assert dominates(is_conv, elementwise, wildcard() + wildcard()).match(expr + expr)
 
 
+def test_types_of_a_deep_program_are_inferred_once() -> None:
+    expr: Expr = image
+    for _ in range(DEEP // 5):
+        expr = relay.exp(expr)
+    pattern = is_op("exp")(wildcard()).has_dtype("float16")
+    assert pattern.partition(expr) is expr
+    half = is_op("exp")(wildcard()).has_dtype("float32")
+    assert half.partition(expr) is not expr
+
+
+def test_a_part_has_a_type_where_the_whole_has_none() -> None:
+    whole = Tuple((relay.exp(image), relay.exp(x)))
+    pattern = is_tuple((has_dtype("float32"), wildcard()))
+    assert pattern.match(whole)
+
+
 def test_a_pattern_keeps_its_sharing_when_it_is_pickled() -> None:
     shared = wildcard()
     pattern = pickle.loads(pickle.dumps(shared + shared))
