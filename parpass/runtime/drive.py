@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 # before it run on them, and those read others, as deep on Python's stack as this.
 _MOST_STEPS = 16
 
-AsyncBody = Callable[[], Awaitable[Any]]
+Waiter = Callable[[], Awaitable[Any]]
 
 
 def _contract_checker(context: PassContext) -> ContractChecker | None:
@@ -67,7 +67,7 @@ def _contract_checker(context: PassContext) -> ContractChecker | None:
     return ContractChecker()
 
 
-def _advanced(advance: Callable[[], AsyncBody]) -> AsyncBody | Outcome:
+def _advanced(advance: Callable[[], Waiter]) -> Waiter | Outcome:
     try:
         return advance()
     except StopIteration as end:
@@ -178,8 +178,13 @@ class Drive:
 
     async def _module_pass(self, command: RunModulePass) -> Outcome:
         mod = await self._module(command.mod)
-        running = run_module_pass(command.pass_, mod, self._context, self._adapter)
-        advance = running.__next__
+        answer = await self._host.call(
+            run_module_pass, command.pass_, mod, self._context, self._adapter
+        )
+        if isinstance(answer, Outcome):
+            return answer
+        waiting = answer.waiting
+        advance = waiting.__next__
         while True:
             # A StopIteration cannot come out of a coroutine, so it is caught below it.
             answer = await self._host.call(_advanced, advance)
@@ -188,9 +193,9 @@ class Drive:
             try:
                 value = await self._host.wait(answer)
             except Exception as error:  # noqa: BLE001 -- the pass's own, for its record
-                advance = functools.partial(running.throw, error)
+                advance = functools.partial(waiting.throw, error)
             else:
-                advance = functools.partial(running.send, value)
+                advance = functools.partial(waiting.send, value)
 
     async def _stage(self, command: RunStage) -> Outcome:
         if self._executor is None:

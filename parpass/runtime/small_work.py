@@ -72,10 +72,10 @@ def best_place(
     """
     functions = mod.held if isinstance(mod, HeldModule) else adapter.functions(mod)
     asking = _asking_seconds(context, executor, len(functions), ledger)
+    if asking == float("inf") or not functions:
+        return Place.HERE
     if asking <= 0:
         return Place.WORKERS
-    if asking == float("inf"):
-        return Place.HERE
     pace = BY_NODE.of(steps)
     if pace is None:
         return Place.UNKNOWN

@@ -10,6 +10,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
 from typing import Any, cast
 
+import msgspec
+
 from parpass.errors import InputChangedError, PassResultError
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.collector import resting_collector
@@ -112,75 +114,115 @@ def _run_step(
     checkpoint: Callable[[], None] | None,
 ) -> tuple[Any, StepRecord]:
     began = time.perf_counter()
-    record = StepRecord(pass_.info.name)
     functions = adapter.functions(mod)
     view = adapter.read_only(mod, dict(functions), pass_.info.name)
     recorder = Recorder(view)
     changed: dict[str, Any] = {}
+    failure: Exception | None = None
+    failed_on: str | None = None
     with recording(recorder), function_pass_body(), resting_collector():
         for name, function in functions.items():
             if checkpoint is not None:
                 checkpoint()
             if not applies_to(pass_, function, adapter):
                 continue
-            said = len(recorder.diag_ctx.diagnostics)
+            said = len(recorder.said)
             try:
                 result = transform_function(
                     pass_, name, function, view, context, adapter
                 )
             except Exception as error:  # noqa: BLE001 -- raised by the plan
-                record.failure, record.function = error, name
+                failure, failed_on = error, name
                 break
-            if record.function is None and has_error(
-                recorder.diag_ctx.diagnostics[said:]
-            ):
-                record.function = name
+            if failed_on is None and has_error(recorder.said[said:]):
+                failed_on = name
             if result is not function:
                 changed[name] = result
-    _take_down(record, recorder, began)
+    record = _record(pass_, recorder, began, failure, failed_on)
     return adapter.replace_functions(mod, changed), record
 
 
 def run_module_pass(
     pass_: Pass, mod: Any, context: PassContext, adapter: ModuleAdapter
-) -> Generator[Any, Any, Outcome]:
-    """Run a module pass; yield an async callable for an async body, be sent its value.
-
-    The generator keeps the two ways to wait, in place and on an event loop, apart from
-    what a module pass is.
-    """
-    began = time.perf_counter()
-    record = StepRecord(pass_.info.name)
+) -> Outcome | AsyncBody:
+    """Run a module pass; one whose body is async is begun, and not awaited."""
     recorder = Recorder(mod)
-    result = mod
     watched = context.config and context.config.get(IMMUTABLE_MODULE, False)
     content = _content(mod, adapter) if watched else None
+    began = time.perf_counter()
+    result, failure = mod, None
     try:
         with recording(recorder):
             result = cast("ModulePass", pass_).transform_module(mod, context)
-        if hasattr(result, "__await__"):
-            result = yield from _wait_for(result, recorder, context)
-        _check_module(result, pass_, adapter)
-        if watched and _content(mod, adapter) != content:
-            raise InputChangedError(
-                f"module pass '{pass_.info.name}' changed the module that it was given",
-                pass_name=pass_.info.name,
-            )
     except Exception as error:  # noqa: BLE001 -- raised by the plan
-        error.add_note(f"in pass '{pass_.info.name}'")
-        record.failure = error
-    _take_down(record, recorder, began)
-    return Outcome(result, [record], began, time.perf_counter())
+        failure = error
+    is_module = adapter.is_module(result)
+    if failure is None and is_module and not watched:
+        record = _record(pass_, recorder, began, None)
+        return Outcome(result, (record,), began, began + record.seconds)
+    running = _ModuleRun(pass_, mod, adapter, recorder, content, began)
+    if not is_module and hasattr(result, "__await__"):
+        return AsyncBody(_wait_for(result, running, context))
+    return _outcome(running, result, failure)
+
+
+class AsyncBody(msgspec.Struct, frozen=True):
+    """The body of an async module pass, not awaited yet.
+
+    Attributes:
+        waiting: A generator that yields an async callable, is sent its value or thrown
+            its error, and returns the Outcome. It keeps the two ways to wait, in place
+            and on an event loop, apart from what a module pass is.
+    """
+
+    waiting: Generator[Any, Any, Outcome]
+
+
+class _ModuleRun(msgspec.Struct, frozen=True):
+    pass_: Pass
+    mod: Any
+    adapter: ModuleAdapter
+    recorder: Recorder
+    content: Any  # of the module that was given, if that is watched
+    began: float
+
+
+def _outcome(run: _ModuleRun, result: Any, failure: Exception | None) -> Outcome:
+    name = run.pass_.info.name
+    if failure is None:
+        failure = _why_wrong(run, result)
+    if failure is not None:
+        failure.add_note(f"in pass '{name}'")
+    record = _record(run.pass_, run.recorder, run.began, failure)
+    return Outcome(result, (record,), run.began, run.began + record.seconds)
+
+
+def _why_wrong(run: _ModuleRun, result: Any) -> Exception | None:
+    name = run.pass_.info.name
+    if not run.adapter.is_module(result):
+        return PassResultError(
+            f"module pass '{name}' must return a module, got {type(result).__name__}",
+            pass_name=name,
+        )
+    if run.content is not None and _content(run.mod, run.adapter) != run.content:
+        return InputChangedError(
+            f"module pass '{name}' changed the module that it was given",
+            pass_name=name,
+        )
+    return None
 
 
 def _wait_for(
-    body: Any, recorder: Recorder, context: PassContext
-) -> Generator[Any, Any, Any]:
+    body: Any, run: _ModuleRun, context: PassContext
+) -> Generator[Any, Any, Outcome]:
     try:
-        return (yield functools.partial(_awaited, body, recorder, context))
+        result = yield functools.partial(_awaited, body, run.recorder, context)
+    except Exception as error:  # noqa: BLE001 -- raised by the plan
+        return _outcome(run, run.mod, error)
     finally:
         if inspect.iscoroutine(body):
             body.close()  # a driver that cannot wait has not begun it
+    return _outcome(run, result, None)
 
 
 async def _awaited(body: Any, recorder: Recorder, context: PassContext) -> Any:
@@ -194,22 +236,20 @@ def _content(mod: Any, adapter: ModuleAdapter) -> tuple[list[Any], bytes]:
     return list(adapter.functions(mod).items()), adapter.encode_shell(mod)
 
 
-def _check_module(result: Any, pass_: Pass, adapter: ModuleAdapter) -> None:
-    if not adapter.is_module(result):
-        raise PassResultError(
-            f"module pass '{pass_.info.name}' must return a module, got "
-            f"{type(result).__name__}",
-            pass_name=pass_.info.name,
-        )
-
-
-def _take_down(record: StepRecord, recorder: Recorder, began: float) -> None:
-    record.diagnostics = recorder.said
-    record.counters = recorder.counted
-    record.seconds = time.perf_counter() - began
+def _record(
+    pass_: Pass,
+    recorder: Recorder,
+    began: float,
+    failure: Exception | None,
+    function: str | None = None,
+) -> StepRecord:
+    spent = time.perf_counter() - began
+    name, said, counted = pass_.info.name, recorder.said, recorder.counted
+    return StepRecord(name, said, counted, spent, failure, function)
 
 
 __all__ = [
+    "AsyncBody",
     "applies_to",
     "ends_the_stage",
     "function_pass_body",

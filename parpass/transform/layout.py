@@ -73,6 +73,7 @@ class _Layout:
     def __init__(self, context: PassContext, adapter: ModuleAdapter) -> None:
         self.events: list[Event] = []
         self._context = context
+        self._required = context.required_pass
         self._restoring = adapter.restoring_pass()
 
     def add(
@@ -94,8 +95,9 @@ class _Layout:
         enter.end = len(self.events)
 
     def _is_required(self, pass_: Pass) -> bool:
-        is_restoring = type(pass_) is type(self._restoring)
-        return is_restoring or pass_.info.name in self._context.required_pass
+        if type(pass_) is type(self._restoring):
+            return True
+        return bool(self._required) and pass_.info.name in self._required
 
     def _add_child(
         self, child: Pass | None, parent: Sequential, *, is_counted: bool

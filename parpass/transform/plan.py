@@ -145,17 +145,17 @@ class _Walk:
         self.pace = 0.0  # seconds of the clock for each second in workers
 
     def run(self, mod: Any) -> Plan:
-        program = self.program
+        program, context = self.program, self.context
         while self.at < len(program):
             event = program[self.at]
             self.at += 1
             if isinstance(event, Enter):
-                if not self._hooks():
+                if not context.instruments:
                     self.opened.append(_Opened(event.pass_, mod))
                 elif not (yield from self._enter(event.pass_, mod)):
                     self.at = event.end
             elif isinstance(event, Leave):
-                if self._hooks():
+                if context.instruments:
                     yield from self._leave(mod)
                 else:
                     self.opened.pop()
@@ -199,18 +199,21 @@ class _Walk:
                 passes = yield from self._let_through(steps, mod)
                 self.stage = steps
                 outcome: Outcome = yield RunStage(passes, mod, wanted)
-            elif (yield from self._is_vetoed(event)):
+            elif self.gate is not None and (yield from self._is_vetoed(event)):
                 return mod
             else:
                 self.stage = (event,)
                 outcome = yield RunModulePass(event.pass_, mod)
             self.given, mod = mod, outcome.mod
-            self.ready.extend(outcome.records)
-            self.ran = len(self.ready)
-            total = sum([record.seconds for record in outcome.records])
-            self.pace = (outcome.ended - outcome.began) / total if total else 0.0
-            self.moment = outcome.began
+            self.ran = len(outcome.records)
+            if self.ran > 1:
+                self._go_through(outcome)
+            else:
+                self.ready.append(outcome.records[0])
         record = self.ready.popleft()
+        self._pass_time(record)
+        if not self._has_consequences(record):
+            return mod
         try:
             yield from self._finish(record)
         except Exception as error:
@@ -236,7 +239,8 @@ class _Walk:
         return tuple(passes)
 
     def _is_vetoed(self, event: Whole) -> Generator[Command, Any, bool]:
-        if self.gate is None or not event.is_counted:
+        assert self.gate is not None
+        if not event.is_counted:
             return False
         verdict = self.gate.on_module(event.pass_)
         yield TellVerdicts([verdict])
@@ -265,11 +269,28 @@ class _Walk:
         failure = Failure(pass_, record.pass_name, record.function, error)
         return Reproduce(steps, at, given, failure)
 
-    def _finish(self, record: StepRecord) -> Generator[Command, Any, None]:
-        if self.moment is not None:
-            self.moment += record.seconds * self.pace
+    def _go_through(self, outcome: Outcome) -> None:
+        """Have the walk go on with the records of several steps."""
+        self.ready.extend(outcome.records)
+        total = sum([record.seconds for record in outcome.records])
+        self.pace = (outcome.ended - outcome.began) / total if total else 0.0
+        self.moment = outcome.began
+
+    def _pass_time(self, record: StepRecord) -> None:
         if not self.ready:
             self.moment = None
+        elif self.moment is not None:
+            self.moment += record.seconds * self.pace
+
+    def _has_consequences(self, record: StepRecord) -> bool:
+        return bool(
+            record.diagnostics
+            or record.counters
+            or record.failure is not None
+            or renderer_is_overridden()
+        )
+
+    def _finish(self, record: StepRecord) -> Generator[Command, Any, None]:
         if not self.instrumented:
             hand_up(record)
         elif record.diagnostics or renderer_is_overridden():

@@ -93,11 +93,13 @@ def call_hook(command: CallHook, mod: Any) -> Any:
 def _run_module_pass(
     command: RunModulePass, context: PassContext, adapter: ModuleAdapter
 ) -> Outcome:
-    running = run_module_pass(command.pass_, command.mod, context, adapter)
+    answer = run_module_pass(command.pass_, command.mod, context, adapter)
+    if isinstance(answer, Outcome):
+        return answer
+    name = command.pass_.info.name
     try:
-        next(running)
-        name = command.pass_.info.name
-        running.throw(
+        next(answer.waiting)
+        answer.waiting.throw(
             RuntimeUseError(
                 f"module pass '{name}' is async, and nothing here can wait for it; use "
                 "'await parpass.run_pipeline(mod, ...)' or "
