@@ -175,16 +175,15 @@ class Descend:
 
     def without(self, mod: IRModule, items: Sequence[Place]) -> IRModule:
         """Return the module with the first part of each of these in its place."""
-        chosen: dict[Place, Expr] = {}
-        seen: dict[Expr, Expr] = {}
+        chosen: dict[Expr, Place] = {}
         for place in items:
-            if place.node not in seen:
-                chosen[place] = seen[place.node] = place.instead
-        for place, child in chosen.items():
-            while child in seen:
-                child = seen[child]
-            chosen[place] = child
-        return _replaced(mod, chosen)
+            chosen.setdefault(place.node, place)
+        # From the inside out: a part may be one that is replaced itself.
+        ends: dict[Expr, Expr] = {}
+        for node, place in reversed(chosen.items()):
+            part: Expr = place.instead
+            ends[node] = ends.get(part, part)
+        return _replaced(mod, {place: ends[node] for node, place in chosen.items()})
 
 
 class MakeConstant:

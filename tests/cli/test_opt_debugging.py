@@ -1,0 +1,91 @@
+"""The options of `parpass opt` for passes that go wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.breaking import PROGRAM
+from tests.support.reproducing import command
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.relay"
+    path.write_text(PROGRAM)
+    return path
+
+
+def test_a_reproducer_is_written_and_named(model: Path, tmp_path: Path):
+    path = tmp_path / "failure.txt"
+    result = command("opt", "-j0", model, "-p", "FailOnExp", "--reproducer", path)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"  reproducer: {path}\n" in result.stderr
+    assert path.read_text().startswith("// parpass reproducer")
+
+
+@pytest.mark.parametrize("jobs", ["-j0", "-j2"])
+def test_passes_of_a_file_that_was_loaded_are_run(
+    model: Path, tmp_path: Path, jobs: str
+):
+    path = tmp_path / f"loaded{jobs[-1]}.py"
+    path.write_text(
+        "from parpass.transform import function_pass, register_pass\n"
+        f"@register_pass('test.Loaded{jobs[-1]}')\n"
+        "@function_pass(opt_level=0)\n"
+        "def passing(func, mod, ctx):\n"
+        "    ctx.count('seen')\n"
+        "    return func\n"
+    )
+    result = command(
+        *("opt", jobs, model, "--load", path, "-p", f"Loaded{jobs[-1]}"),
+        *("--statistics", "--config", "parpass.asking_workers_seconds=0"),
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stderr.split()[-3:] == ["passing", "seen", "4"]
+
+
+@pytest.mark.parametrize("name", ["tests.nowhere", "nowhere.py"])
+def test_what_cannot_be_loaded_is_an_input_error(model: Path, name: str):
+    result = command("opt", model, "--load", name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "there is no " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--opt-bisect", "3-1"], "'--opt-bisect': invalid config value"),
+        (["--opt-bisect", "1", "--opt-bisect-limit", "1"], "exclude each other"),
+        (["--opt-bisect-limit", "-2"], "-2 is not in the range"),
+    ],
+)
+def test_wrong_numbers_are_usage_errors(
+    model: Path, arguments: list[str], complaint: str
+):
+    result = command("opt", "-j0", model, "-p", "FoldConstant", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert complaint in result.stderr
+
+
+@pytest.mark.slow
+def test_the_contract_is_checked(model: Path, tmp_path: Path):
+    path = tmp_path / "careless.py"
+    path.write_text(
+        "from parpass.transform import function_pass, register_pass\n"
+        "names = []\n"
+        "@register_pass('test.CarelessFile')\n"
+        "@function_pass(opt_level=0)\n"
+        "def keeping(func, mod, ctx):\n"
+        "    names.append(ctx.function_name)\n"
+        "    return func\n"
+    )
+    passes = ["-p", "FoldConstant,CarelessFile", "--load", path]
+    result = command("opt", "-j0", model, *passes, "--check-contract")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "Error: ContractError: pass 'keeping' changed the global 'names', on function "
+        "'main'\n"
+    )
+    assert command("opt", "-j0", model, *passes).exit_code == 0

@@ -1,0 +1,134 @@
+"""Ways to make a module smaller: each step is smaller, and well formed."""
+
+from __future__ import annotations
+
+import pytest
+
+from parpass.relay import parse
+from parpass.relay.analysis import function_faults
+from parpass.relay.expr import Expr, Function, var
+from parpass.relay.module import IRModule
+from parpass.relay.shrinking import (
+    Descend,
+    DropAttributes,
+    DropFields,
+    DropFunctions,
+    Hoist,
+    MakeConstant,
+    Parametrise,
+    Way,
+    size,
+    typed,
+    ways,
+)
+from tests.support.breaking import PROGRAM
+
+BRANCHES = """\
+def @main(%x: Tensor[(2,), float32], %c: bool, Inline=1) {
+  %0 = (%x, negative(%x), 2f);
+  %1 = fn (%y: Tensor[(2,), float32]) { add(%y, %0.2) };
+  let %z = if (%c) { %1(%x) } else { exp(%0.0) };
+  add(%z, %x)
+}
+"""
+
+
+def module(text: str) -> IRModule:
+    return typed(parse(text))
+
+
+def without(way: Way, mod: IRModule, *at: int) -> str:
+    """Return the text of a module without some items."""
+    items = way.items(mod)
+    return str(way.without(mod, [items[index] for index in at]))
+
+
+@pytest.mark.parametrize("text", [PROGRAM, BRANCHES])
+@pytest.mark.parametrize("way", ways("main"), ids=lambda way: type(way).__name__)
+def test_a_step_gives_a_module_that_is_well_formed_or_nearly_so(way: Way, text: str):
+    mod = module(text)
+    before = str(mod)
+    items = way.items(mod)
+    for length in {1, 2, len(items)}:
+        for at in range(0, len(items), max(length, 1)):
+            made = way.without(mod, items[at : at + length])
+            faults = [
+                fault
+                for function in made.functions_by_name.values()
+                for fault in function_faults(function, made)
+            ]
+            # A function that is gone, or one whose parameters must stay.
+            assert all("no function" in one or "nothing binds" in one for one in faults)
+            if not faults:
+                again = parse(made.astext())
+                assert list(again.functions_by_name) == list(made.functions_by_name)
+    assert str(mod) == before
+
+
+def test_expressions_become_parameters_and_unused_ones_go():
+    mod = module("def @f(%x: Tensor[(2,), float32]) { exp(nn.relu(%x)) }")
+    assert without(Parametrise(), mod, 1) == (
+        "def @f(%p0: Tensor[(2), float32]) -> Tensor[(2), float32] {\n  exp(%p0)\n}"
+    ).replace("(2)", "(2,)")
+
+
+def test_a_called_function_keeps_its_parameters():
+    mod = module(
+        "def @f(%x: int32) -> int32 { @g(%x) }\n"
+        "def @g(%y: int32) -> int32 { negative(%y) }"
+    )
+    assert [place.function for place in Parametrise().items(mod)] == ["f"]
+    places = MakeConstant().items(mod)
+    at = [place.function for place in places].index("g")
+    assert "def @g(%y: int32) -> int32 {\n  0\n}" in without(MakeConstant(), mod, at)
+
+
+def test_an_expression_inside_becomes_the_result():
+    mod = module("def @f(%x: int32) { let %y = negative(%x); (%y, abs(%y)) }")
+    texts = [without(Hoist(), mod, at) for at in range(len(Hoist().items(mod)))]
+    assert any(text.endswith("abs(%y)\n}") for text in texts)
+    assert any(text.endswith("negative(%x)\n}") for text in texts)
+
+
+def test_expressions_descend_to_their_parts():
+    mod = module("def @f(%x: int32) { negative(abs(negative(%x))) }")
+    every = range(len(Descend().items(mod)))
+    assert without(Descend(), mod, *every).endswith("{\n  %x\n}")
+    assert "abs" not in without(Descend(), mod, 1)
+
+
+def test_fields_that_nobody_uses_are_dropped():
+    mod = module(BRANCHES)
+    text = without(DropFields(), mod, 0)
+    assert "(%x, 2f)" in text
+    assert "%0.1" in text
+
+
+def test_attributes_and_functions_are_dropped():
+    assert "Inline" not in without(DropAttributes(), module(BRANCHES), 0)
+    mod = module(PROGRAM)
+    assert DropFunctions("inner").items(mod) == ["main", "leaf", "other"]
+    assert without(DropFunctions("inner"), mod, 0, 2).count("def @") == 2
+
+
+def test_size_is_of_functions_first():
+    one, two = module("def @f() { 1f }"), module("def @f() { 1f } def @g() { 1f }")
+    assert size(one) < size(two)
+    assert size(module("def @f(%x: int32) { %x }")) < size(one)
+
+
+@pytest.mark.stress
+def test_deep_programs_shrink():
+    mod = IRModule.from_expr(_deep(100_000))
+    for way in ways(None):
+        items = way.items(mod)
+        if items:
+            assert size(way.without(mod, items)) <= size(mod)
+
+
+def _deep(depth: int) -> Function:
+    x = var("x", shape=(2,))
+    body: Expr = x
+    for _ in range(depth):
+        body = -body
+    return Function((x,), body)
