@@ -32,14 +32,14 @@ def test_passes_of_a_file_that_was_loaded_are_run(
     path = tmp_path / f"loaded{jobs[-1]}.py"
     path.write_text(
         "from parpass.transform import function_pass, register_pass\n"
-        f"@register_pass('test.Loaded{jobs[-1]}')\n"
+        f"@register_pass('test.FromFile{jobs[-1]}')\n"
         "@function_pass(opt_level=0)\n"
         "def passing(func, mod, ctx):\n"
         "    ctx.count('seen')\n"
         "    return func\n"
     )
     result = command(
-        *("opt", jobs, model, "--load", path, "-p", f"Loaded{jobs[-1]}"),
+        *("opt", jobs, model, "--load", path, "-p", f"FromFile{jobs[-1]}"),
         *("--statistics", "--config", "parpass.asking_workers_seconds=0"),
     )
     assert result.exit_code == 0, result.output
