@@ -15,11 +15,14 @@ from parpass.relay.transform.combine_parallel_batch_matmul import (
 from parpass.relay.transform.combine_parallel_conv2d import CombineParallelConv2D
 from parpass.relay.transform.combine_parallel_dense import CombineParallelDense
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
+from parpass.relay.transform.fast_math import FastMath
 from parpass.relay.transform.fold_constant import FoldConstant
 from parpass.relay.transform.fold_scale_axis import FoldScaleAxis
 from parpass.relay.transform.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType
+from parpass.relay.transform.inline import Inline
 from parpass.relay.transform.remove_unused_functions import RemoveUnusedFunctions
+from parpass.relay.transform.simplify_expr import SimplifyExpr
 from parpass.relay.transform.simplify_inference import SimplifyInference
 from parpass.relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
 from parpass.transform import Pass, PassInfo, Sequential, register_pass
@@ -30,6 +33,7 @@ _IN_ORDER: tuple[tuple[int, Callable[[], Pass]], ...] = (
     (1, ToBasicBlockNormalForm),
     (0, SimplifyInference),
     (3, EliminateCommonSubexpr),
+    (0, SimplifyExpr),
     (4, CombineParallelConv2D),
     (4, CombineParallelDense),
     (4, CombineParallelBatchMatmul),
@@ -38,6 +42,7 @@ _IN_ORDER: tuple[tuple[int, Callable[[], Pass]], ...] = (
     (3, CanonicalizeCast),
     (3, CanonicalizeOps),
     (3, AlterOpLayout),
+    (4, FastMath),
     (2, FoldConstant),
 )
 
@@ -49,14 +54,14 @@ def default_pipeline(
     """Return the passes of an optimization level, from simplification to fusion.
 
     They run whatever the level of the context is, which other pipelines ask; its
-    `disabled_pass` holds here too. `FuseOps` comes last, so that the result consists of
-    primitive functions, for which see FunctionsFromFusion.
+    `disabled_pass` holds here too. At the end operators are fused, so that the result
+    consists of primitive functions, for which see FunctionsFromFusion.
 
     Args:
         opt_level: The level: at 0 normalisation is written out and each operator is a
             function, from 1 on operators are fused, from 2 on constants are folded,
             from 3 on common subexpressions are merged and scales folded into weights,
-            from 4 on parallel operators are combined.
+            from 4 on parallel operators are combined and functions approximated.
         entry_functions: The names of the functions to keep, with what they call; None
             for all.
 
@@ -72,6 +77,8 @@ def default_pipeline(
     passes.append(InferType())
     passes += [make() for level, make in _IN_ORDER if level <= opt_level]
     passes.append(FuseOps(fuse_opt_level=opt_level))
+    if opt_level >= Inline.pass_info.opt_level:
+        passes.append(Inline())
     for one in passes:
         _always_run(one)
     return Sequential(passes, name=f"O{opt_level}")

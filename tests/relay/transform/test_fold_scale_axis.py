@@ -241,7 +241,7 @@ def networks(draw: st.DrawFn) -> IRModule:
 
 @pytest.mark.slow
 @given(mod=networks())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_folding_keeps_the_meaning(mod: IRModule) -> None:
     passes = [BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant()]
     with PassContext(opt_level=3):
@@ -251,7 +251,7 @@ def test_folding_keeps_the_meaning(mod: IRModule) -> None:
 @pytest.mark.slow
 def test_deep_networks_are_folded() -> None:
     body: Expr = X
-    for _ in range(3_000):
+    for _ in range(2_000):
         body = relu(conv(body) * POSITIVE)
     mod = InferType()(IRModule.from_expr(closed(body)))
     for fold in (backward_fold_scale_axis, forward_fold_scale_axis):

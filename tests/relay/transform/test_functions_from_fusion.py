@@ -76,7 +76,7 @@ def test_a_module_without_primitive_functions_is_unchanged() -> None:
 
 @pytest.mark.slow
 @given(mod=higher_order_modules())
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=6)
 def test_lifting_and_undoing_it_keep_the_meaning(mod: IRModule) -> None:
     lifted = assert_keeps_meaning(FunctionsFromFusion(), FuseOps()(InferType()(mod)))
     names = list(mod.functions_by_name)

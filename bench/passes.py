@@ -1,0 +1,142 @@
+"""How long inference and every pass take for each node, by the size of the program.
+
+    python -m bench.passes [--largest N] [--only NAME]...
+
+A pass is linear if its row stays the same from column to column. A program is one
+function: a random data flow, a chain of `let`s, or, for passes on convolutions, a
+network of them. Nodes are those of the typed program that the pass is given.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bench.work import generated_function
+from parpass import IRModule, relay
+from parpass.relay import transform
+from parpass.relay.node import count_nodes
+from parpass.relay.op.op_attrs import TempOpAttr
+from parpass.relay.transform.alter_op_layout import conv2d_nchwc
+from parpass.transform import Pass, PassContext
+
+SIZES = (1_000, 10_000, 100_000)
+Program = Callable[[int], relay.Function]
+
+
+def data_flow(nodes: int) -> relay.Function:
+    """Return a random expression."""
+    return generated_function(0, nodes)
+
+
+def lets(nodes: int) -> relay.Function:
+    """Return a chain of `let`s, each of which uses the variable before."""
+    first = relay.var("x", shape=(2, 3))
+    names = [first, *(relay.Var(f"v{at}") for at in range(nodes // 3))]
+    body: relay.Expr = names[-1]
+    for before, name in zip(names[-2::-1], names[:0:-1], strict=True):
+        body = relay.Let(name, relay.negative(before), body)
+    return relay.Function((first,), body)
+
+
+def network(nodes: int) -> relay.Function:
+    """Return convolutions with scales and activations between them."""
+    data = relay.var("x", shape=(1, 4, 8, 8))
+    weight = relay.var("w", shape=(4, 4, 3, 3))
+    value: relay.Expr = data
+    for _ in range(nodes // 4):
+        scale = relay.const([[[0.5]], [[1.0]], [[1.5]], [[2.0]]])
+        value = relay.nn.relu(relay.nn.conv2d(value, weight, padding=1) * scale)
+    return relay.Function((data, weight), value)
+
+
+_ON_NETWORKS = {
+    "AlterOpLayout",
+    "BackwardFoldScaleAxis",
+    "CanonicalizeOps",
+    "CombineParallelConv2D",
+    "FoldScaleAxis",
+    "ForwardFoldScaleAxis",
+}
+_ON_LETS = {"DeadCodeElimination", "ToGraphNormalForm"}
+_WITH_OPTIONS: dict[str, Callable[[], Pass]] = {
+    "AnnotateTarget": lambda: transform.AnnotateTarget("test"),
+    "ConvertLayout": lambda: transform.ConvertLayout({"nn.conv2d": ["NHWC"]}),
+}
+_PREPARED: dict[str, Callable[[], Sequence[Pass]]] = {
+    "DefuseOps": lambda: [transform.FuseOps()],
+    "FunctionsFromFusion": lambda: [transform.FuseOps()],
+    "MergeCompilerRegions": lambda: [transform.AnnotateTarget("test")],
+    "PartitionGraph": lambda: [transform.AnnotateTarget("test")],
+}
+_NO_PASSES = {"FunctionPass", "ModulePass", "Sequential"}
+
+
+def passes() -> Iterator[tuple[str, Callable[[], Pass]]]:
+    """Yield the shipped passes that need no options, and some that do, by name."""
+    for name in transform.__all__:
+        factory: Any = getattr(transform, name)
+        if name in _WITH_OPTIONS:
+            yield name, _WITH_OPTIONS[name]
+        elif isinstance(factory, type) and name not in _NO_PASSES:
+            try:
+                factory()
+            except TypeError:
+                continue  # it needs options, such as patterns
+            yield name, factory
+
+
+def program_for(name: str) -> Program:
+    """Return the program that a pass has something to do on."""
+    if name in _ON_NETWORKS or name == "ConvertLayout":
+        return network
+    return lets if name in _ON_LETS else data_flow
+
+
+def microseconds(name: str, make: Callable[[], Pass], size: int) -> float:
+    """Return the time of a pass for each node of a program."""
+    mod = IRModule({"main": program_for(name)(size)})
+    if name != "InferType":
+        mod = transform.InferType()(mod)
+    for before in _PREPARED.get(name, list[Pass])():
+        mod = before(mod)
+    nodes = count_nodes(mod["main"], 10 * size)
+    start = time.perf_counter()
+    make()(mod)
+    return (time.perf_counter() - start) / nodes * 1e6
+
+
+def _supported(_call: relay.Expr) -> bool:
+    return True
+
+
+@click.command()
+@click.option("--largest", default=SIZES[-1], show_default=True, help="Nodes at most.")
+@click.option("--only", multiple=True, metavar="NAME", help="Some passes only.")
+def main(largest: int, only: Sequence[str]) -> None:
+    """Measure the passes, each with the InferType that follows a function pass."""
+    sizes = [size for size in SIZES if size <= largest]
+    table = Table(title="Microseconds for each node")
+    table.add_column("pass")
+    for size in sizes:
+        table.add_column(f"{size:,}", justify="right")
+    with (
+        PassContext(opt_level=4),
+        TempOpAttr("nn.conv2d", "FTVMAlterOpLayout", conv2d_nchwc(2)),
+        TempOpAttr("add", "target.test", _supported),
+        TempOpAttr("exp", "target.test", _supported),
+    ):
+        for name, make in passes():
+            if not only or name in only:
+                found = [microseconds(name, make, size) for size in sizes]
+                table.add_row(name, *(f"{one:.1f}" for one in found))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Programs as deep as they come through fusion, layouts, scales and regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from parpass.relay import transform
+from parpass.relay.expr import Expr
+from parpass.relay.module import IRModule
+from parpass.relay.op.op_attrs import TempOpAttr
+from parpass.transform import Pass, PassContext, Sequential
+from tests.support.deep import DEPTH, KINDS, X, function_of
+
+PASSES: dict[str, Callable[[], Pass]] = {
+    "fusion": lambda: Sequential(
+        [transform.FuseOps(), transform.FunctionsFromFusion(), transform.DefuseOps()]
+    ),
+    "scales": transform.FoldScaleAxis,
+    "layouts": lambda: transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]}),
+    "regions": lambda: Sequential(
+        [
+            transform.AnnotateTarget("test"),
+            transform.MergeCompilerRegions(),
+            transform.PartitionGraph(),
+        ]
+    ),
+    "default pipeline": lambda: transform.default_pipeline(3),
+}
+
+
+@pytest.fixture
+def supported() -> Iterator[None]:
+    """Let a compiler support `add`."""
+    with TempOpAttr("add", "target.test", _always):
+        yield
+
+
+def _always(_call: Expr) -> bool:
+    return True
+
+
+@pytest.mark.stress
+@pytest.mark.usefixtures("supported")
+@pytest.mark.parametrize("kind", KINDS[:4])
+@pytest.mark.parametrize("name", PASSES)
+def test_programs_may_be_deep_in_every_way(
+    name: str, kind: Callable[[int], Expr]
+) -> None:
+    mod = transform.InferType()(IRModule({"main": function_of(kind(DEPTH))}))
+    with PassContext(opt_level=3):
+        after = PASSES[name]()(mod)
+    assert transform.InferType()(after)["main"].ret_type == X.type_annotation
