@@ -275,8 +275,8 @@ def ways(kept: str | None) -> list[Way]:
     """Return all ways, those that take most away first."""
     return [
         DropFunctions(kept),
-        Hoist(),
         Parametrise(),
+        Hoist(),
         Descend(),
         DropFields(),
         MakeConstant(),
