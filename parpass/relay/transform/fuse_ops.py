@@ -16,6 +16,7 @@ from parpass.relay.expr import (
 )
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
+from parpass.relay.node import children
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.fusion import ForwardGraph, fusion_groups
 from parpass.relay.transform.fusion.forward_graph import is_left_alone
@@ -186,10 +187,22 @@ class OperatorFuser(ExprMutator):
         if group != self._index[old]:
             return new
         params = self._params.pop(group, {})
-        if group not in self._with_call:  # a projection of a literal tuple
-            return _replaced(new, {var: arg for arg, var in params.items()})
+        if group not in self._with_call:
+            return self._without_function(group, old)
         self.functions += 1
         return _call_of_primitive(new, old.checked_type, params)
+
+    def _without_function(self, group: int, old: Expr) -> Expr:
+        """Return a group that computes nothing, a projection of a literal tuple."""
+        outside = ExprMutator()
+        inside = [old]
+        for node in inside:  # which grows
+            for child in children(node):
+                if self._group_of(child) == group:
+                    inside.append(child)
+                else:
+                    outside.memo_map[child] = self.memo_map[child]
+        return outside.visit(old)
 
 
 def _call_of_primitive(body: Expr, type_: Type, params: dict[Expr, Var]) -> Call:
@@ -197,9 +210,3 @@ def _call_of_primitive(body: Expr, type_: Type, params: dict[Expr, Var]) -> Call
     attrs = {"Primitive": 1}
     function = Function(tuple(params.values()), body, type_, (), attrs, span)
     return Call(function, tuple(params), span=span)
-
-
-def _replaced(expr: Expr, values: dict[Expr, Expr]) -> Expr:
-    mutator = ExprMutator()
-    mutator.memo_map.update(values)
-    return mutator.visit(expr)

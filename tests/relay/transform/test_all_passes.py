@@ -39,6 +39,9 @@ PASSES: dict[str, Callable[[], Pass]] = {
     "RemoveUnusedFunctions": lambda: transform.RemoveUnusedFunctions(["f0"]),
     "CanonicalizeCast": transform.CanonicalizeCast,
     "SimplifyExpr": transform.SimplifyExpr,
+    "FuseOps": transform.FuseOps,
+    "FunctionsFromFusion": transform.FunctionsFromFusion,
+    "DefuseOps": transform.DefuseOps,
 }
 # Passes that put constants together round otherwise.
 TOLERANCES = {"SimplifyExpr": 1e-4}
