@@ -43,7 +43,7 @@
     ├── WorkerError               an unpicklable error of a worker (also RuntimeError)
     └── InternalError             a fault of parpass itself (also RuntimeError)
 
-Warnings: `UnpicklablePassWarning`, `PassStateWarning`.
+Warnings: `UnpicklablePassWarning`, `PassStateWarning`, `SlowerRunWarning`.
 
 Every error keeps its values as attributes and survives pickling, because errors
 travel from the workers to the coordinator.
@@ -381,3 +381,7 @@ class UnpicklablePassWarning(RuntimeWarning):
 
 class PassStateWarning(RuntimeWarning):
     """A function pass changed itself in a worker; the change does not come back."""
+
+
+class SlowerRunWarning(RuntimeWarning):
+    """A run goes on by a slower road than was asked for; its result is the same."""

@@ -121,6 +121,15 @@ class LokyExecutor:
             answer.set_exception(error)
 
 
+def usable_cores() -> int:
+    """Return how many processes can run at once here.
+
+    That is the number of cores, or what the affinity mask of this process, the quota of
+    its container, or `LOKY_MAX_CPU_COUNT` leave of them.
+    """
+    return loky.cpu_count()
+
+
 def _started_pool(workers: int, hash_seed: int | None) -> loky.ProcessPoolExecutor:
     # One hash seed for all, so that nothing depends on which worker ran.
     seed = os.environ.get("PYTHONHASHSEED", "random")

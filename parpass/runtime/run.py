@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
+import warnings
 from collections.abc import Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
-from parpass.errors import ArgumentError, InternalError, RuntimeUseError
+from parpass.errors import (
+    ArgumentError,
+    InternalError,
+    RuntimeUseError,
+    SlowerRunWarning,
+)
 from parpass.runtime.drive import Drive
 from parpass.runtime.executor import Executor
 from parpass.runtime.small_work import Ledger
@@ -19,6 +24,9 @@ from parpass.transform.apply import inside_function_pass
 ValueT = TypeVar("ValueT")
 
 Pipeline = Pass | Sequence[Pass] | str
+
+_FOR_EACH_CORE = 4  # workers at most
+_ANYWHERE = 32  # workers that are started even where there are few cores
 
 
 async def run_pipeline(
@@ -42,7 +50,8 @@ async def run_pipeline(
         context: The settings; by default the current `PassContext`. One that is not
             the current one is entered for the run, and its instruments with it.
         workers: How many processes at most; None for every core that this process may
-            use, 0 to stay in this one. Small work stays in this process anyway.
+            use (its affinity mask and its container's quota are regarded), 0 to stay in
+            this one. Small work stays in this process anyway.
         executor: Where jobs run instead of a pool of loky's.
 
     Returns:
@@ -53,6 +62,13 @@ async def run_pipeline(
             name pass and function, and the worker's traceback as its cause.
         DiagnosticError: A pass reported errors on the program.
         WorkerDiedError: A function killed a worker, twice.
+        ArgumentError: `workers` is below 0.
+
+    Warns:
+        SlowerRunWarning: More workers than 4 for each core, and than 32, were asked for
+            (so many are used), or there is no room for what processes share (the rest
+            runs in this one).
+        UnpicklablePassWarning: A pass, or a function, cannot be sent to the workers.
     """
     async with open_runner(workers=workers, executor=executor) as runner:
         return await runner.run(mod, pipeline, context=context)
@@ -189,16 +205,28 @@ def _completed(run: Coroutine[Any, Any, ValueT]) -> ValueT:
 
 
 def usable_cores() -> int:
-    """Return how many processes can run at once here."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return how many processes can run at once here, quotas and masks regarded."""
+    from parpass.runtime import loky_executor
+
+    return loky_executor.usable_cores()
 
 
 def _checked_workers(workers: int) -> int:
-    if not isinstance(cast("object", workers), int) or workers < 0:
+    given = cast("object", workers)
+    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
         raise ArgumentError(
             "expected None or a number of processes from 0 up for workers, got "
             f"{workers!r}"
         )
-    return workers
+    if workers <= _ANYWHERE:
+        return workers
+    most = max(_ANYWHERE, _FOR_EACH_CORE * usable_cores())
+    if workers > most:
+        warnings.warn(
+            f"{workers} workers were asked for, and {most} will be used: more than "
+            f"{_FOR_EACH_CORE} for each core are slower, not faster; workers=None "
+            "gives one for each core",
+            SlowerRunWarning,
+            stacklevel=4,
+        )
+    return min(workers, most)

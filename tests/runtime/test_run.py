@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,8 +21,10 @@ from parpass.errors import (
     PassInputError,
     PipelineSyntaxError,
     RuntimeUseError,
+    SlowerRunWarning,
 )
 from parpass.runtime import Runner, open_runner, run_pipeline, run_pipeline_sync
+from parpass.runtime.run import usable_cores
 from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
 from tests.support.executors import ThreadExecutor
 from tests.support.hard_passes import AppendPid, Hang, RunInside
@@ -42,10 +46,38 @@ def expected(mod: Program) -> dict[str, tuple[int, ...]]:
     return values_of(Sequential(PASSES)(mod))
 
 
-@pytest.mark.parametrize("workers", [-1, "2", 1.5])
+@pytest.mark.parametrize("workers", [-1, "2", 1.5, True])
 def test_workers_must_be_a_number_from_0_up(workers: Any):
     with pytest.raises(ArgumentError, match="from 0 up for workers"):
         open_runner(workers=workers)
+
+
+def test_absurdly_many_workers_become_as_many_as_can_be_of_use():
+    most = max(32, 4 * usable_cores())
+    open_runner(workers=most).close()  # no warning
+    with pytest.warns(SlowerRunWarning, match=f"and {most} will be used") as warned:
+        open_runner(workers=10**9).close()
+    assert warned[0].filename == __file__
+
+
+@pytest.mark.slow
+def test_no_more_workers_than_the_affinity_mask_and_the_quota_allow():
+    script = "from parpass.runtime.run import usable_cores; print(usable_cores())"
+    counted = subprocess.run(
+        [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{0}}); {script}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert counted.stdout.strip() == "1"
+
+
+def test_a_quota_of_the_container_counts(monkeypatch: pytest.MonkeyPatch):
+    def quota_of_one(_cores: int) -> int:
+        return 1
+
+    monkeypatch.setattr("loky.backend.context._cpu_count_cgroup", quota_of_one)
+    assert usable_cores() == 1
 
 
 def test_what_is_no_pipeline_or_no_module_is_refused():
