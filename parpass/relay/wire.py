@@ -1,8 +1,10 @@
 """A function of the IR as bytes between our own processes.
 
-The nodes are pickled as one list in post-order. Each node's children stand before it,
-so the pickler finds them in its memo and never recurses, however deep the expression
-is. What InferType knows of the function goes with them. The values of large constants
+The nodes are pickled as one list that ends with the function. What stands before a node
+is in the pickler's memo already, so it does not go down far from there. The nearest
+nodes come last, which is found out quickly and nearly always good enough; where it is
+not, the list is in post-order, and the pickler never recurses, however deep the
+expression is. What InferType knows of the function goes with them. The values of large constants
 may stay outside of it.
 """
 
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from parpass.relay.expr import Function, GlobalVar
 from parpass.relay.ndarray import arrays_from, leaving_arrays
-from parpass.relay.node import post_order
+from parpass.relay.node import breadth_first, post_order
 from parpass.relay.typed import remember_typed, typed_under
 
 if TYPE_CHECKING:
@@ -33,9 +35,16 @@ def encode(function: Function, keep_outside: KeepOutside | None = None) -> bytes
         function: The function.
         keep_outside: Called with the array of each constant; see `KeepOutside`.
     """
-    nodes: list[Any] = [*post_order(function), typed_under(function)]
-    with leaving_arrays(keep_outside):
-        return pickle.dumps(nodes, protocol=5)
+    nodes: list[Any] = breadth_first(function)
+    nodes.reverse()
+    nodes.append(typed_under(function))
+    try:
+        with leaving_arrays(keep_outside):
+            return pickle.dumps(nodes, protocol=5)
+    except RecursionError:
+        nodes[:-1] = post_order(function)
+        with leaving_arrays(keep_outside):
+            return pickle.dumps(nodes, protocol=5)
 
 
 def decode(

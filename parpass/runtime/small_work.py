@@ -24,9 +24,12 @@ from parpass.transform.apply import function_pass_body
 from parpass.transform.collector import resting_collector
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 
-_WARM_SECONDS = 0.005  # to publish a stage, send jobs and hear of them
+_WARM_SECONDS = 0.012  # to publish a stage, send jobs and hear of them, and to be sure
 _COLD_SECONDS = 0.3  # to start the processes, besides
 _PACE = 2e-5  # seconds for a pass on a node, until it has been measured
+_LARGE = 20_000  # nodes; where only larger functions matter, of so many one is counted:
+_SAMPLED = 8
+_LOOK_SECONDS = 0.0005  # of work between two looks whether the workers would be faster
 _MOST_NODES = 5_000  # done here on the strength of a forecast alone
 _SAMPLE = 2  # functions that are counted to tell the size of all
 _BYTES = 20  # of a node that is packed, about
@@ -116,20 +119,25 @@ def begin_here(
     done: dict[str, FunctionOutcome] = {}
     work = work_here(steps, mod, context, retainer)
     gain = Gain(executor.workers)
-    pace, nodes, spent = _PACE * len(steps), 0, 0.0
+    pace, nodes, size = _PACE * len(steps), 0, 0
+    spent, next_look = 0.0, 0.0
     with function_pass_body(), resting_collector():
         for name, held in mod.held.items():
             retainer.check_open()
             function = retainer.function(held, mod.base)
             limit = int(min(asking / pace, 1e9)) + 1
-            size = retainer.adapter.size(function, limit)
-            if size >= limit:
-                break
+            if limit < _LARGE or len(done) % _SAMPLED == 0:
+                size = retainer.adapter.size(function, limit)
+                if size >= limit:
+                    break
             began = time.perf_counter()
             done[name] = run_here(work, name, held)
             spent += time.perf_counter() - began
             nodes += size
             pace = spent / nodes
+            if spent < next_look:
+                continue
+            next_look = spent + _LOOK_SECONDS
             left = (len(mod.held) - len(done)) / len(done)
             if left * gain.seconds(spent, nodes, len(done)) > asking:
                 break

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -34,8 +33,7 @@ class FunctionStep(msgspec.Struct, frozen=True):
     counters: Mapping[str, int] | None = None
 
 
-@dataclass(slots=True)
-class FunctionOutcome:
+class FunctionOutcome(msgspec.Struct):
     """What became of one function in a stage.
 
     Attributes:
