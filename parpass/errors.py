@@ -39,11 +39,15 @@
     ├── ParseError                IR text that cannot be read (also ValueError)
     ├── ReproducerError           a reproducer that cannot be used (also ValueError)
     ├── RuntimeUseError           the runner cannot run here or now (also RuntimeError)
-    ├── WorkerDiedError           a worker died twice on a function (also RuntimeError)
+    ├── FunctionFailure           what a pass did on one function ended it from outside
+    │   ├── WorkerDiedError       ... a worker died, again and again (also RuntimeError)
+    │   ├── FunctionTimeoutError  ... it took longer than it may (also TimeoutError)
+    │   └── MemoryLimitError      ... it took more memory than it may (also MemoryError)
     ├── WorkerError               an unpicklable error of a worker (also RuntimeError)
     └── InternalError             a fault of parpass itself (also RuntimeError)
 
-Warnings: `UnpicklablePassWarning`, `PassStateWarning`, `SlowerRunWarning`.
+Warnings: `UnpicklablePassWarning`, `PassStateWarning`, `SlowerRunWarning`,
+`BudgetWarning`.
 
 Every error keeps its values as attributes and survives pickling, because errors
 travel from the workers to the coordinator.
@@ -345,22 +349,97 @@ class RuntimeUseError(ParpassError, RuntimeError):
     """The runner is used in a place, or in a state, where it cannot run."""
 
 
-class WorkerDiedError(ParpassError, RuntimeError):
-    """A worker died, and died again when the suspect ran alone.
+class FunctionFailure(ParpassError):  # noqa: N818 -- the base of errors, never raised
+    """A pass on one function was ended from outside.
 
-    `reproducer` is the path of the reproducer, None if none was written.
+    Attributes:
+        pass_name: The pass.
+        function: The function.
+        reason: What happened, without the names of pass and function.
+        reproducer: The path of the reproducer, None if none was written.
+        traceback: Where the worker was, as `faulthandler` tells it, C code included;
+            empty if nothing could be learned.
     """
 
-    def __init__(self, *, pass_name: str, function: str, cause: str) -> None:
-        super().__init__(
-            f"a worker process died ({cause}) while pass '{pass_name}' ran on "
-            f"function '{function}', and again when that function ran alone; "
-            "run the pipeline with workers=0 to see it fail in this process"
-        )
+    def __init__(
+        self, message: str, *, pass_name: str, function: str, reason: str
+    ) -> None:
+        super().__init__(message)
         self.pass_name = pass_name
         self.function = function
-        self.cause = cause
+        self.reason = reason
         self.reproducer: str | None = None
+        self.traceback = ""
+
+
+class WorkerDiedError(FunctionFailure, RuntimeError):
+    """A worker died, and died again when the suspect ran alone.
+
+    `cause` is the signal or the exit code; `where` says what the worker was at: "pass",
+    or "unpickle" and "pickle" for the way of the function there and back.
+    """
+
+    def __init__(
+        self, *, pass_name: str, function: str, cause: str, where: str = "pass"
+    ) -> None:
+        doing = _DOING[where].format(pass_name=pass_name, function=function)
+        super().__init__(
+            f"a worker process died ({cause}) while {doing}, and again when that "
+            "function ran alone; run the pipeline with workers=0 to see it fail in "
+            "this process",
+            pass_name=pass_name,
+            function=function,
+            reason=f"a worker process died ({cause})",
+        )
+        self.cause = cause
+        self.where = where
+
+
+_DOING = {
+    "pass": "pass '{pass_name}' ran on function '{function}'",
+    "unpickle": "function '{function}' was unpickled for pass '{pass_name}'",
+    "pickle": "function '{function}' was pickled after pass '{pass_name}'",
+}
+
+
+class FunctionTimeoutError(FunctionFailure, TimeoutError):
+    """A pass took longer on a function than `function_timeout`; `limit` in seconds."""
+
+    def __init__(self, *, pass_name: str, function: str, limit: float) -> None:
+        reason = f"it took longer than its function_timeout of {limit:g} s"
+        super().__init__(
+            f"pass '{pass_name}' on function '{function}': {reason}; allow it more, or "
+            "set on_failure='skip' to go on without this pass on this function",
+            pass_name=pass_name,
+            function=function,
+            reason=reason,
+        )
+        self.limit = limit
+
+
+class MemoryLimitError(MemoryError, FunctionFailure):
+    """A pass took more memory on a function than `memory_limit`; `limit` in bytes."""
+
+    def __init__(self, *, pass_name: str, function: str, limit: int) -> None:
+        reason = f"it took more memory than its memory_limit of {limit:,} bytes"
+        # MemoryError comes first, as it has a constructor of its own.
+        FunctionFailure.__init__(
+            self,
+            f"pass '{pass_name}' on function '{function}': {reason}; allow it more, or "
+            "set on_failure='skip' to go on without this pass on this function",
+            pass_name=pass_name,
+            function=function,
+            reason=reason,
+        )
+        self.limit = limit
+
+
+def other_failures(error: BaseException) -> tuple[Exception, ...]:
+    """Return the failures that a parallel run met in the same pass, in module order.
+
+    `error` is the first of them. A serial run stops there and knows of no others.
+    """
+    return getattr(error, "_parpass_others", ())
 
 
 class WorkerError(ParpassError, RuntimeError):
@@ -385,3 +464,7 @@ class PassStateWarning(RuntimeWarning):
 
 class SlowerRunWarning(RuntimeWarning):
     """A run goes on by a slower road than was asked for; its result is the same."""
+
+
+class BudgetWarning(RuntimeWarning):
+    """A budget was set that nothing can enforce where the passes run."""

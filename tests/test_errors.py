@@ -22,17 +22,21 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "UnknownOpError": {"name": "ad", "known": ["add"]},
     "UnsupportedOpsError": {"counts": {"Loop": 2, "If": 1}, "source": "m.onnx"},
     "WorkerDiedError": {"pass_name": "Fold", "function": "main", "cause": "SIGSEGV"},
+    "FunctionTimeoutError": {"pass_name": "P", "function": "f", "limit": 1.5},
+    "MemoryLimitError": {"pass_name": "P", "function": "f", "limit": 4096},
 }
 
 ALSO = {
     "ArgumentError": TypeError,
     "ConfigError": AttributeError,
     "ConfigValueError": TypeError,
+    "FunctionTimeoutError": TimeoutError,
     "IRTypeError": TypeError,
     "InstrumentError": TypeError,
     "InternalError": RuntimeError,
     "MalformedJSONError": ValueError,
     "MalformedModelError": ValueError,
+    "MemoryLimitError": MemoryError,
     "ModuleTypeError": TypeError,
     "ParseError": ValueError,
     "PassContextError": RuntimeError,

@@ -14,6 +14,13 @@ import msgspec
 
 from parpass.errors import InputChangedError, PassResultError
 from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.budget import (
+    UNLIMITED,
+    Budget,
+    MemoryGuard,
+    budgets_of,
+    within,
+)
 from parpass.transform.collector import resting_collector
 from parpass.transform.config import IMMUTABLE_MODULE
 from parpass.transform.context import PassContext, in_force
@@ -54,8 +61,13 @@ def transform_function(
     mod: Any,
     context: PassContext,
     adapter: ModuleAdapter,
+    budget: Budget = UNLIMITED,
+    guard: MemoryGuard | None = None,
+    away: Callable[[], float] = float,
 ) -> Any:
     """Return what a function-wise pass makes of one function.
+
+    The last three arguments are those of `budget.within`.
 
     Raises:
         PassResultError: The pass returned something that is no function.
@@ -65,7 +77,8 @@ def transform_function(
     if recorder is not None:
         recorder.function_name = name
     body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
-    try:
+
+    def checked() -> Any:
         result = body(function, mod, context)
         if result is not function and not adapter.is_function(result):
             raise PassResultError(
@@ -74,10 +87,15 @@ def transform_function(
                 pass_name=pass_.info.name,
                 function=name,
             )
+        return result
+
+    try:
+        if budget is UNLIMITED:
+            return checked()
+        return within(budget, pass_.info.name, name, function, checked, guard, away)
     except Exception as error:
         error.add_note(f"in pass '{pass_.info.name}', on function '{name}'")
         raise
-    return result
 
 
 def run_stage_in_place(
@@ -86,15 +104,19 @@ def run_stage_in_place(
     context: PassContext,
     adapter: ModuleAdapter,
     checkpoint: Callable[[], None] | None = None,
+    budgets: Sequence[Budget] | None = None,
 ) -> Outcome:
     """Run function-wise passes here, one after the other: the serial definition.
 
     `checkpoint` is called before each function, and may raise to end the run.
+    `budgets` are those of the passes, if not only they and the context say.
     """
     began = time.perf_counter()
     records: list[StepRecord] = []
-    for pass_ in steps:
-        mod, record = _run_step(pass_, mod, context, adapter, checkpoint)
+    if budgets is None:
+        budgets = budgets_of(steps, context)
+    for pass_, budget in zip(steps, budgets, strict=True):
+        mod, record = _run_step(pass_, budget, mod, context, adapter, checkpoint)
         records.append(record)
         if ends_the_stage(record):
             break
@@ -108,6 +130,7 @@ def ends_the_stage(record: StepRecord) -> bool:
 
 def _run_step(
     pass_: Pass,
+    budget: Budget,
     mod: Any,
     context: PassContext,
     adapter: ModuleAdapter,
@@ -129,7 +152,7 @@ def _run_step(
             said = len(recorder.said)
             try:
                 result = transform_function(
-                    pass_, name, function, view, context, adapter
+                    pass_, name, function, view, context, adapter, budget
                 )
             except Exception as error:  # noqa: BLE001 -- raised by the plan
                 failure, failed_on = error, name

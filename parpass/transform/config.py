@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, cast
@@ -118,6 +119,37 @@ CHECK_CONTRACT = register_config_option(
     "parpass.check_contract",
     bool,
     "run each function pass twice besides, in processes that differ, and compare",
+).key
+
+
+class OnFailure(enum.StrEnum):
+    """What to do when a pass fails on a function.
+
+    FAIL ends the run. SKIP keeps the function as it was before that pass, says so in a
+    warning diagnostic, and goes on. RETRY tries once more, and then ends the run.
+    """
+
+    FAIL = "fail"
+    SKIP = "skip"
+    RETRY = "retry"
+
+
+FUNCTION_TIMEOUT = register_config_option(
+    "parpass.function_timeout",
+    float,
+    "seconds that a pass may take on a function",
+).key
+
+MEMORY_LIMIT = register_config_option(
+    "parpass.memory_limit",
+    int,
+    "bytes that a pass may take on a function, in a worker",
+).key
+
+ON_FAILURE = register_config_option(
+    "parpass.on_failure",
+    OnFailure,
+    "what to do when a pass fails on a function: fail, skip or retry",
 ).key
 
 

@@ -73,6 +73,12 @@ class ModulePass(Pass):
 class _Functionwise(Pass):
     is_functionwise = True
 
+    # What it may take on one function, and what to do if it fails (see `budget`). None
+    # for what the call or the context says. Set by a class or on an instance.
+    function_timeout: float | None = None
+    memory_limit: int | None = None
+    on_failure: str | None = None
+
     def transform_function(self, func: Any, mod: Any, ctx: PassContext) -> Any:
         """Return the new function; the very same object if nothing changed.
 

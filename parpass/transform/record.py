@@ -22,13 +22,14 @@ class Recorder:
         module: The module that the pass runs on.
 
     Attributes:
+        module: The same.
         function_name: The function that a function pass is running on.
     """
 
-    __slots__ = ("_counters", "_diag_ctx", "_module", "function_name")
+    __slots__ = ("_counters", "_diag_ctx", "function_name", "module")
 
     def __init__(self, module: Any) -> None:
-        self._module = module
+        self.module = module
         self._diag_ctx: DiagnosticContext | None = None
         self._counters: Counter[str] | None = None
         self.function_name: str | None = None
@@ -38,7 +39,7 @@ class Recorder:
         """Where the body emits diagnostics."""
         if self._diag_ctx is None:
             # A body that renders ends itself by an error; what it said is shown later.
-            self._diag_ctx = DiagnosticContext(self._module, _shown_later)
+            self._diag_ctx = DiagnosticContext(self.module, _shown_later)
         return self._diag_ctx
 
     @property
@@ -57,6 +58,13 @@ class Recorder:
     def counted(self) -> Mapping[str, int] | None:
         """The counters so far, None if there are none."""
         return self._counters
+
+    def take_over(self, other: Recorder) -> None:
+        """Add what another one has taken down."""
+        if other.said:
+            self.diag_ctx.diagnostics.extend(other.said)
+        if other.counted:
+            self.counters.update(other.counted)
 
 
 def has_error(diagnostics: Iterable[Diagnostic]) -> bool:
