@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from parpass.runtime.executor import Executor
     from parpass.runtime.propagation import propagate
+    from parpass.runtime.report import RunReport
     from parpass.runtime.run import (
         Runner,
         open_runner,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Executor",
+    "RunReport",
     "Runner",
     "open_runner",
     "propagate",
@@ -29,8 +31,15 @@ __all__ = [
 ]
 
 
+_HOMES = {
+    "Executor": "executor",
+    "RunReport": "report",
+    "propagate": "propagation",
+}
+
+
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'parpass.runtime' has no attribute '{name}'")
-    home = {"Executor": "executor", "propagate": "propagation"}.get(name, "run")
+    home = _HOMES.get(name, "run")
     return getattr(importlib.import_module(f"parpass.runtime.{home}"), name)

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from parpass.runtime.store import Folder, Ref, Writer
+from parpass.runtime.store import Folder, Ref, StorageError, Writer
 from parpass.transform.adapter import LargeValue, Source
 
 LARGE = 16 * 1024  # bytes from which on a value stays outside of a function's bytes
@@ -30,6 +30,7 @@ _SOCKET = "values"
 _LONGEST = 103  # bytes in a socket's path; 107 on Linux, fewer on other systems
 _REQUEST = struct.Struct("<qq")  # offset and length in the coordinator's file
 _ANSWER = b"\x01"
+_NO_ROOM = b"\x02"
 
 
 class Original:
@@ -118,10 +119,16 @@ class LargeValues:
 
 
 class WorkerValues(LargeValues):
-    """Large values in a worker, which asks the coordinator for its own."""
+    """Large values in a worker, which asks the coordinator for its own.
+
+    Attributes:
+        failure: Why a value could not be had. A pass may have caught the error, so
+            nothing that was made since can be trusted.
+    """
 
     def __init__(self, folder: Folder, owner: str) -> None:
         super().__init__(folder, f"values-{owner}")
+        self.failure: StorageError | None = None
         self._present: set[Ref] = set()
         self._connection: socket.socket | None = None
 
@@ -131,13 +138,21 @@ class WorkerValues(LargeValues):
         return bool(self._present)
 
     def fetch(self, ref: Ref) -> memoryview:
-        """Return the bytes at a reference, asking for them the first time."""
+        """Return the bytes at a reference, asking for them the first time.
+
+        Raises:
+            OSError: They cannot be had.
+        """
         path = _socket_path(self._folder)
-        if ref.file == _COORDINATOR and path is not None:
-            with self._fetching:
-                if ref not in self._present:
-                    self._ask(path, ref)
-        return super().fetch(ref)
+        try:
+            if ref.file == _COORDINATOR and path is not None:
+                with self._fetching:
+                    if ref not in self._present:
+                        self._ask(path, ref)
+            return super().fetch(ref)
+        except OSError as error:
+            self.failure = StorageError(f"{ref.file}: {error}")
+            raise
 
     def close(self) -> None:
         """Close file and connection."""
@@ -150,7 +165,10 @@ class WorkerValues(LargeValues):
             self._connection = socket.socket(socket.AF_UNIX)
             self._connection.connect(path)
         self._connection.sendall(_REQUEST.pack(ref.offset, ref.length))
-        if self._connection.recv(1) != _ANSWER:
+        answer = self._connection.recv(1)
+        if answer == _NO_ROOM:
+            raise OSError("no room for a large value")
+        if answer != _ANSWER:
             raise ConnectionError("the coordinator does not answer any more")
         self._present.add(ref)
 
@@ -189,7 +207,10 @@ class CoordinatorValues(LargeValues):
             return known[1]
         path = _socket_path(self._folder)
         if self._server is None and path is not None:
-            self._server = _Server(path, self._write_down)
+            try:
+                self._server = _Server(path, self._write_down)
+            except OSError as error:
+                raise StorageError(f"{path}: {error}") from error
         with self._writing:
             ref = self.writer.reserve(value.nbytes, _ALIGNMENT)
             self._known[id(value)] = value, ref
@@ -264,5 +285,9 @@ class _Server:
                 request = connection.recv(_REQUEST.size, socket.MSG_WAITALL)
                 if len(request) < _REQUEST.size:
                     return
-                self._answer(*_REQUEST.unpack(request))
-                connection.sendall(_ANSWER)
+                try:
+                    self._answer(*_REQUEST.unpack(request))
+                except StorageError:
+                    connection.sendall(_NO_ROOM)
+                else:
+                    connection.sendall(_ANSWER)

@@ -17,6 +17,7 @@ import msgspec
 
 from parpass.errors import WorkerError
 from parpass.runtime.large_values import LargeValues
+from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import FunctionStep
 from parpass.runtime.store import Ref
@@ -29,6 +30,19 @@ class Packed(NamedTuple):
 
     payload: bytes
     values: tuple[Ref, ...]
+
+
+class UnsendableError(Exception):
+    """A function cannot be sent from one process to another; the text says why."""
+
+
+def why_unsendable(name: str, function: Any, error: Exception) -> UnsendableError:
+    """Return the error that says what in a function is in the way, by its path."""
+    # A function that is deep can be sent, though not by pickle alone.
+    found = why_not_picklable(function, f"function '{name}'")
+    if found is None or RecursionError.__name__ in found:
+        found = f"function '{name}': {type(error).__name__}: {error}"
+    return UnsendableError(found)
 
 
 def pack(function: Any, adapter: ModuleAdapter, values: LargeValues) -> Packed:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from parpass.errors import WorkerDiedError
+from parpass.runtime.account import Journey
 from parpass.runtime.costs import BY_BYTE
 from parpass.runtime.packing import (
     Job,
@@ -24,12 +25,13 @@ from parpass.runtime.packing import (
     spec_name,
     unpack_error,
     unpack_message,
+    why_unsendable,
 )
 from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.schedule import FunctionsReady
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import FunctionOutcome, FunctionStep
-from parpass.runtime.store import Ref
+from parpass.runtime.store import Ref, StorageError
 from parpass.transform import Pass
 from parpass.transform.collector import resting_collector
 
@@ -48,8 +50,10 @@ class PooledStage:
         retainer: Keeps functions and folder.
         done: Outcomes of functions that were run already, by name.
         wanted: Whether the functions will be looked at right after.
+        workers: How many workers there are.
 
     Attributes:
+        journey: How the time goes.
         outcomes: The outcomes so far, by name; in `function` is what is `Held`.
         written: What passes wrote to themselves: pass name and attribute.
     """
@@ -63,12 +67,15 @@ class PooledStage:
         done: Mapping[str, FunctionOutcome],
         *,
         wanted: bool,
+        workers: int = 1,
     ) -> None:
+        self.journey = Journey()
         self.steps = steps
         self.names = list(mod.held)
         self.wanted = wanted
         self.outcomes = dict(done)
         self.written: dict[tuple[str, str], None] = {}
+        self._workers = workers
         self._mod = mod
         self._snapshot = snapshot
         self._retainer = retainer
@@ -98,7 +105,9 @@ class PooledStage:
         shell = adapter.encode_shell(self._mod.base)
         spec = StageSpec(self.steps, self._snapshot, adapter, shell, self.names)
         folder = self._retainer.folder
-        folder.publish(spec_name(self._stage), pack_by_value(spec))
+        published = pack_by_value(spec)
+        folder.publish(spec_name(self._stage), published)
+        self.journey.sent += len(published)
         self._writer = folder.open_writer(functions_name(self._stage))
 
     def pack_some(self) -> FunctionsReady | None:
@@ -107,7 +116,8 @@ class PooledStage:
         None says that all are packed, and their index is published.
         """
         budget = _PACK_SECONDS if self._packed else _FIRST_PACK_SECONDS
-        until = time.perf_counter() + budget
+        began = time.perf_counter()
+        until = began + budget
         ready: list[int] = []
         weights: list[int] = []
         with resting_collector():
@@ -115,11 +125,13 @@ class PooledStage:
                 name = self._to_pack[self._packed]
                 packed = self._packed_function(name)
                 place = self._writer.append(packed.payload)
+                self.journey.sent += place.length
                 self._places[name] = (place, packed.values)
                 if self._packed < self.total:
                     ready.append(self._index[name])
                     weights.append(len(packed.payload))
                 self._packed += 1
+        self.journey.packing += time.perf_counter() - began
         if not ready and self._packed == len(self._to_pack):
             index = pack_message(self._places)
             self._retainer.folder.publish(index_name(self._stage), index)
@@ -127,20 +139,25 @@ class PooledStage:
         return FunctionsReady(ready, weights)
 
     def _packed_function(self, name: str) -> Packed:
+        held = self._mod.held[name]
         try:
-            return self._retainer.packed(self._mod.held[name])
-        except Exception as error:
-            error.add_note(f"function '{name}' could not be sent to the workers")
+            return self._retainer.packed(held)
+        except StorageError:
             raise
+        except Exception as error:
+            raise why_unsendable(name, held.function, error) from error
 
     def job(self, functions: Iterable[int]) -> bytes:
         """Return the message that has a worker run these functions."""
         entries = [(at, *self._places[self.names[at]]) for at in functions]
-        return pack_message(Job(self._retainer.folder.path, self._stage, entries))
+        message = pack_message(Job(self._retainer.folder.path, self._stage, entries))
+        self.journey.job_sent(len(message))
+        return message
 
     def take_in(self, message: bytes) -> tuple[float, list[Held]]:
         """Take in a job's result; return its seconds and the new functions."""
         result: JobResult = unpack_message(message)
+        self.journey.job_came_back(len(message), result.seconds, self._workers)
         self.written.update(dict.fromkeys(result.written))
         new = [self._take_in(outcome) for outcome in result.outcomes]
         return result.seconds, [held for held in new if held.function is None]
@@ -174,9 +191,11 @@ class PooledStage:
 
     def look_at(self, functions: Sequence[Held]) -> None:
         """Unpack new functions, because somebody will look at them."""
+        began = time.perf_counter()
         with resting_collector():
             for held in functions:
                 self._retainer.function(held, self._mod.base)
+        self.journey.unpacking += time.perf_counter() - began
 
     def end(self) -> None:
         """Remove what was published, and learn from what came back."""

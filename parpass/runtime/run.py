@@ -16,6 +16,7 @@ from parpass.errors import (
 )
 from parpass.runtime.drive import Drive
 from parpass.runtime.executor import Executor
+from parpass.runtime.report import RunReport
 from parpass.runtime.small_work import Ledger
 from parpass.transform import Pass, PassContext, adapter_of, as_pass
 from parpass.transform.adapter import wrapped
@@ -42,7 +43,7 @@ async def run_pipeline(
     The result is that of a serial run, `a_pass(mod)` under the same context: the same
     module, diagnostics, callbacks and error. The module that is passed in stays as it
     was, and no process is left behind. To run several pipelines keep the processes,
-    with `open_runner`.
+    with `open_runner`, whose runners also tell how the time went (`last_report`).
 
     Args:
         mod: The module.
@@ -115,6 +116,7 @@ class Runner:
     ) -> None:
         count = usable_cores() if workers is None else _checked_workers(workers)
         self._owned: Executor | None = None
+        self._last_report: RunReport | None = None
         self._closed = False
         self._ledger = Ledger()
         if executor is None and count > 0:
@@ -153,15 +155,29 @@ class Runner:
         executor = None if inside_function_pass() else self._executor
         drive = Drive(host, executor, context, adapter, self._ledger)
         if context is current:
-            return unwrap(await drive.run(root, module))
+            return unwrap(await self._reported(drive, root, module))
         await host.call(context.__enter__)
         try:
-            result = await drive.run(root, module)
+            result = await self._reported(drive, root, module)
         except BaseException:
             await host.call_through(context.__exit__, *sys.exc_info())
             raise
         await host.call(context.__exit__, None, None, None)
         return unwrap(result)
+
+    async def _reported(self, drive: Drive, root: Pass, module: Any) -> Any:
+        try:
+            return await drive.run(root, module)
+        finally:
+            self._last_report = drive.report()
+
+    @property
+    def last_report(self) -> RunReport | None:
+        """How the time of the last run went; None before the first has ended.
+
+        A run that failed is told of, too; of several at once, the one that ended last.
+        """
+        return self._last_report
 
     def close(self) -> None:
         """End the processes."""

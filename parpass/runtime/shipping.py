@@ -46,7 +46,9 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _state(value: Any) -> dict[str, Any]:
-    return dict(getattr(value, "__dict__", {}))
+    fields: Sequence[str] = getattr(value, "__struct_fields__", ())
+    state = {name: getattr(value, name) for name in fields}
+    return state | dict(getattr(value, "__dict__", {}))
 
 
 def _closure(value: Any) -> Iterator[tuple[str, Any]]:

@@ -22,6 +22,10 @@ _SHARED_MEMORY = Path("/dev/shm")
 _ENOUGH = 1 << 30  # bytes free there; containers often have 64 MiB, too few for weights
 
 
+class StorageError(Exception):
+    """Bytes cannot be shared: no room, no permission; what runs goes on without."""
+
+
 class Ref(NamedTuple):
     """A place in a file of the folder."""
 
@@ -35,13 +39,13 @@ class Folder:
 
     Args:
         path: An existing one; without it, a new one is made.
+
+    Raises:
+        StorageError: No folder can be made; so do the methods that write.
     """
 
     def __init__(self, path: str | None = None) -> None:
-        if path is None:
-            where = _SHARED_MEMORY if _is_roomy(_SHARED_MEMORY) else None
-            path = tempfile.mkdtemp(prefix=f"parpass-{os.getpid()}-", dir=where)
-        self.path = path
+        self.path = _new_folder() if path is None else path
 
     def remove(self) -> None:
         """Remove the folder and all files in it."""
@@ -49,9 +53,11 @@ class Folder:
 
     def publish(self, name: str, content: bytes) -> None:
         """Write a file that readers see whole or not at all."""
-        draft = self._open(f"{name}.draft", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        with os.fdopen(draft, "wb") as file:
-            file.write(content)
+        draft = self.open_writer(f"{name}.draft")
+        try:
+            draft.append(content)
+        finally:
+            draft.close()
         Path(self.path, f"{name}.draft").rename(Path(self.path, name))
 
     def read(self, name: str) -> bytes | None:
@@ -75,7 +81,12 @@ class Folder:
     def open_writer(self, name: str) -> Writer:
         """Return a new file to append to."""
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
-        return Writer(name, self._open(name, flags))
+        try:
+            return Writer(name, self._open(name, flags))
+        except FileExistsError:
+            raise
+        except OSError as error:
+            raise StorageError(f"{self.path}: {error.strerror}") from error
 
     def open_reader(self, name: str) -> int:
         """Return a file descriptor to read from."""
@@ -85,8 +96,24 @@ class Folder:
         return os.open(os.path.join(self.path, name), flags | os.O_CLOEXEC, 0o600)
 
 
+def _new_folder() -> str:
+    prefix = f"parpass-{os.getpid()}-"
+    if _is_roomy(_SHARED_MEMORY):
+        with contextlib.suppress(OSError):  # no inodes left there, say
+            return tempfile.mkdtemp(prefix=prefix, dir=_SHARED_MEMORY)
+    try:
+        return tempfile.mkdtemp(prefix=prefix)
+    except OSError as error:
+        where = error.filename or "the temporary folder"
+        raise StorageError(f"{where}: {error.strerror}") from error
+
+
 def _is_roomy(directory: Path) -> bool:
-    return os.access(directory, os.W_OK) and shutil.disk_usage(directory).free > _ENOUGH
+    try:
+        free = shutil.disk_usage(directory).free
+    except OSError:
+        return False
+    return free > _ENOUGH and os.access(directory, os.W_OK)
 
 
 class Writer:
@@ -113,7 +140,10 @@ class Writer:
         """Write where room was kept."""
         at, rest = ref.offset, memoryview(content)
         while rest.nbytes:
-            written = os.pwrite(self._fd, rest, at)
+            try:
+                written = os.pwrite(self._fd, rest, at)
+            except OSError as error:
+                raise StorageError(f"{self.name}: {error.strerror}") from error
             at, rest = at + written, rest[written:]
 
     def mapped(self) -> mmap.mmap:

@@ -32,9 +32,10 @@ from parpass.runtime.packing import (
     spec_name,
     unpack,
     unpack_message,
+    why_unsendable,
 )
 from parpass.runtime.stage import StageWork
-from parpass.runtime.store import Folder, Note, Ref
+from parpass.runtime.store import Folder, Note, Ref, StorageError
 from parpass.transform import Pass
 from parpass.transform.apply import function_pass_body
 
@@ -163,14 +164,17 @@ class _Stage:
         self._run.note.write(index, 0)
         original = self._loaded[name] = self._load(name)
         outcome = self._work.run(name)
+        if self._run.values.failure is not None:
+            raise self._run.values.failure
         del self._loaded[name]
         result, failure = None, outcome.failure
         if failure is None and outcome.function is not original:
             try:
                 result = pack(outcome.function, self._spec.adapter, self._run.values)
-            except Exception as error:  # noqa: BLE001 -- it is the outcome
-                error.add_note(f"function '{name}' could not be sent from a worker")
-                failure = error
+            except StorageError:
+                raise
+            except Exception as error:
+                raise why_unsendable(name, outcome.function, error) from error
         failed = None if failure is None else pack_error(failure)
         return Outcome(
             index,

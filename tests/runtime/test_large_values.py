@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parpass import IRModule, PassContext, assert_structural_equal, open_runner, relay
+from parpass import PassContext, assert_structural_equal, open_runner, relay
 from parpass.relay import wire
 from parpass.relay.ndarray import NDArray
 from parpass.runtime.large_values import LARGE, CoordinatorValues, WorkerValues
 from parpass.runtime.store import Folder, Ref
-from parpass.transform import FunctionPass, PassInfo
+from tests.support.large import Doubled, weighted
 
 
 @pytest.fixture
@@ -173,29 +173,9 @@ def test_a_constant_in_a_function_is_fetched_only_when_its_values_are_needed(
     assert theirs.has_asked
 
 
-class Doubled(FunctionPass):
-    """Doubles every constant, so that all are looked at and new ones are made."""
-
-    pass_info = PassInfo(0, "Doubled")
-
-    def transform_function(
-        self, func: relay.Function, mod: IRModule, ctx: PassContext
-    ) -> relay.Function:
-        class Double(relay.ExprMutator):
-            def visit_constant(self, const: relay.Constant) -> relay.Expr:
-                return relay.const(const.data.numpy() * 2)
-
-        return Double().visit(func)  # pyright: ignore[reportReturnType]
-
-
 @pytest.mark.slow
 def test_passes_that_read_and_make_large_constants_give_the_serial_result() -> None:
-    def function(seed: int) -> relay.Function:
-        x = relay.var("x", shape=(100, 100))
-        weights = np.random.default_rng(seed).random((100, 100), np.float32)
-        return relay.Function((x,), relay.add(x, relay.const(weights)))
-
-    mod = IRModule({f"f{seed}": function(seed) for seed in range(6)})
+    mod = weighted(6)
     serial = Doubled()(Doubled()(mod))
     context = PassContext(config={"parpass.asking_workers_seconds": 0.0})
     with open_runner(workers=2) as runner:

@@ -13,6 +13,7 @@ from parpass.runtime.packing import (
     Job,
     JobResult,
     StageSpec,
+    UnsendableError,
     functions_name,
     index_name,
     pack,
@@ -158,10 +159,8 @@ def test_a_function_that_cannot_be_sent_back_is_named(run: Run):
 
     odd: Any = Local()
     run.publish(1, [Add(0), Returns(Fn((1,)), odd)], program(1))
-    (outcome,) = run.work(1, 0).outcomes
-    assert outcome.failure is not None
-    error = unpack_error(outcome.failure)
-    assert error.__notes__ == ["function 'f0' could not be sent from a worker"]
+    with pytest.raises(UnsendableError, match=r"function 'f0'.*: Can't pickle local"):
+        run.work(1, 0)
 
 
 class Returns(Add):

@@ -1,0 +1,276 @@
+"""How a stage is run: here, by the workers, or some of its passes here and some there.
+
+What cannot be done in the workers is done here, with one warning: a pass or a function
+that cannot be pickled, bytes for which there is no room. The result is the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import time
+import warnings
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from parpass.errors import (
+    PassStateWarning,
+    RuntimeUseError,
+    SlowerRunWarning,
+    UnpicklablePassWarning,
+)
+from parpass.runtime.account import Account
+from parpass.runtime.executor import Executor
+from parpass.runtime.in_process import settle
+from parpass.runtime.merge import merged_records
+from parpass.runtime.packing import UnsendableError
+from parpass.runtime.pooled import PooledStage
+from parpass.runtime.report import Reason
+from parpass.runtime.retained import HeldModule, Retainer
+from parpass.runtime.shipping import why_not_picklable
+from parpass.runtime.small_work import Ledger, Place, begin_here, best_place
+from parpass.runtime.snapshot import Snapshot
+from parpass.runtime.stage import FunctionOutcome
+from parpass.runtime.store import Note, StorageError
+from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform.apply import ends_the_stage, run_stage_in_place
+from parpass.transform.collector import resting_collector
+from parpass.transform.plan import Outcome, RunStage, StepRecord
+
+if TYPE_CHECKING:
+    from parpass.runtime.hosts import Host
+
+# Passes that go together at most: a pass that reads other functions has the passes
+# before it run on them, and those read others, as deep on Python's stack as this.
+_MOST_STEPS = 16
+
+RunPart = Callable[[RunStage], Awaitable[Outcome]]
+
+
+class Stages:
+    """Runs the stages of one run; see `Drive` for the arguments."""
+
+    def __init__(
+        self,
+        host: Host,
+        executor: Executor | None,
+        context: PassContext,
+        adapter: ModuleAdapter,
+        ledger: Ledger,
+        retainer: Retainer,
+        account: Account,
+    ) -> None:
+        self._host = host
+        self._executor = executor
+        self._context = context
+        self._adapter = adapter
+        self._ledger = ledger
+        self._retainer = retainer
+        self._account = account
+        self._why_none = Reason.NO_WORKERS  # where there is no executor
+
+    async def module(self, mod: Any) -> Any:
+        """Return a module as an object, for somebody who looks at it."""
+        if not isinstance(mod, HeldModule) or mod.made is not None:
+            return self._retainer.module(mod)
+        with self._account.looking():
+            return await self._host.call_through(self._retainer.module, mod)
+
+    async def run(self, command: RunStage) -> Outcome:
+        """Run a stage."""
+        executor = self._executor
+        if executor is None:
+            return await self._here(command, self._why_none)
+        if len(command.steps) > _MOST_STEPS:
+            parts = range(0, len(command.steps), _MOST_STEPS)
+            steps = [command.steps[at : at + _MOST_STEPS] for at in parts]
+            return await self.run_in_parts(command, [(self.run, one) for one in steps])
+        began = time.perf_counter()
+        place = best_place(
+            command.steps,
+            command.mod,
+            self._context,
+            executor,
+            self._adapter,
+            self._ledger,
+        )
+        if place is Place.HERE:
+            return await self._here(command, self._why_small(command, executor))
+        held = await self._host.call_through(self._retainer.hold, command.mod)
+        done: dict[str, FunctionOutcome] = {}
+        if place is Place.UNKNOWN:
+            with self._account.here(Reason.SMALL):
+                done = await self._host.call(
+                    begin_here,
+                    command.steps,
+                    held,
+                    self._context,
+                    executor,
+                    self._retainer,
+                    self._ledger,
+                )
+        if len(done) == len(held.held):
+            return await self._merged(command.steps, held, done, began)
+        return await self._there(command, held, done, executor, began)
+
+    async def run_in_parts(
+        self, command: RunStage, parts: Sequence[tuple[RunPart, tuple[Pass, ...]]]
+    ) -> Outcome:
+        """Run some passes of a stage after the others, each part in its own way."""
+        began = time.perf_counter()
+        mod = command.mod
+        records: list[StepRecord] = []
+        for run, steps in parts:
+            outcome = await run(RunStage(steps, mod, command.wanted))
+            mod = outcome.mod
+            records.extend(outcome.records)
+            if ends_the_stage(records[-1]):
+                break
+        return Outcome(mod, records, began, time.perf_counter())
+
+    async def _there(
+        self,
+        command: RunStage,
+        held: HeldModule,
+        done: dict[str, FunctionOutcome],
+        executor: Executor,
+        began: float,
+    ) -> Outcome:
+        snapshot = await self._host.call_through(Snapshot.take, self._context)
+        stage = PooledStage(
+            command.steps,
+            held,
+            snapshot,
+            self._retainer,
+            done,
+            wanted=command.wanted,
+            workers=executor.workers,
+        )
+        try:
+            await self._host.call_through(stage.publish_spec)
+        except StorageError as error:
+            return await self._stay_here(command, Reason.NO_ROOM, str(error))
+        except Exception as error:  # noqa: BLE001 -- looked into
+            return await self._unsendable(command, snapshot, error)
+        try:
+            return await self._pooled(stage, held, executor, began)
+        except StorageError as error:
+            return await self._stay_here(command, Reason.NO_ROOM, str(error))
+        except UnsendableError as error:
+            return await self._stay_here(command, Reason.UNSENDABLE, str(error))
+
+    async def _pooled(
+        self, stage: PooledStage, mod: HeldModule, executor: Executor, began: float
+    ) -> Outcome:
+        from parpass.runtime.coordinator import run_stage
+
+        notes = functools.partial(Note.take_all, self._retainer.folder)
+        was_warm = executor.is_warm
+        try:
+            # For the whole stage: at the end of each short rest all that was made in
+            # it would be gone through at once.
+            with resting_collector():
+                await self._host.run(run_stage, stage, executor, notes)
+        finally:
+            self._account.journey(stage.journey, stage.total, was_warm=was_warm)
+            await self._host.call_through(stage.end)
+        for pass_name, attribute in stage.written:
+            warnings.warn(
+                f"pass '{pass_name}' wrote its attribute '{attribute}' in a worker; "
+                "what a function pass writes to itself does not come back. Count with "
+                "ctx.count, or write a module pass",
+                PassStateWarning,
+                stacklevel=2,
+            )
+        return await self._merged(stage.steps, mod, stage.outcomes, began)
+
+    async def _merged(
+        self,
+        steps: Sequence[Pass],
+        mod: HeldModule,
+        outcomes: dict[str, FunctionOutcome],
+        began: float,
+    ) -> Outcome:
+        """Return what the outcomes of all functions, here or there, come to."""
+        await self._host.call(
+            settle, outcomes, steps, mod, self._context, self._retainer
+        )
+        made = HeldModule(mod.base, {n: outcomes[n].function for n in mod.held})
+        records = merged_records(steps, list(mod.held), outcomes)
+        self._account.functions(outcomes.items())
+        self._account.work(records)
+        return Outcome(made, records, began, time.perf_counter())
+
+    async def _unsendable(
+        self, command: RunStage, snapshot: Snapshot, error: Exception
+    ) -> Outcome:
+        """Run passes that cannot travel here, and the others between them on the pool.
+
+        Raises:
+            RuntimeUseError: The settings cannot travel.
+        """
+        reason = snapshot.why_not_picklable()
+        if reason is not None:
+            raise RuntimeUseError(
+                f"the settings cannot be sent to the workers: {reason}"
+            ) from error
+        stays: list[bool] = []
+        for step in command.steps:
+            reason = why_not_picklable(step, step.info.name)
+            stays.append(reason is not None)
+            if reason is not None:
+                self._account.stays(step.info.name, reason)
+                warnings.warn(
+                    f"pass '{step.info.name}' cannot be sent to the workers, so it "
+                    f"runs in this process: {reason}",
+                    UnpicklablePassWarning,
+                    stacklevel=2,
+                )
+        if not any(stays):
+            text = f"the module, {type(error).__name__}: {error}"
+            return await self._stay_here(command, Reason.UNSENDABLE, text)
+        here = functools.partial(self._here, reason=Reason.UNSENDABLE)
+        pairs = zip(stays, command.steps, strict=True)
+        parts = [
+            (here if stay else self.run, tuple(step for _, step in part))
+            for stay, part in itertools.groupby(pairs, key=lambda pair: pair[0])
+        ]
+        return await self.run_in_parts(command, parts)
+
+    async def _stay_here(
+        self, command: RunStage, reason: Reason, detail: str
+    ) -> Outcome:
+        """Run a stage, and the rest of the run, in this process."""
+        self._executor, self._why_none = None, reason
+        if reason is Reason.NO_ROOM:
+            told = f"there is no room to share bytes with the workers ({detail})"
+            advice = "; enlarge /dev/shm, or set TMPDIR to a folder with room"
+        else:
+            told, advice = f"the workers cannot be sent {detail}", ""
+        warnings.warn(
+            f"{told}, so the rest of this run stays in this process{advice}",
+            SlowerRunWarning,
+            stacklevel=2,
+        )
+        return await self._here(command, reason)
+
+    def _why_small(self, command: RunStage, executor: Executor) -> Reason:
+        mod = command.mod
+        held = mod.held if isinstance(mod, HeldModule) else self._adapter.functions(mod)
+        if len(held) == 1:
+            return Reason.ONE_FUNCTION
+        return Reason.NO_WORKERS if executor.workers == 1 else Reason.SMALL
+
+    async def _here(self, command: RunStage, reason: Reason) -> Outcome:
+        mod = await self.module(command.mod)
+        with self._account.here(reason):
+            outcome = await self._host.call(
+                run_stage_in_place,
+                command.steps,
+                mod,
+                self._context,
+                self._adapter,
+                self._retainer.check_open,
+            )
+        self._account.work(outcome.records)
+        return outcome
