@@ -1,6 +1,8 @@
 """The coordinator: runs one stage on a pool, under trio.
 
-Packing, jobs and unpacking overlap, and nothing long runs on the event loop.
+Packing, jobs and unpacking overlap, and nothing long runs on the event loop. If passes
+have time limits, a task looks at the notes of the workers, and kills them when one is
+overdue: that ends whatever it does, in Python or in C.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ import contextlib
 import functools
 import math
 import re
-from collections.abc import Callable, Sequence
+import time
+from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import cast
 
@@ -21,16 +25,20 @@ from parpass.runtime.executor import (
     WorkersDiedError,
     WorkersKilledError,
 )
-from parpass.runtime.pooled import PooledStage
+from parpass.runtime.notes import Notes, Phase, Work
+from parpass.runtime.pooled import START_SECONDS, PooledStage
 from parpass.runtime.retained import Held
 from parpass.runtime.schedule import (
     Blame,
     Command,
+    DeadlinePassed,
     Event,
     Finish,
+    GiveUp,
     JobFinished,
     RestartWorkers,
     Schedule,
+    Settled,
     SubmitJob,
     WorkersDied,
     WorkersKilled,
@@ -39,21 +47,20 @@ from parpass.runtime.worker import run_job
 
 _in_thread = trio.to_thread.run_sync
 
+_LONGEST_LOOK = 0.1  # seconds between two looks at the notes
 _LITTLE = 16_384  # bytes of functions that are unpacked sooner than a thread is asked
 _News = Event | tuple[int, Future[bytes]]
 _open_news = trio.open_memory_channel[_News]
 _open_held = trio.open_memory_channel[list[Held]]
 
 
-async def run_stage(
-    stage: PooledStage, executor: Executor, notes: Callable[[], dict[int, int]]
-) -> None:
+async def run_stage(stage: PooledStage, executor: Executor, notes: Notes) -> None:
     """Run a stage; its outcomes are in `stage.outcomes` then.
 
     Args:
         stage: The stage, its spec published.
         executor: The pool. If this is cancelled or fails, its workers are killed.
-        notes: Returns the functions that dead workers were working on, with the step.
+        notes: What workers are working on.
 
     Raises:
         RuntimeUseError: The workers die before they begin, or the executor is closed.
@@ -74,7 +81,7 @@ class _StageRun:
         self,
         stage: PooledStage,
         executor: Executor,
-        notes: Callable[[], dict[int, int]],
+        notes: Notes,
         nursery: trio.Nursery,
     ) -> None:
         self._stage = stage
@@ -83,8 +90,13 @@ class _StageRun:
         self._nursery = nursery
         self._schedule = Schedule(stage.total, executor.workers, stage.pace())
         self._in_flight: set[int] = set()
-        self._steps_noted: dict[int, int] = {}
+        self._working_on: dict[int, Work] = {}  # of the last death, by function
+        self._overdue: dict[int, Work] = {}
+        self._timed_out = False  # and were killed for it
+        self._tracebacks: dict[str, str] = {}  # by owner of a note
         self._cause = ""
+        self._single: Executor | None = None  # where a suspect runs
+        self._watching = trio.CancelScope()
         self._token = trio.lowlevel.current_trio_token()
         self._send, self._receive = _open_news(math.inf)
         self._new, self._to_unpack = _open_held(math.inf)
@@ -92,16 +104,24 @@ class _StageRun:
     async def run(self) -> None:
         self._nursery.start_soon(self._unpack)
         self._nursery.start_soon(self._pack)
+        self._nursery.start_soon(self._watch)
         await _in_thread(self._executor.start)
         async with self._receive, self._new:
             async for event in self._receive:
                 known = await self._understood(event)
                 if known is None:
                     continue
-                for command in self._schedule.handle(known):
+                commands = deque(self._schedule.handle(known))
+                while commands:
+                    command = commands.popleft()
                     if isinstance(command, Finish):
+                        self._watching.cancel()
                         return
-                    await self._carry_out(command)
+                    if isinstance(command, Blame):
+                        settled = self._settled(command.function)
+                        commands.extend(self._schedule.handle(settled))
+                    else:
+                        await self._carry_out(command)
 
     async def _pack(self) -> None:
         while True:
@@ -125,11 +145,7 @@ class _StageRun:
         error = answer.exception()
         if isinstance(error, WorkersDiedError | WorkersKilledError):
             self._in_flight.clear()
-            self._cause = _short_cause(error)
-            self._steps_noted = await _in_thread(self._notes)
-            if isinstance(error, WorkersKilledError):
-                return WorkersKilled()
-            return WorkersDied(self._steps_noted.keys())
+            return await self._lost(error)
         self._in_flight.discard(job)
         seconds, new = self._stage.take_in(answer.result())
         if new and self._stage.wanted:
@@ -139,6 +155,62 @@ class _StageRun:
                 self._new.send_nowait(new)
         return JobFinished(job, seconds)
 
+    async def _lost(self, error: WorkersDiedError | WorkersKilledError) -> Event:
+        """Return what the end of the workers means for the schedule."""
+        self._cause = _short_cause(error)
+        noted = await _in_thread(self._notes.read)
+        await _in_thread(self._notes.forget)
+        if self._overdue:
+            self._working_on, self._overdue = self._overdue, {}
+            self._timed_out = True
+            return DeadlinePassed(self._working_on.keys())
+        self._timed_out = False
+        if isinstance(error, WorkersKilledError):
+            return WorkersKilled()
+        self._working_on = {
+            work.function: work
+            for work in noted
+            if work.phase != Phase.START
+            and (not error.processes or work.process in error.processes)
+        }
+        self._tracebacks = {
+            work.owner: await _in_thread(self._notes.traceback, work.owner)
+            for work in self._working_on.values()
+        }
+        return WorkersDied(self._working_on.keys())
+
+    def _settled(self, function: int) -> Settled:
+        work = self._working_on[function]
+        traceback = self._tracebacks.pop(work.owner, "")
+        if self._timed_out:
+            return Settled(function, self._stage.timed_out(work, traceback))
+        return Settled(function, self._stage.died(work, self._cause, traceback))
+
+    async def _watch(self) -> None:
+        """Kill workers that are overdue."""
+        shortest = self._stage.shortest_limit()
+        interval = 1.0 if shortest is None else min(_LONGEST_LOOK, shortest / 4)
+        with self._watching:
+            while True:
+                await trio.sleep(interval)
+                if not self._overdue and self._in_flight:
+                    await self._look()
+
+    async def _look(self) -> None:
+        now, works = time.monotonic_ns(), await _in_thread(self._notes.read)
+        late = [work for work in works if self._stage.overdue(work, now)]
+        if not late or not self._in_flight:
+            return
+        if all(work.phase == Phase.START for work in late):
+            raise RuntimeUseError(
+                f"the worker processes hang before they can begin, for {START_SECONDS} "
+                "s now; an import of the module that a pass comes from may wait for "
+                "something. Run the pipeline with workers=0 to do without them"
+            )
+        self._overdue = {work.function: work for work in late}
+        self._tracebacks = await _in_thread(self._notes.ask_where, late)
+        await _in_thread((self._single or self._executor).kill)
+
     async def _carry_out(self, command: Command) -> None:
         match command:
             case SubmitJob(alone=True):
@@ -147,15 +219,19 @@ class _StageRun:
                 self._submit(command, self._executor)
             case RestartWorkers():
                 await _in_thread(self._executor.start)
-            case Blame():
-                self._blame(command.function)
-            case Finish():
+                await _in_thread(self._notes.forget)  # none of them is alive now
+            case GiveUp():
+                raise RuntimeUseError(
+                    f"the worker processes die before they can begin ({self._cause}); "
+                    "run the pipeline with workers=0 to do without them"
+                )
+            case Blame() | Finish():
                 pass
 
     async def _submit_alone(self, command: SubmitJob) -> None:
         # On a pool of its own: the other one may be shared with other runs, and what
         # they do to it would be held against the suspect.
-        single = self._executor.alone()
+        self._single = single = self._executor.alone()
         try:
             await _in_thread(single.start)
             answer = self._submit(command, single)
@@ -165,14 +241,9 @@ class _StageRun:
         finally:
             with trio.CancelScope(shield=True):
                 await _in_thread(single.kill)
-
-    def _blame(self, function: int) -> None:
-        if function not in self._steps_noted:
-            raise RuntimeUseError(
-                f"the worker processes die before they can begin ({self._cause}); run "
-                "the pipeline with workers=0 to do without them"
-            )
-        self._stage.blame(function, self._steps_noted[function], self._cause)
+            self._single = None
+        if answer.exception() is None:
+            self._overdue = {}  # it ended just before it was killed
 
     def _submit(self, command: SubmitJob, executor: Executor) -> Future[bytes]:
         self._in_flight.add(command.job)

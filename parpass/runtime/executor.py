@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from typing import Protocol
 
@@ -53,7 +53,15 @@ class Executor(Protocol):
 
 
 class WorkersDiedError(Exception):
-    """The pool broke: a worker died, and all jobs in flight are lost."""
+    """The pool broke: a worker died, and all jobs in flight are lost.
+
+    `processes` are those that died, if that is known: only what they were working on
+    can be to blame.
+    """
+
+    def __init__(self, cause: str = "", processes: Collection[int] = ()) -> None:
+        super().__init__(cause)
+        self.processes = frozenset(processes)
 
 
 class WorkersKilledError(Exception):

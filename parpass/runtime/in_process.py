@@ -21,7 +21,7 @@ def work_here(
     assumes: bool = True,
 ) -> StageWork:
     """Return the work of a stage on the functions as objects."""
-    return StageWork(
+    work = StageWork(
         steps,
         context,
         retainer.adapter,
@@ -30,6 +30,9 @@ def work_here(
         lambda name: retainer.function(mod.held[name], mod.base),
         assumes=assumes,
     )
+    if not assumes:  # it is done again, by those that come after the workers
+        work.verdicts = retainer.verdicts_of(steps)
+    return work
 
 
 def run_here(work: StageWork, name: str, held: Held) -> FunctionOutcome:

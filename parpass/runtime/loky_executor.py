@@ -40,6 +40,7 @@ class LokyExecutor:
         self._hash_seed = hash_seed
         self._pool: loky.ProcessPoolExecutor | None = None
         self._broken: loky.ProcessPoolExecutor | None = None
+        self._dead: frozenset[int] = frozenset()  # processes of that
         self._closed = False
         self._lock = threading.Lock()
 
@@ -54,7 +55,7 @@ class LokyExecutor:
         with self._lock:
             if self._closed:
                 raise RuntimeUseError("this runner is closed; open another one")
-            if self._pool is not None and self._pool is self._broken:
+            if self._pool is not None and _is_broken(self._pool):
                 self._pool.shutdown(wait=True, kill_workers=True)
                 self._pool = None
             if self._pool is None:
@@ -113,8 +114,10 @@ class LokyExecutor:
         error: BaseException,
     ) -> None:
         if isinstance(error, BrokenProcessPool):
-            self._broken = pool
-            answer.set_exception(WorkersDiedError(str(error)))
+            if self._broken is not pool:
+                # The others are killed a moment later.
+                self._broken, self._dead = pool, _dead_processes(pool)
+            answer.set_exception(WorkersDiedError(str(error), self._dead))
         elif isinstance(error, ShutdownExecutorError):
             answer.set_exception(WorkersKilledError())
         else:
@@ -128,6 +131,18 @@ def usable_cores() -> int:
     its container, or `LOKY_MAX_CPU_COUNT` leave of them.
     """
     return loky.cpu_count()
+
+
+def _is_broken(pool: loky.ProcessPoolExecutor) -> bool:
+    # A process that dies on idle breaks it as well.
+    flags = pool._flags  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- no other way
+    return flags.broken is not None
+
+
+def _dead_processes(pool: loky.ProcessPoolExecutor) -> frozenset[int]:
+    known = pool._processes  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- no other way
+    processes = list(known.items())
+    return frozenset(pid for pid, one in processes if one.exitcode is not None)
 
 
 def _started_pool(workers: int, hash_seed: int | None) -> loky.ProcessPoolExecutor:

@@ -19,10 +19,11 @@ from parpass.errors import WorkerError
 from parpass.runtime.large_values import LargeValues
 from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.snapshot import Snapshot
-from parpass.runtime.stage import FunctionStep
+from parpass.runtime.stage import FunctionStep, Verdicts
 from parpass.runtime.store import Ref
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.adapter import LargeValue
+from parpass.transform.budget import Budget
 
 
 class Packed(NamedTuple):
@@ -71,7 +72,7 @@ class StageSpec(msgspec.Struct, frozen=True):
     """What the jobs of a stage have in common; travels to each worker once.
 
     `shell` is the module without functions, encoded; `names` are those of all
-    functions, in module order.
+    functions, in module order; `budgets` are those of the steps.
     """
 
     steps: Sequence[Pass]
@@ -79,6 +80,7 @@ class StageSpec(msgspec.Struct, frozen=True):
     adapter: ModuleAdapter
     shell: bytes
     names: Sequence[str]
+    budgets: Sequence[Budget] | None = None
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -88,11 +90,13 @@ class Job(msgspec.Struct, frozen=True):
         folder: The run's folder.
         stage: The stage's number in the run; its spec and functions are files there.
         functions: For each function its index, where its payload is, and its values.
+        verdicts: What is known by now of bodies that kill workers.
     """
 
     folder: str
     stage: int
     functions: Sequence[tuple[int, Ref, tuple[Ref, ...]]]
+    verdicts: Verdicts = {}
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -7,17 +7,20 @@ never two that write at the same time, and takes care of when.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from parpass.errors import WorkerDiedError
+from parpass.errors import FunctionFailure, FunctionTimeoutError, WorkerDiedError
 from parpass.runtime.account import Journey
 from parpass.runtime.costs import BY_BYTE
+from parpass.runtime.notes import Phase, Work
 from parpass.runtime.packing import (
     Job,
     JobResult,
     Outcome,
     Packed,
     StageSpec,
+    WorkerTraceback,
     functions_name,
     index_name,
     pack_by_value,
@@ -33,7 +36,11 @@ from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import FunctionOutcome, FunctionStep
 from parpass.runtime.store import Ref, StorageError
 from parpass.transform import Pass
+from parpass.transform.budget import budgets_of
 from parpass.transform.collector import resting_collector
+from parpass.transform.config import OnFailure
+
+START_SECONDS = 60.0  # for a worker to load what a stage needs, imports included
 
 # Of packing between two announcements: little at first, so that workers begin soon.
 _FIRST_PACK_SECONDS = 0.0005
@@ -85,6 +92,10 @@ class PooledStage:
         self.total = len(self._to_pack)
         self._to_pack += [name for name in self.names if name in done]
         self._index = {name: at for at, name in enumerate(self.names)}
+        self.budgets = budgets_of(steps, snapshot.config)
+        self.verdicts: dict[tuple[str, int], Exception | str] = {}
+        self._tries: Counter[tuple[str, int]] = Counter()
+        retainer.judge(steps, self.verdicts)
         self._packed = 0
         self._bytes = 0  # of the functions that came back
         self._seconds = [0.0] * len(steps)
@@ -103,7 +114,9 @@ class PooledStage:
         """
         adapter = self._retainer.adapter
         shell = adapter.encode_shell(self._mod.base)
-        spec = StageSpec(self.steps, self._snapshot, adapter, shell, self.names)
+        spec = StageSpec(
+            self.steps, self._snapshot, adapter, shell, self.names, self.budgets
+        )
         folder = self._retainer.folder
         published = pack_by_value(spec)
         folder.publish(spec_name(self._stage), published)
@@ -150,7 +163,8 @@ class PooledStage:
     def job(self, functions: Iterable[int]) -> bytes:
         """Return the message that has a worker run these functions."""
         entries = [(at, *self._places[self.names[at]]) for at in functions]
-        message = pack_message(Job(self._retainer.folder.path, self._stage, entries))
+        path = self._retainer.folder.path
+        message = pack_message(Job(path, self._stage, entries, self.verdicts))
         self.journey.job_sent(len(message))
         return message
 
@@ -180,14 +194,61 @@ class PooledStage:
         )
         return held
 
-    def blame(self, function: int, step: int, cause: str) -> None:
-        """Take down that a function killed its worker, twice, in a step."""
-        name = self.names[function]
+    def shortest_limit(self) -> float | None:
+        """Return the shortest time that a step may take; None if none is limited."""
+        limits = [one.seconds for one in self.budgets if one.seconds is not None]
+        return min(limits, default=None)
+
+    def overdue(self, work: Work, now: int) -> bool:
+        """Return whether a worker has been at something for longer than it may."""
+        limit = self.budgets[work.body_step].seconds
+        if work.phase == Phase.START:
+            limit = START_SECONDS
+        if limit is None or not work.since:
+            return False
+        return now - work.since > limit * 1e9
+
+    def died(self, work: Work, cause: str, traceback: str) -> bool:
+        """Take down that work killed its worker; return whether to run it again."""
         error = WorkerDiedError(
-            pass_name=self.steps[step].info.name, function=name, cause=cause
+            pass_name=self.steps[work.body_step].info.name,
+            function=self.names[work.body],
+            cause=cause,
+            where=Phase(work.phase).name.lower(),
         )
-        steps = [FunctionStep(0.0)] * (step + 1)
+        return self._settle(work, error, traceback)
+
+    def timed_out(self, work: Work, traceback: str) -> bool:
+        """Take down that work took too long; return whether to run it again."""
+        limit = self.budgets[work.body_step].seconds
+        assert limit is not None
+        error = FunctionTimeoutError(
+            pass_name=self.steps[work.body_step].info.name,
+            function=self.names[work.body],
+            limit=limit,
+        )
+        return self._settle(work, error, traceback)
+
+    def _settle(self, work: Work, error: FunctionFailure, traceback: str) -> bool:
+        error.traceback = traceback
+        if traceback:
+            error.__cause__ = WorkerTraceback(traceback)
+        error.add_note(f"in pass '{error.pass_name}', on function '{error.function}'")
+        body = self.names[work.body], work.body_step
+        policy = self.budgets[work.body_step].on_failure
+        # What was skipped once, and kills again, kills on its way: it cannot be run.
+        if policy is not OnFailure.FAIL and body not in self.verdicts:
+            self._tries[body] += 1
+            if policy is OnFailure.SKIP:
+                self.verdicts[body] = error.reason
+            if policy is OnFailure.SKIP or self._tries[body] == 1:
+                return True
+        if work.phase == Phase.PASS:
+            self.verdicts[body] = error
+        name = self.names[work.function]
+        steps = [FunctionStep(0.0)] * (work.step + 1)
         self.outcomes[name] = FunctionOutcome(self._mod.held[name], steps, error)
+        return False
 
     def look_at(self, functions: Sequence[Held]) -> None:
         """Unpack new functions, because somebody will look at them."""

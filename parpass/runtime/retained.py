@@ -7,14 +7,15 @@ somebody replaced it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from parpass.errors import RuntimeUseError
 from parpass.runtime.large_values import CoordinatorValues
 from parpass.runtime.packing import Packed, pack, unpack
+from parpass.runtime.stage import Verdicts
 from parpass.runtime.store import Folder
-from parpass.transform import ModuleAdapter
+from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.collector import resting_collector
 
 
@@ -49,6 +50,7 @@ class Retainer:
         self.adapter = adapter
         self.stages = 0
         self.is_closed = False
+        self._judged: tuple[Sequence[Pass], Verdicts] = (), {}
         self._known: dict[int, Held] = {}
         self._folder: Folder | None = None
         self._values: CoordinatorValues | None = None
@@ -105,6 +107,15 @@ class Retainer:
         if held.packed is None:
             held.packed = pack(held.function, self.adapter, self.values)
         return held.packed
+
+    def judge(self, steps: Sequence[Pass], verdicts: Verdicts) -> None:
+        """Keep what becomes known of bodies that kill workers."""
+        self._judged = steps, verdicts
+
+    def verdicts_of(self, steps: Sequence[Pass]) -> Verdicts:
+        """Return what is known of bodies of these steps, if they were run last."""
+        judged, verdicts = self._judged
+        return verdicts if list(judged) == list(steps) else {}
 
     def check_open(self) -> None:
         """Raise, in a thread that a cancelled run abandoned."""

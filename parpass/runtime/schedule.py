@@ -8,10 +8,16 @@ flight for each worker, and jobs get smaller towards the end, so that neither th
 of tiny functions nor a giant leave workers idle ("guided self-scheduling" is
 Polychronopoulos and Kuck's name for it, 1987).
 
-When workers die, all jobs in flight are lost. Functions that no worker was working on
-go back to the others; each suspect runs again alone. If that kills again, it is to
-blame: it is done with, and the others go on, so that the error which is raised at last
-does not depend on who was first.
+When workers die, all jobs in flight are lost. Functions that no dead worker was working
+on go back to the others; each suspect runs again alone. If that kills again, it is to
+blame. So is, without a second trial, a function whose worker was killed because it was
+overdue. What becomes of it is settled by the coordinator: it is done with, or it runs
+once more under other conditions. The others go on in either case, so that the error
+which is raised at last does not depend on who was first.
+
+A death on which nobody was working (one on idle, say) costs nothing but the jobs in
+flight. If such deaths follow each other and nothing is done between them, no worker can
+work here, and the schedule gives up.
 """
 
 from __future__ import annotations
@@ -25,6 +31,7 @@ TARGET_SECONDS = 0.1  # what a job should take: far above its overhead of 1 ms
 _LEAST_SECONDS = 0.004  # even at the end, when jobs get small
 _CAUTION = 8  # while the cost is unknown jobs are smaller by this: begin, and learn
 _IN_FLIGHT = 2  # jobs for each worker, so that none waits for the coordinator
+_MOST_MISHAPS = 3  # deaths in a row that no function is to blame for
 _SHARES = 2  # a job takes at most this part, for each worker, of what is left
 
 
@@ -46,7 +53,7 @@ class JobFinished:
 
 @dataclass(frozen=True, slots=True)
 class WorkersDied:
-    """Event: the pool broke; these functions were being worked on, if known."""
+    """Event: the pool broke; dead workers were working on these functions."""
 
     working_on: Collection[int] = ()
 
@@ -54,6 +61,21 @@ class WorkersDied:
 @dataclass(frozen=True, slots=True)
 class WorkersKilled:
     """Event: the workers were killed on purpose; no function is to blame."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlinePassed:
+    """Event: the workers were killed because these functions were overdue."""
+
+    functions: Collection[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Event: what becomes of a function that is to blame: whether it runs again."""
+
+    function: int
+    again: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +94,14 @@ class RestartWorkers:
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Command: take down that this function kills workers; it will not run again."""
+    """Command: settle what becomes of a function that kills workers, or hangs."""
 
     function: int
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Command: the workers die, and no function is to blame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +109,15 @@ class Finish:
     """Command: all functions have come back, or are to blame."""
 
 
-Event = FunctionsReady | JobFinished | WorkersDied | WorkersKilled
-Command = SubmitJob | RestartWorkers | Blame | Finish
+Event = (
+    FunctionsReady
+    | JobFinished
+    | WorkersDied
+    | WorkersKilled
+    | DeadlinePassed
+    | Settled
+)
+Command = SubmitJob | RestartWorkers | Blame | GiveUp | Finish
 
 
 class Schedule:
@@ -105,6 +139,8 @@ class Schedule:
         self._in_flight: dict[int, tuple[int, ...]] = {}
         self._suspects: deque[int] = deque()
         self._alone: int | None = None  # the job of a suspect
+        self._blamed: set[int] = set()  # and not settled yet
+        self._mishaps = 0
         self._jobs = 0
         self._done_weight = 0
         self._done_seconds = 0.0
@@ -124,39 +160,57 @@ class Schedule:
                 self._done_weight += sum(self._weights[f] for f in functions)
                 self._done_seconds += event.seconds
                 self._alone = None
+                self._mishaps = 0
             case WorkersDied():
                 return self._after_death(event)
             case WorkersKilled():
-                if self._alone is not None:
-                    self._suspects.extendleft(self._lost())
-                for function in self._lost():
-                    self._put_back(function)
+                self._recover()
                 return [RestartWorkers(), *self._next()]
+            case DeadlinePassed():
+                blamed = self._recover(event.functions)
+                return [RestartWorkers(), *self._blame(blamed), *self._next()]
+            case Settled():
+                self._blamed.discard(event.function)
+                if event.again:
+                    self._suspects.append(event.function)
+                else:
+                    self._left -= 1
         return self._next()
 
     def _after_death(self, event: WorkersDied) -> list[Command]:
         alone = self._alone is not None
-        lost = self._lost()
+        working_on = self._recover(event.working_on)
+        if not working_on:
+            self._mishaps += 1
+            if self._mishaps > _MOST_MISHAPS:
+                return [GiveUp()]
         if alone:
-            self._left -= 1
-            return [Blame(lost[0]), *self._next()]
-        working_on = [f for f in lost if f in event.working_on] or lost
-        self._suspects.extend(sorted(working_on))
-        for function in lost:
-            if function not in working_on:
-                self._put_back(function)
+            return [*self._blame(working_on), *self._next()]
+        self._suspects.extend(working_on)
         return [RestartWorkers(), *self._next()]
 
-    def _lost(self) -> list[int]:
-        """Return the functions in flight, which are no more."""
+    def _recover(self, but: Collection[int] = ()) -> list[int]:
+        """Have what was in flight run again, but these; return which of them were."""
         lost = [f for functions in self._in_flight.values() for f in functions]
         self._in_flight.clear()
+        innocent = [function for function in lost if function not in but]
+        if self._alone is None:
+            for function in innocent:
+                self._put_back(function)
+        else:
+            self._suspects.extendleft(innocent)
         self._alone = None
-        return lost
+        return sorted(function for function in lost if function in but)
+
+    def _blame(self, functions: Sequence[int]) -> list[Command]:
+        self._blamed.update(functions)
+        return [Blame(function) for function in functions]
 
     def _next(self) -> list[Command]:
         if self._left == 0:
             return [Finish()]
+        if self._blamed:
+            return []
         if self._suspects or self._alone is not None:
             return self._next_suspect()
         commands: list[Command] = []

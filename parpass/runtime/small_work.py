@@ -21,6 +21,7 @@ from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.stage import FunctionOutcome
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import function_pass_body
+from parpass.transform.budget import are_limited, budgets_of
 from parpass.transform.collector import resting_collector
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 
@@ -75,6 +76,8 @@ def best_place(
     """
     functions = mod.held if isinstance(mod, HeldModule) else adapter.functions(mod)
     asking = _asking_seconds(context, executor, len(functions), ledger)
+    if functions and are_limited(budgets_of(steps, context.config)):
+        return Place.WORKERS  # a worker can be killed
     if asking == float("inf") or not functions:
         return Place.HERE
     if asking <= 0:

@@ -13,16 +13,23 @@ looked at others are run once more, without assuming anything (`in_process.settl
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from parpass.diagnostic import Diagnostic
+from parpass.runtime.notes import Note
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import applies_to, transform_function
+from parpass.transform.budget import Budget, MemoryGuard, budgets_of, tell_skipped
 from parpass.transform.record import Recorder, has_error, recording
+
+# What is known of pairs of function and step that killed workers or hung: the error
+# that it is, or, where it is to be skipped, why.
+Verdicts = Mapping[tuple[str, int], Exception | str]
 
 
 class FunctionStep(msgspec.Struct, frozen=True):
@@ -70,8 +77,13 @@ class StageWork:
         module: The module, functions or not; attributes are taken from it.
         names: The names of all functions, in module order.
         load: Returns a function as it was when the stage began.
-        note: Called with the name and the step before each body.
+        note: Where to note what is worked on.
+        guard: Limits memory while it is entered.
+        budgets: Of the steps; by default what they and the context say.
         assumes: Whether functions are taken to keep their signatures.
+
+    Attributes:
+        verdicts: Bodies that are not called again.
     """
 
     def __init__(
@@ -82,8 +94,10 @@ class StageWork:
         module: Any,
         names: Sequence[str],
         load: Callable[[str], Any],
-        note: Callable[[str, int], None] | None = None,
+        note: Note | None = None,
+        guard: MemoryGuard | None = None,
         *,
+        budgets: Sequence[Budget] | None = None,
         assumes: bool = True,
     ) -> None:
         self._steps = steps
@@ -91,8 +105,14 @@ class StageWork:
         self._adapter = adapter
         self._load = load
         self._note = note
-        self._index = dict.fromkeys(names)
+        self._guard = guard
+        self._budgets = (
+            budgets_of(steps, context.config) if budgets is None else budgets
+        )
+        self._index = {name: at for at, name in enumerate(names)}
         self._assumes = assumes
+        self.verdicts: Verdicts = {}
+        self._away = 0.0  # seconds spent on functions made on demand
         self._looked = False
         self._signatures: dict[str, Any] = {}
         self._versions: dict[tuple[str, int], Any] = {}
@@ -110,7 +130,7 @@ class StageWork:
         began = time.perf_counter()
         for at in range(len(self._steps)):
             if self._note is not None:
-                self._note(name, at)
+                self._note.write(self._index[name], at)
             recorder = Recorder(self._views[at])
             with recording(recorder):
                 try:
@@ -131,8 +151,8 @@ class StageWork:
         """Return the module as it stands when step `at` begins, to be read only."""
         return self._views[at]
 
-    def names(self) -> Mapping[str, None]:
-        """Return the names of all functions, in module order."""
+    def names(self) -> Mapping[str, int]:
+        """Return the names of all functions, in module order, with their indices."""
         return self._index
 
     def signature(self, name: str, at: int) -> Any | None:
@@ -157,20 +177,48 @@ class StageWork:
             versions[name, known] = self._load(name)
         for step in range(known, at):
             # What it says is said again by the job that the function belongs to.
-            with recording(Recorder(self._views[step])):
+            with self._noted(name, step), recording(Recorder(self._views[step])):
                 versions[name, step + 1] = self._step(step, name, versions[name, step])
         return versions[name, at]
+
+    @contextlib.contextmanager
+    def _noted(self, name: str, step: int) -> Generator[None]:
+        """Note that a function is made on demand; its time is not that of who asked."""
+        away, began = self._away, time.perf_counter()
+        outer = None
+        if self._note is not None:
+            outer = self._note.enter(self._index[name], step)
+        try:
+            yield
+        finally:
+            if self._note is not None and outer is not None:
+                self._note.leave(outer)
+            self._away = away + time.perf_counter() - began
 
     def _step(self, at: int, name: str, function: Any) -> Any:
         step = self._steps[at]
         if not applies_to(step, function, self._adapter):
             return function
         key = (name, at)
+        verdict = self.verdicts.get(key)
+        if isinstance(verdict, Exception):
+            raise verdict
+        if verdict is not None:
+            tell_skipped(step.info.name, name, verdict)
+            return function
         known = key in self._versions
         self._versions[key] = function  # a pass may ask for the function it is run on
         try:
             return transform_function(
-                step, name, function, self._views[at], self._context, self._adapter
+                step,
+                name,
+                function,
+                self._views[at],
+                self._context,
+                self._adapter,
+                self._budgets[at],
+                self._guard,
+                lambda: self._away,
             )
         finally:
             if not known:

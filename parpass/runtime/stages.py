@@ -23,6 +23,7 @@ from parpass.runtime.account import Account
 from parpass.runtime.executor import Executor
 from parpass.runtime.in_process import settle
 from parpass.runtime.merge import merged_records
+from parpass.runtime.notes import Notes
 from parpass.runtime.packing import UnsendableError
 from parpass.runtime.pooled import PooledStage
 from parpass.runtime.report import Reason
@@ -31,7 +32,7 @@ from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.small_work import Ledger, Place, begin_here, best_place
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import FunctionOutcome
-from parpass.runtime.store import Note, StorageError
+from parpass.runtime.store import StorageError
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import ends_the_stage, run_stage_in_place
 from parpass.transform.collector import resting_collector
@@ -164,7 +165,7 @@ class Stages:
     ) -> Outcome:
         from parpass.runtime.coordinator import run_stage
 
-        notes = functools.partial(Note.take_all, self._retainer.folder)
+        notes = Notes(self._retainer.folder)
         was_warm = executor.is_warm
         try:
             # For the whole stage: at the end of each short rest all that was made in

@@ -13,7 +13,6 @@ import contextlib
 import mmap
 import os
 import shutil
-import struct
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
@@ -156,38 +155,3 @@ class Writer:
     def close(self) -> None:
         """Close the file; it stays in the folder."""
         os.close(self._fd)
-
-
-class Note:
-    """What a worker is working on, where it outlives the worker.
-
-    Two numbers in a file that is mapped: writing them is two stores to memory.
-    """
-
-    _FORMAT = struct.Struct("<qq")
-    _IDLE = _FORMAT.pack(-1, -1)
-    _PREFIX = "note-"
-
-    def __init__(self, folder: Folder, owner: str) -> None:
-        writer = folder.open_writer(f"{self._PREFIX}{owner}")
-        writer.append(self._IDLE)
-        self._map = writer.mapped()
-
-    def write(self, function: int, step: int) -> None:
-        """Note that work on a function's step begins; -1 for none."""
-        self._FORMAT.pack_into(self._map, 0, function, step)
-
-    @classmethod
-    def take_all(cls, folder: Folder) -> dict[int, int]:
-        """Return the step by function of all notes of work, and wipe them."""
-        found: dict[int, int] = {}
-        for name in folder.names(cls._PREFIX):
-            with Path(folder.path, name).open("r+b") as file:
-                content = file.read()
-                file.seek(0)
-                file.write(cls._IDLE)
-            if content:
-                function, step = cls._FORMAT.unpack(content)
-                if function >= 0:
-                    found[function] = step
-        return found

@@ -17,6 +17,8 @@ from typing import Any
 
 from parpass.errors import InternalError
 from parpass.runtime.large_values import WorkerValues
+from parpass.runtime.memory_guard import memory_guard
+from parpass.runtime.notes import Note, Phase, let_faults_be
 from parpass.runtime.packing import (
     Index,
     Job,
@@ -35,7 +37,7 @@ from parpass.runtime.packing import (
     why_unsendable,
 )
 from parpass.runtime.stage import StageWork
-from parpass.runtime.store import Folder, Note, Ref, StorageError
+from parpass.runtime.store import Folder, Ref, StorageError
 from parpass.transform import Pass
 from parpass.transform.apply import function_pass_body
 
@@ -44,6 +46,8 @@ _INDEX_POLL = 0.001  # seconds between two looks for the index of a stage
 _PARENT_POLL = 1.0  # seconds between two looks whether the coordinator is still there
 
 _runs: dict[str, _Run] = {}  # by folder
+_caught_by: _Run | None = None  # the run that learns of faults of this process
+_is_own_process = False  # else it is a thread that stands for one
 
 
 def end_with_parent(parent: int) -> None:
@@ -51,6 +55,8 @@ def end_with_parent(parent: int) -> None:
 
     A coordinator that was killed can neither end its workers nor remove its folders.
     """
+    global _is_own_process
+    _is_own_process = True
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -79,7 +85,16 @@ def _run_job(packed_job: bytes) -> bytes:
     if job.folder not in _runs:
         _forget_ended_runs()
         _runs[job.folder] = _Run(job.folder)
-    return pack_message(_runs[job.folder].stage(job.stage).run_job(job))
+    run = _runs[job.folder]
+    run.catch_faults()
+    run.note.write(job.functions[0][0], 0, Phase.START)
+    try:
+        result = pack_message(run.stage(job.stage).run_job(job))
+    except Exception:
+        run.note.idle()
+        raise
+    run.note.idle()
+    return result
 
 
 def _forget_ended_runs() -> None:
@@ -105,8 +120,19 @@ class _Run:
             self._stage = _Stage(number, self)
         return self._stage
 
+    def catch_faults(self) -> None:
+        global _caught_by
+        if _is_own_process and _caught_by is not self:
+            self.note.catch_faults()
+            _caught_by = self
+
     def close(self) -> None:
+        global _caught_by
+        if _caught_by is self:
+            let_faults_be()
+            _caught_by = None
         self._end_stage()
+        self.note.close()
         self.values.close()
 
     def _end_stage(self) -> None:
@@ -128,7 +154,6 @@ class _Stage:
         self._places: dict[str, tuple[Ref, tuple[Ref, ...]]] = {}
         self._index: Index | None = None
         self._loaded: dict[str, Any] = {}
-        positions = {name: at for at, name in enumerate(self._spec.names)}
         self._work = StageWork(
             self._spec.steps,
             self._context,
@@ -136,7 +161,9 @@ class _Stage:
             self._module,
             self._spec.names,
             self._load,
-            lambda name, step: run.note.write(positions[name], step),
+            run.note,
+            memory_guard if _is_own_process else None,
+            budgets=self._spec.budgets,
         )
         self._functions = run.folder.open_reader(functions_name(number))
 
@@ -147,12 +174,12 @@ class _Stage:
         began = time.perf_counter()
         before = _attributes(self._spec.steps)
         outcomes: list[Outcome] = []
+        self._work.verdicts = job.verdicts
         with self._spec.snapshot.in_force(self._context), function_pass_body():
             for index, place, values in job.functions:
                 name = self._spec.names[index]
                 self._places[name] = (place, values)
                 outcomes.append(self._outcome(index, name))
-        self._run.note.write(-1, -1)
         written = [
             (self._spec.steps[at].info.name, attribute)
             for (at, attribute), value in _attributes(self._spec.steps).items()
@@ -161,7 +188,8 @@ class _Stage:
         return JobResult(outcomes, time.perf_counter() - began, written)
 
     def _outcome(self, index: int, name: str) -> Outcome:
-        self._run.note.write(index, 0)
+        note = self._run.note
+        note.write(index, 0, Phase.UNPICKLE)
         original = self._loaded[name] = self._load(name)
         outcome = self._work.run(name)
         if self._run.values.failure is not None:
@@ -169,6 +197,7 @@ class _Stage:
         del self._loaded[name]
         result, failure = None, outcome.failure
         if failure is None and outcome.function is not original:
+            note.write(index, len(outcome.steps) - 1, Phase.PICKLE)
             try:
                 result = pack(outcome.function, self._spec.adapter, self._run.values)
             except StorageError:

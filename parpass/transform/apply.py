@@ -6,13 +6,14 @@ import contextlib
 import functools
 import inspect
 import time
+import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
 from typing import Any, cast
 
 import msgspec
 
-from parpass.errors import InputChangedError, PassResultError
+from parpass.errors import BudgetWarning, InputChangedError, PassResultError
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.budget import (
     UNLIMITED,
@@ -104,17 +105,21 @@ def run_stage_in_place(
     context: PassContext,
     adapter: ModuleAdapter,
     checkpoint: Callable[[], None] | None = None,
-    budgets: Sequence[Budget] | None = None,
 ) -> Outcome:
     """Run function-wise passes here, one after the other: the serial definition.
 
     `checkpoint` is called before each function, and may raise to end the run.
-    `budgets` are those of the passes, if not only they and the context say.
     """
     began = time.perf_counter()
     records: list[StepRecord] = []
-    if budgets is None:
-        budgets = budgets_of(steps, context)
+    budgets = budgets_of(steps, context.config)
+    if any(one.memory is not None for one in budgets) and not inside_function_pass():
+        warnings.warn(
+            "memory_limit is enforced in workers only, and this pass runs in process; "
+            "run it by run_pipeline, with workers",
+            BudgetWarning,
+            stacklevel=2,
+        )
     for pass_, budget in zip(steps, budgets, strict=True):
         mod, record = _run_step(pass_, budget, mod, context, adapter, checkpoint)
         records.append(record)

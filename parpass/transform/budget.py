@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import msgspec
@@ -33,7 +34,6 @@ from parpass.transform.config import (
     ON_FAILURE,
     OnFailure,
 )
-from parpass.transform.context import PassContext
 from parpass.transform.passes import Pass
 from parpass.transform.record import Recorder, current_recorder, recording
 
@@ -73,33 +73,42 @@ class Limits(msgspec.Struct, frozen=True):
     on_failure: str | None = None
 
 
-NO_LIMITS = Limits()
+_UNSET = Limits()
+_call: ContextVar[Limits] = ContextVar("parpass_limits_of_call", default=_UNSET)
 
 
-def budgets_of(
-    steps: Sequence[Pass], context: PassContext, call: Limits = NO_LIMITS
-) -> tuple[Budget, ...]:
-    """Return the budgets of passes.
+@contextlib.contextmanager
+def limits_in_force(limits: Limits) -> Generator[None]:
+    """Have budgets be those of a call while the block runs."""
+    token = _call.set(limits)
+    try:
+        yield
+    finally:
+        _call.reset(token)
 
-    Args:
-        steps: The passes.
-        context: The settings in force.
-        call: What was given to `run_pipeline`.
+
+def budgets_of(steps: Sequence[Pass], config: Mapping[str, Any]) -> tuple[Budget, ...]:
+    """Return the budgets of passes under a context's options.
 
     Raises:
         ArgumentError: A limit is not above 0, or there is no such policy.
     """
-    return tuple(_budget_of(step, context, call) for step in steps)
+    return tuple(_budget_of(step, config, _call.get()) for step in steps)
 
 
-def _budget_of(step: Pass, context: PassContext, call: Limits) -> Budget:
+def are_limited(budgets: Sequence[Budget]) -> bool:
+    """Return whether any of them has a limit, which only a worker can enforce."""
+    return any(one.seconds is not None or one.memory is not None for one in budgets)
+
+
+def _budget_of(step: Pass, config: Mapping[str, Any], call: Limits) -> Budget:
     def found(name: str, key: str) -> Any:
         # A class that was decorated, and a pass on some functions, have an inner one.
         for place in (step, getattr(step, "_inst", None), call):
             value = getattr(place, name, None)
             if value is not None:
                 return value
-        return context.config.get(key)
+        return config.get(key)
 
     seconds = found("function_timeout", FUNCTION_TIMEOUT)
     memory = found("memory_limit", MEMORY_LIMIT)
@@ -218,12 +227,13 @@ def _limited(
 
 
 __all__ = [
-    "NO_LIMITS",
     "UNLIMITED",
     "Budget",
     "Limits",
     "MemoryGuard",
+    "are_limited",
     "budgets_of",
+    "limits_in_force",
     "reason_of",
     "skipped",
     "tell_skipped",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
 import pytest
@@ -9,12 +10,15 @@ from hypothesis import strategies as st
 from parpass.runtime.schedule import (
     Blame,
     Command,
+    DeadlinePassed,
     Event,
     Finish,
     FunctionsReady,
+    GiveUp,
     JobFinished,
     RestartWorkers,
     Schedule,
+    Settled,
     SubmitJob,
     WorkersDied,
     WorkersKilled,
@@ -28,6 +32,7 @@ class Pool:
     total: int
     workers: int
     killers: set[int] = field(default_factory=set[int])
+    mended: set[int] = field(default_factory=set[int])  # by what is done about them
     announced: set[int] = field(default_factory=set[int])
     done: set[int] = field(default_factory=set[int])
     blamed: set[int] = field(default_factory=set[int])
@@ -38,22 +43,34 @@ class Pool:
         self.schedule = Schedule(self.total, self.workers)
 
     def handle(self, event: Event) -> list[Command]:
-        commands = self.schedule.handle(event)
-        for command in commands:
+        commands = deque(self.schedule.handle(event))
+        taken: list[Command] = []
+        while commands:
+            command = commands.popleft()
+            taken.append(command)
             match command:
                 case SubmitJob():
                     self._submit(command)
                 case Blame():
                     assert command.function in self.killers
                     assert command.function not in self.done
-                    self.blamed.add(command.function)
+                    again = command.function in self.mended
+                    if again:
+                        self.killers.discard(command.function)
+                    else:
+                        self.blamed.add(command.function)
+                    commands.extend(
+                        self.schedule.handle(Settled(command.function, again))
+                    )
                 case Finish():
                     assert self.done | self.blamed == set(range(self.total))
                     assert not self.in_flight
                     self.finished = True
                 case RestartWorkers():
                     assert not self.in_flight
-        return commands
+                case GiveUp():
+                    raise AssertionError("it gave up")
+        return taken
 
     def _submit(self, job: SubmitJob) -> None:
         busy = {f for other in self.in_flight.values() for f in other.functions}
@@ -77,7 +94,7 @@ class Pool:
         self.done |= set(self.in_flight.pop(job).functions)
         self.handle(JobFinished(job, seconds))
 
-    def lose(self, event: WorkersDied | WorkersKilled) -> None:
+    def lose(self, event: WorkersDied | WorkersKilled | DeadlinePassed) -> None:
         self.in_flight.clear()
         self.handle(event)
 
@@ -92,7 +109,8 @@ def test_every_function_is_run_to_its_end_once_or_blamed_whatever_happens(
 ):
     total = data.draw(st.integers(1, 12))
     killers = data.draw(st.sets(st.integers(0, total - 1), max_size=3))
-    pool = Pool(total, data.draw(st.integers(1, 3)), killers)
+    mended = killers & data.draw(st.sets(st.integers(0, total - 1)))
+    pool = Pool(total, data.draw(st.integers(1, 3)), set(killers), mended)
     mishaps = data.draw(st.integers(0, 3))  # deaths that no function is to blame for
     while not pool.finished:
         unannounced = sorted(set(range(total)) - pool.announced)
@@ -115,13 +133,15 @@ def test_every_function_is_run_to_its_end_once_or_blamed_whatever_happens(
         elif chosen == "die":
             deadly = sorted(f for job in jobs for f in pool.deadly(job))
             note = {data.draw(st.sampled_from(deadly))}
-            pool.lose(WorkersDied(note if data.draw(st.booleans()) else ()))
+            kind = data.draw(st.sampled_from([WorkersDied, DeadlinePassed]))
+            pool.lose(kind(note))
         else:
             mishaps -= 1
             noted = data.draw(st.sampled_from(jobs)).functions[:1]
-            lost = WorkersKilled() if chosen == "killed" else WorkersDied(noted)
-            pool.lose(lost)
-    assert pool.blamed == killers
+            on_idle = data.draw(st.booleans())
+            died = WorkersDied(() if on_idle else noted)
+            pool.lose(WorkersKilled() if chosen == "killed" else died)
+    assert pool.blamed == killers - mended
 
 
 def ready(total: int, workers: int = 2) -> Pool:
@@ -166,14 +186,45 @@ def test_functions_nobody_worked_on_are_not_suspects():
     assert not any(job.alone for job in pool.in_flight.values())
 
 
-def test_without_notes_all_that_was_in_flight_is_suspected():
+def test_a_death_on_idle_makes_nobody_a_suspect():
     pool = ready(2, workers=1)
     pool.lose(WorkersDied())
-    (first,) = pool.in_flight.values()
-    pool.finish(first.job, seconds=0.0)
-    (second,) = pool.in_flight.values()
-    assert first.alone
-    assert second.alone
+    assert pool.in_flight
+    assert not any(job.alone for job in pool.in_flight.values())
+
+
+def test_a_suspect_whose_worker_dies_on_idle_runs_alone_once_more():
+    pool = ready(2, workers=1)
+    pool.lose(WorkersDied([1]))
+    pool.lose(WorkersDied())
+    (job,) = pool.in_flight.values()
+    assert (job.functions, job.alone) == ((1,), True)
+
+
+def test_it_gives_up_when_workers_die_and_nothing_is_done_between():
+    schedule = Schedule(total=2, workers=1)
+    schedule.handle(FunctionsReady([0, 1], [1, 1]))
+    answers = [schedule.handle(WorkersDied()) for _ in range(4)]
+    assert [GiveUp() in commands for commands in answers] == [False] * 3 + [True]
+
+
+def test_an_overdue_function_is_blamed_at_once_and_the_others_run_again():
+    pool = ready(3, workers=3)
+    pool.killers = {1}
+    pool.lose(DeadlinePassed([1]))
+    assert pool.blamed == {1}
+    assert {f for job in pool.in_flight.values() for f in job.functions} == {0, 2}
+    assert not any(job.alone for job in pool.in_flight.values())
+
+
+def test_who_is_blamed_may_run_again():
+    pool = ready(1)
+    pool.killers, pool.mended = {0}, {0}
+    pool.lose(DeadlinePassed([0]))
+    (job,) = pool.in_flight.values()
+    pool.finish(job.job, seconds=0.0)
+    assert pool.finished
+    assert not pool.blamed
 
 
 def test_what_was_lost_when_workers_were_killed_is_not_suspected():

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from parpass.diagnostic import DiagnosticLevel
 from parpass.errors import ReadOnlyModuleError
+from parpass.runtime.notes import Note, Notes
 from parpass.runtime.stage import StageWork
+from parpass.runtime.store import Folder
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo
 from tests.support.toy_ir import Fn, Program, ToyAdapter, program
 from tests.support.toy_passes import Add, AddFrom, FailOn, Say, Write
@@ -29,7 +32,7 @@ class Look(FunctionPass):
 def work_on(
     mod: Program,
     steps: Sequence[Pass],
-    note: Callable[[str, int], None] | None = None,
+    note: Note | None = None,
     loads: list[str] | None = None,
 ) -> StageWork:
     def load(name: str) -> Fn:
@@ -133,10 +136,12 @@ def test_steps_after_one_that_failed_are_not_run(ending: Pass):
     assert len(outcome.steps) == 2
 
 
-def test_each_step_is_noted_before_it_begins():
-    notes: list[tuple[str, int]] = []
-    work = work_on(
-        program(0), [Add(1), FailOn(1)], note=lambda name, at: notes.append((name, at))
-    )
-    work.run("f0")
-    assert notes == [("f0", 0), ("f0", 1)]
+def test_each_body_is_noted_that_of_a_function_made_on_demand_too(tmp_path: Path):
+    folder = Folder(str(tmp_path))
+    seen: list[tuple[int, ...]] = []
+    notes = Notes(folder)
+    look = Look(lambda func, mod: seen.extend(work[:4] for work in notes.read()))
+    steps = [look, AddFrom("f1"), look]
+    work_on(program(0, 1), steps, note=Note(folder, "1-a")).run("f0")
+    # f0 is looked at, then f1 for f0, then f0 again.
+    assert seen == [(0, 0, 0, 0), (0, 1, 1, 0), (0, 2, 0, 2)]

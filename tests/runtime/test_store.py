@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from parpass.runtime import store
-from parpass.runtime.store import Folder, Note
+from parpass.runtime.store import Folder
 
 
 @pytest.fixture
@@ -89,21 +89,3 @@ def test_room_that_was_kept_can_be_written_to_later_and_in_any_order(folder: Fol
         writer.write(ref, bytes([ref.offset]) * 10)
     assert folder.read("values") == b"".join(bytes([r.offset]) * 10 for r in refs)
     writer.close()
-
-
-def test_a_note_tells_what_was_worked_on(folder: Folder):
-    Note(folder, "a").write(4, 2)
-    Note(folder, "b").write(7, 0)
-    Note(folder, "idle")
-    assert Note.take_all(folder) == {4: 2, 7: 0}
-
-
-def test_notes_are_wiped_when_they_are_taken_and_can_be_written_again(folder: Folder):
-    note = Note(folder, "a")
-    note.write(4, 2)
-    Note.take_all(folder)
-    assert Note.take_all(folder) == {}
-    note.write(5, 1)
-    assert Note.take_all(folder) == {5: 1}
-    note.write(-1, -1)
-    assert Note.take_all(folder) == {}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from parpass.runtime import worker
+from parpass.runtime.notes import Notes
 from parpass.runtime.packing import (
     Job,
     JobResult,
@@ -25,7 +26,7 @@ from parpass.runtime.packing import (
 )
 from parpass.runtime.retained import Retainer
 from parpass.runtime.snapshot import Snapshot
-from parpass.runtime.store import Note, Ref
+from parpass.runtime.store import Ref
 from parpass.transform import Pass, PassContext
 from tests.support.hard_passes import Remember
 from tests.support.toy_ir import Fn, Program, ToyAdapter, program
@@ -150,7 +151,7 @@ def test_a_pass_that_writes_to_itself_is_named_with_the_attribute(run: Run):
 def test_the_note_is_idle_after_a_job(run: Run):
     run.publish(1, [Add(1)], program(1))
     run.work(1, 0)
-    assert Note.take_all(run.folder) == {}
+    assert Notes(run.folder).read() == []
 
 
 def test_a_function_that_cannot_be_sent_back_is_named(run: Run):

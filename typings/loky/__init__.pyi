@@ -4,7 +4,15 @@ from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 
+class _Flags:
+    broken: BaseException | None
+
+class _Process:
+    exitcode: int | None
+
 class ProcessPoolExecutor(Executor):
+    _flags: _Flags
+    _processes: dict[int, _Process]
     def __init__(
         self,
         max_workers: int | None = ...,
