@@ -15,6 +15,7 @@ from parpass.cli.command import Command, Option
 from parpass.cli.failure import InputError, PassFailure
 
 if TYPE_CHECKING:
+    from parpass.cli.watching import Watching
     from parpass.relay.module import IRModule
     from parpass.transform import Pass, PassContext, Sequential
 
@@ -145,6 +146,12 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     help="Show how long each pass took.",
 )
 @options.showing(
+    "--explain-speed",
+    is_flag=True,
+    help="Show where the time went, what the workers did, and what would make the run "
+    "faster.",
+)
+@options.showing(
     "--statistics",
     is_flag=True,
     help="Show what passes counted.",
@@ -229,7 +236,7 @@ def opt(
     if dump_pass_pipeline:
         dump_pipeline(pipeline)
     try:
-        modules = _run(modules, pipeline, context, jobs, traceback=traceback)
+        modules = _run(modules, pipeline, context, jobs, watching, traceback=traceback)
     finally:
         watching.report()
     _write(modules, output, print_metadata=print_metadata)
@@ -256,20 +263,24 @@ def _run(
     pipeline: Sequential,
     context: PassContext,
     jobs: int | None,
+    watching: Watching,
     *,
     traceback: bool,
 ) -> list[IRModule]:
-    from parpass import run_pipeline_sync
+    from parpass import open_runner
 
     for name, level in _skipped(pipeline, context).items():
         click.echo(f"Note: pass '{name}' does not run below -O{level}.", err=True)
-    try:
-        return [
-            run_pipeline_sync(module, pipeline, context=context, workers=jobs)
-            for module in modules
-        ]
-    except Exception as error:  # noqa: BLE001 -- a pass may raise anything
-        raise PassFailure(error, with_traceback=traceback) from None
+    made: list[IRModule] = []
+    with open_runner(workers=jobs) as runner:
+        for module in modules:
+            try:
+                made.append(runner.run_sync(module, pipeline, context=context))
+            except Exception as error:  # noqa: BLE001 -- a pass may raise anything
+                raise PassFailure(error, with_traceback=traceback) from None
+            finally:
+                watching.take(runner.last_report)
+    return made
 
 
 def _skipped(pipeline: Pass | None, context: PassContext) -> dict[str, int]:

@@ -15,6 +15,7 @@ from parpass.instrument import (
     PassTimingInstrument,
     WellFormedInstrument,
 )
+from parpass.runtime import RunReport
 from parpass.transform import Pass, PassInfo, Sequential, registered_passes
 
 
@@ -30,6 +31,7 @@ class Watching:
         print_ir_after_all: Likewise.
         verify_each: Whether to check the module around each pass.
         timing: Whether to show how long passes took.
+        explain_speed: Whether to show where the time of each run went.
         statistics: Whether to show what passes counted.
     """
 
@@ -39,7 +41,9 @@ class Watching:
     print_ir_after_all: bool
     verify_each: bool
     timing: bool
+    explain_speed: bool
     statistics: bool
+    _speed: list[RunReport] = field(init=False, default_factory=list["RunReport"])
     _timing: PassTimingInstrument = field(
         init=False, default_factory=PassTimingInstrument
     )
@@ -57,6 +61,7 @@ class Watching:
             print_ir_after_all=False,
             verify_each=False,
             timing=False,
+            explain_speed=False,
             statistics=False,
         )
 
@@ -81,12 +86,22 @@ class Watching:
             found.append(WellFormedInstrument())
         return found
 
+    def take(self, report: RunReport | None) -> None:
+        """Take in how the time of a run went."""
+        if report is not None:
+            self._speed.append(report)
+
     def report(self) -> None:
         """Write what was measured and counted."""
         if self.timing:
             from parpass.cli.timing_table import print_timing_table
 
             print_timing_table(self._timing.profiles)
+        if self.explain_speed:
+            from parpass.cli.speed_table import print_speed_report
+
+            for report in self._speed:
+                print_speed_report(report)
         if self.statistics:
             click.echo(self._statistics.render(), nl=False, err=True)
 

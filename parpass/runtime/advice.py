@@ -117,12 +117,13 @@ def _light_passes(report: RunReport) -> Iterator[Trouble]:
     passes = max(0.0, min(report.work - here, report.busy))
     if report.in_workers:
         journey = report.busy - passes + report.waiting
+        least = max(report.longest_path, passes / report.workers)
         text = (
             f"the passes are light ({time_text(passes)}) beside the journey of the "
             f"functions ({time_text(journey)}): put more of them in one pipeline, so "
             "that they share the journey"
         )
-        yield journey / report.workers, text
+        yield min(journey / report.workers, report.in_workers - least), text
 
 
 def _start(report: RunReport) -> Iterator[Trouble]:

@@ -113,7 +113,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
         The passes are taken to be as fast in a serial run as they were here; with all
         cores busy they are a little slower than that.
         """
-        return _ratio(self.serial + self.work, self.seconds)
+        work = self.serial + self.work
+        return _ratio(work, self.seconds) if work else 1.0
 
     @property
     def ceiling(self) -> float:

@@ -99,6 +99,16 @@ def test_timing_is_shown_of_failed_runs_too(model: Path):
     assert f"│   {FAILING}" in result.stderr
 
 
+@pytest.mark.parametrize("passes", ["InferType,FoldConstant", FAILING])
+def test_where_the_time_went_is_shown_of_every_run(model: Path, passes: str):
+    result = opt(model, "-p", passes, "--explain-speed")
+    assert result.exit_code == (passes == FAILING)
+    assert "Where the time went" in result.stderr
+    assert "│ here: without workers" in result.stderr
+    assert "What would help most: " in result.stderr
+    assert "Where the time went" not in result.stdout
+
+
 def test_passes_above_the_level_are_skipped_with_a_note(model: Path):
     passes = "EliminateCommonSubexpr"
     assert opt(model, "-p", passes).stderr == (
