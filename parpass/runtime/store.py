@@ -17,6 +17,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from parpass.runtime.leftovers import PREFIX, claim, remove_leftovers
+
 _SHARED_MEMORY = Path("/dev/shm")
 _ENOUGH = 1 << 30  # bytes free there; containers often have 64 MiB, too few for weights
 
@@ -45,10 +47,14 @@ class Folder:
 
     def __init__(self, path: str | None = None) -> None:
         self.path = _new_folder() if path is None else path
+        self._claim = claim(self.path) if path is None else None
 
     def remove(self) -> None:
         """Remove the folder and all files in it."""
         shutil.rmtree(self.path, ignore_errors=True)
+        if self._claim is not None:
+            os.close(self._claim)
+            self._claim = None
 
     def publish(self, name: str, content: bytes) -> None:
         """Write a file that readers see whole or not at all."""
@@ -96,7 +102,9 @@ class Folder:
 
 
 def _new_folder() -> str:
-    prefix = f"parpass-{os.getpid()}-"
+    with contextlib.suppress(OSError):  # there may be no temporary folder
+        remove_leftovers(_SHARED_MEMORY, Path(tempfile.gettempdir()))
+    prefix = f"{PREFIX}{os.getpid()}-"
     if _is_roomy(_SHARED_MEMORY):
         with contextlib.suppress(OSError):  # no inodes left there, say
             return tempfile.mkdtemp(prefix=prefix, dir=_SHARED_MEMORY)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from parpass.runtime.leftovers import remove_abandoned
+from parpass.runtime.store import Folder
 from tests.support.pooled import folders, new_pipe
 
 pytestmark = pytest.mark.slow
@@ -91,3 +93,19 @@ def test_workers_end_and_tidy_up_after_a_program_that_was_killed(
     all_has_ended(program)
     assert program.returncode == -sent
     assert not folders(program.pid)
+
+
+def test_after_workers_and_all_were_killed_the_next_run_tidies_up(tmp_path: Path):
+    program = started("plain", tmp_path)
+    (left,) = folders(program.pid)
+    others = [Folder(), Folder()]
+    remove_abandoned([Path(left), *(Path(one.path) for one in others)])
+    assert folders(program.pid) == {left}  # it is in use
+    os.killpg(program.pid, signal.SIGKILL)
+    all_has_ended(program)
+    assert folders(program.pid) == {left}
+    remove_abandoned([Path(left), *(Path(one.path) for one in others)])
+    assert not folders(program.pid)
+    assert all(os.path.isdir(one.path) for one in others)
+    for one in others:
+        one.remove()

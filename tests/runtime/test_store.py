@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from parpass.runtime import store
+from parpass.runtime.leftovers import claim, remove_abandoned
 from parpass.runtime.store import Folder
 
 
@@ -37,6 +38,25 @@ def test_the_folder_goes_with_all_that_is_in_it(folder: Folder):
     folder.remove()
     assert not os.path.exists(folder.path)
     folder.remove()  # is no error
+
+
+def test_a_folder_that_nobody_claimed_is_left_alone(tmp_path: Path):
+    (tmp_path / "parpass-1-x").mkdir()
+    remove_abandoned(tmp_path.iterdir())
+    assert (tmp_path / "parpass-1-x").is_dir()
+
+
+def test_a_claim_ends_with_its_holder(tmp_path: Path):
+    held, left = tmp_path / "parpass-1-held", tmp_path / "parpass-1-left"
+    for folder in (held, left):
+        folder.mkdir()
+    holding, ended = claim(str(held)), claim(str(left))
+    assert holding is not None
+    assert ended is not None
+    os.close(ended)
+    remove_abandoned(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == [held]
+    os.close(holding)
 
 
 def test_where_shared_memory_is_scarce_the_folder_is_elsewhere(
