@@ -6,14 +6,51 @@ function, so that the account costs nothing that could be noticed.
 
 from __future__ import annotations
 
-import contextlib
+import enum
 import time
-from collections import Counter, defaultdict
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from parpass.runtime.report import Reason, RunReport
 from parpass.runtime.stage import FunctionOutcome
 from parpass.transform.plan import StepRecord
+
+
+class Part(enum.Enum):
+    """What the run's own process does, one after the other."""
+
+    MODULE_PASS = "module pass"
+    INSTRUMENT = "instrument"
+    HERE = "here"
+    LOOKING = "looking"
+
+
+class Span:
+    """A span of time, of the statements in a `with`."""
+
+    __slots__ = ("_spans", "name", "part", "seconds")
+
+    def __init__(self, spans: list[Span], part: Part, name: str = "") -> None:
+        self._spans = spans
+        self.part = part
+        self.name = name
+        self.seconds = 0.0
+
+    def __enter__(self) -> None:
+        self.seconds = -time.perf_counter()
+
+    def __exit__(self, *_error: object) -> None:
+        self.seconds += time.perf_counter()
+        self._spans.append(self)
+
+
+class Shares(NamedTuple):
+    """What became of the seconds of all workers in a stage."""
+
+    busy: float
+    starting: float
+    idle_at_end: float
+    waiting: float
 
 
 class Journey:
@@ -53,19 +90,19 @@ class Journey:
         if self._first is None:
             self._first = self._last - seconds
 
-    def shares(self, workers: int, *, was_warm: bool) -> tuple[float, float, float]:
-        """Return the worker seconds that went to starting, to the end, to waiting.
-
-        Call it when the stage is over. With `busy` they make all of its worker seconds.
-        """
+    def end(self, workers: int) -> None:
+        """Take down that the stage is over."""
         self._pass_time(workers)
-        left = workers * (self._last - self._began)
-        self.busy = min(self.busy, left)
-        left -= self.busy
+
+    def shares(self, workers: int, *, was_warm: bool) -> Shares:
+        """Return what became of the workers' seconds; the parts make up all of them."""
+        left = workers * self.seconds
+        busy = min(left, self.busy)
+        left -= busy
         started = self._last if self._first is None else self._first
         start = 0.0 if was_warm else min(left, workers * (started - self._began))
         end = min(left - start, self._idle)
-        return start, end, left - start - end
+        return Shares(busy, start, end, left - start - end)
 
     @property
     def seconds(self) -> float:
@@ -81,6 +118,8 @@ class Journey:
 class Account:
     """How the time of one run goes.
 
+    Taking down is an `append`; what it comes to is worked out when somebody asks.
+
     Args:
         workers: How many may be used.
     """
@@ -88,123 +127,109 @@ class Account:
     def __init__(self, workers: int) -> None:
         self._workers = workers
         self._began = time.perf_counter()
-        self._module_passes: defaultdict[str, float] = defaultdict(float)
-        self._instruments: defaultdict[str, float] = defaultdict(float)
-        self._here: defaultdict[Reason, float] = defaultdict(float)
-        self._passes: defaultdict[str, float] = defaultdict(float)
-        self._functions: defaultdict[str, float] = defaultdict(float)
-        self._counts: Counter[str] = Counter()
-        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._seconds = 0.0
+        self._spans: list[Span] = []  # one after the other, in the run's own process
+        self._stages: list[list[tuple[str, float]]] = []  # of the passes in each
+        self._journeys: list[tuple[Journey, int, bool]] = []
+        self._functions: dict[str, float] = {}
         self._longest = 0.0
         self._unsendable: dict[str, str] = {}
         self._observers: dict[str, None] = {}
 
-    @contextlib.contextmanager
-    def hook(self, instrument: str, *, observes_ir: bool) -> Generator[None]:
-        """Take down the time of a hook."""
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._instruments[instrument] += time.perf_counter() - began
-            if observes_ir:
-                self._observers[instrument] = None
+    def hook(self, instrument: str, *, observes_ir: bool) -> Span:
+        """Return what takes down the time of a hook."""
+        if observes_ir:
+            self._observers[instrument] = None
+        return Span(self._spans, Part.INSTRUMENT, instrument)
 
-    @contextlib.contextmanager
-    def here(self, reason: Reason) -> Generator[None]:
-        """Take down the time of function passes in this process, and why it is here."""
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._here[reason] += time.perf_counter() - began
+    def here(self, reason: Reason) -> Span:
+        """Return what takes down the time of function passes in this process."""
+        return Span(self._spans, Part.HERE, reason.value)
 
-    @contextlib.contextmanager
-    def looking(self) -> Generator[None]:
-        """Take down the time of unpacking because somebody looks."""
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._seconds["looking"] += time.perf_counter() - began
+    def looking(self) -> Span:
+        """Return what takes down the time of unpacking because somebody looks."""
+        return Span(self._spans, Part.LOOKING)
 
-    @contextlib.contextmanager
-    def module_pass(self, name: str) -> Generator[None]:
-        """Take down the time of a module pass."""
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._module_passes[name] += time.perf_counter() - began
+    def module_pass(self, name: str) -> Span:
+        """Return what takes down the time of a module pass."""
+        return Span(self._spans, Part.MODULE_PASS, name)
 
     def work(self, records: Sequence[StepRecord]) -> None:
-        """Take down how long the passes of a stage took."""
-        self._counts["stages"] += 1
-        for record in records:
-            self._passes[record.pass_name] += record.seconds
+        """Take down what the passes of a stage left behind."""
+        # Not the records: a failure holds on to all that was there when it was raised.
+        self._stages.append([(one.pass_name, one.seconds) for one in records])
 
-    def functions(self, outcomes: Iterable[tuple[str, FunctionOutcome]]) -> None:
+    def functions(self, outcomes: Mapping[str, FunctionOutcome]) -> None:
         """Take down how long the functions of a stage took."""
-        longest = 0.0
-        for name, outcome in outcomes:
+        functions, longest = self._functions, 0.0
+        for name, outcome in outcomes.items():
             seconds = 0.0
             for step in outcome.steps:
                 seconds += step.seconds
-            self._functions[name] += seconds
-            longest = max(longest, seconds)
+            functions[name] = functions.get(name, 0.0) + seconds
+            if seconds > longest:
+                longest = seconds
         self._longest += longest
 
     def journey(self, journey: Journey, functions: int, *, was_warm: bool) -> None:
         """Take down a stage in the workers, which is over."""
-        start, end, waiting = journey.shares(self._workers, was_warm=was_warm)
-        self._seconds["in_workers"] += journey.seconds
-        self._seconds["starting"] += start
-        self._seconds["idle_at_end"] += end
-        self._seconds["waiting"] += waiting
-        self._seconds["busy"] += journey.busy
-        self._seconds["packing"] += journey.packing
-        self._seconds["unpacking"] += journey.unpacking
-        self._counts["jobs"] += journey.jobs
-        self._counts["functions"] += functions
-        self._counts["bytes_sent"] += journey.sent
-        self._counts["bytes_received"] += journey.received
+        journey.end(self._workers)
+        self._journeys.append((journey, functions, was_warm))
 
     def stays(self, pass_name: str, reason: str) -> None:
         """Take down that a pass cannot be sent to the workers."""
         self._unsendable[pass_name] = reason
 
+    def end(self) -> None:
+        """Take down that the run is over."""
+        self._seconds = time.perf_counter() - self._began
+
     def report(self) -> RunReport:
-        """Return the account, when the run is over."""
-        seconds = time.perf_counter() - self._began
-        parts = (self._module_passes, self._instruments, self._here)
-        told = sum([sum(part.values()) for part in parts])
-        told += self._seconds["in_workers"] + self._seconds["looking"]
+        """Return the account of the run, which is over."""
+        journeys = [one for one, _, _ in self._journeys]
+        shares = [one.shares(self._workers, was_warm=w) for one, _, w in self._journeys]
+        in_workers = sum([one.seconds for one in journeys])
+        told = sum([span.seconds for span in self._spans]) + in_workers
         functions = self._functions
         largest = max(functions, key=functions.__getitem__, default=None)
         return RunReport(
-            seconds=seconds,
+            seconds=self._seconds,
             workers=self._workers,
-            module_passes=dict(self._module_passes),
-            instruments=dict(self._instruments),
-            here={reason.value: spent for reason, spent in self._here.items()},
-            in_workers=self._seconds["in_workers"],
-            looking=self._seconds["looking"],
-            rest=max(0.0, seconds - told),
-            busy=self._seconds["busy"],
-            starting=self._seconds["starting"],
-            idle_at_end=self._seconds["idle_at_end"],
-            waiting=self._seconds["waiting"],
-            packing=self._seconds["packing"],
-            unpacking=self._seconds["unpacking"],
-            passes=dict(self._passes),
+            module_passes=self._by_name(Part.MODULE_PASS),
+            instruments=self._by_name(Part.INSTRUMENT),
+            here=self._by_name(Part.HERE),
+            in_workers=in_workers,
+            looking=sum(self._by_name(Part.LOOKING).values()),
+            rest=max(0.0, self._seconds - told),
+            busy=sum([share.busy for share in shares]),
+            starting=sum([share.starting for share in shares]),
+            idle_at_end=sum([share.idle_at_end for share in shares]),
+            waiting=sum([share.waiting for share in shares]),
+            packing=sum([one.packing for one in journeys]),
+            unpacking=sum([one.unpacking for one in journeys]),
+            passes=self._passes(),
             largest_function=largest,
             largest_function_seconds=0.0 if largest is None else functions[largest],
             longest_path=self._longest,
-            stages=self._counts["stages"],
-            jobs=self._counts["jobs"],
-            functions=self._counts["functions"],
-            bytes_sent=self._counts["bytes_sent"],
-            bytes_received=self._counts["bytes_received"],
+            stages=len(self._stages),
+            jobs=sum([one.jobs for one in journeys]),
+            functions=sum([count for _, count, _ in self._journeys]),
+            bytes_sent=sum([one.sent for one in journeys]),
+            bytes_received=sum([one.received for one in journeys]),
             unsendable=dict(self._unsendable),
             observers=tuple(self._observers),
         )
+
+    def _by_name(self, part: Part) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for span in self._spans:
+            if span.part is part:
+                found[span.name] = found.get(span.name, 0.0) + span.seconds
+        return found
+
+    def _passes(self) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for stage in self._stages:
+            for name, seconds in stage:
+                found[name] = found.get(name, 0.0) + seconds
+        return found

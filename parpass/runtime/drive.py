@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from parpass.runtime.account import Account
 from parpass.runtime.executor import Executor
 from parpass.runtime.in_process import reproduce
-from parpass.runtime.report import RunReport
 from parpass.runtime.retained import Retainer
 from parpass.runtime.small_work import Ledger
 from parpass.runtime.snapshot import Snapshot
@@ -71,6 +70,9 @@ class Drive:
         context: The settings in force.
         adapter: How the module is handled.
         ledger: What the runner has lost without workers.
+
+    Attributes:
+        account: How the time goes.
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class Drive:
         self._context = context
         self._adapter = adapter
         self._retainer = Retainer(adapter)
-        self._account = Account(0 if executor is None else executor.workers)
+        self.account = Account(0 if executor is None else executor.workers)
         self._stages = Stages(
             host,
             executor,
@@ -93,13 +95,9 @@ class Drive:
             adapter,
             ledger,
             self._retainer,
-            self._account,
+            self.account,
         )
         self._checker = _contract_checker(context)
-
-    def report(self) -> RunReport:
-        """Return how the time went; the run is over."""
-        return self._account.report()
 
     async def run(self, root: Pass, mod: Any) -> Any:
         """Run a pass on a module and return the new module."""
@@ -122,6 +120,7 @@ class Drive:
         except StopIteration as end:
             return await self._stages.module(end.value)
         finally:
+            self.account.end()
             if self._checker is not None:
                 await self._host.call_through(self._checker.close)
             await self._host.call_through(self._retainer.close)
@@ -152,7 +151,7 @@ class Drive:
     async def _hook(self, command: CallHook) -> Any:
         seen = await self._stages.module(command.mod)
         hooks = command.hooks
-        with self._account.hook(hooks.name, observes_ir=hooks.observes_ir):
+        with self.account.hook(hooks.name, observes_ir=hooks.observes_ir):
             return await self._host.call(call_hook, command, seen)
 
     async def _checked_stage(
@@ -178,7 +177,7 @@ class Drive:
 
     async def _module_pass(self, command: RunModulePass) -> Outcome:
         mod = await self._stages.module(command.mod)
-        with self._account.module_pass(command.pass_.info.name):
+        with self.account.module_pass(command.pass_.info.name):
             return await self._run_module_pass(command, mod)
 
     async def _run_module_pass(self, command: RunModulePass, mod: Any) -> Outcome:

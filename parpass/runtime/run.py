@@ -14,6 +14,7 @@ from parpass.errors import (
     RuntimeUseError,
     SlowerRunWarning,
 )
+from parpass.runtime.account import Account
 from parpass.runtime.drive import Drive
 from parpass.runtime.executor import Executor
 from parpass.runtime.report import RunReport
@@ -116,7 +117,7 @@ class Runner:
     ) -> None:
         count = usable_cores() if workers is None else _checked_workers(workers)
         self._owned: Executor | None = None
-        self._last_report: RunReport | None = None
+        self._last_account: Account | None = None
         self._closed = False
         self._ledger = Ledger()
         if executor is None and count > 0:
@@ -169,7 +170,7 @@ class Runner:
         try:
             return await drive.run(root, module)
         finally:
-            self._last_report = drive.report()
+            self._last_account = drive.account
 
     @property
     def last_report(self) -> RunReport | None:
@@ -177,7 +178,8 @@ class Runner:
 
         A run that failed is told of, too; of several at once, the one that ended last.
         """
-        return self._last_report
+        account = self._last_account
+        return None if account is None else account.report()
 
     def close(self) -> None:
         """End the processes."""

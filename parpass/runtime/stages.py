@@ -175,6 +175,7 @@ class Stages:
         finally:
             self._account.journey(stage.journey, stage.total, was_warm=was_warm)
             await self._host.call_through(stage.end)
+        self._account.functions(stage.outcomes)
         for pass_name, attribute in stage.written:
             warnings.warn(
                 f"pass '{pass_name}' wrote its attribute '{attribute}' in a worker; "
@@ -198,7 +199,6 @@ class Stages:
         )
         made = HeldModule(mod.base, {n: outcomes[n].function for n in mod.held})
         records = merged_records(steps, list(mod.held), outcomes)
-        self._account.functions(outcomes.items())
         self._account.work(records)
         return Outcome(made, records, began, time.perf_counter())
 
