@@ -246,8 +246,12 @@ class _Server:
         self._closing = False
         self._connections: list[socket.socket] = []
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.bind(path)
-        self._socket.listen()
+        try:
+            self._socket.bind(path)
+            self._socket.listen()
+        except OSError:
+            self._socket.close()
+            raise
         self._threads = [self._start(self._accept)]
 
     def close(self) -> None:

@@ -101,7 +101,8 @@ def open_runner(
     """Return a runner, which keeps its processes from one run to the next.
 
     `async with open_runner() as runner: await runner.run(mod, pipeline)`, or with a
-    plain `with` and `runner.run_sync`. See `run_pipeline` for the arguments.
+    plain `with` and `runner.run_sync`. See `run_pipeline` for the arguments. After a
+    run `print(runner.last_report)` tells where its time went.
     """
     return Runner(workers=workers, executor=executor)
 
