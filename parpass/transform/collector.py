@@ -7,12 +7,11 @@ import gc
 import threading
 from collections.abc import Generator
 
-# Objects made, less those freed, between two collections of the young: 700 by default.
-# Garbage with cycles of so many objects takes some ten megabytes until it is found.
-_SELDOM = 100_000
-# Collections of the middle generation between two of everything: 10 by default. Each
-# of those goes through all objects of the process, a second for ten million.
-_FULL_SELDOM = 30
+# Objects made, less those freed, between two collections of the young (by default 700),
+# and collections of the young between two of the older ones (10), and of those between
+# two of all (10). Looking through the young takes some milliseconds then; looking through
+# more of them would be a pause that is felt, of up to a second for ten million objects.
+_SELDOM = (20_000, 500, 30)
 
 _resting = 0
 _before = (0, 0, 0)
@@ -31,8 +30,8 @@ def resting_collector() -> Generator[None]:
     with _lock:
         if _resting == 0:
             _before = gc.get_threshold()
-            if 0 < _before[0] < _SELDOM:
-                gc.set_threshold(_SELDOM, _before[1], max(_before[2], _FULL_SELDOM))
+            if 0 < _before[0] < _SELDOM[0]:
+                gc.set_threshold(*_SELDOM)
         _resting += 1
     try:
         yield
@@ -40,4 +39,15 @@ def resting_collector() -> Generator[None]:
         with _lock:
             _resting -= 1
             if _resting == 0:
+                _grow_old()
                 gc.set_threshold(*_before)
+
+
+def _grow_old() -> None:
+    """Have the collector take all that is alive for old, without looking at it.
+
+    Otherwise it would go through all that was made during the rest right after it.
+    """
+    if gc.isenabled() and not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()
