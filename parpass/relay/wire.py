@@ -4,8 +4,8 @@ The nodes are pickled as one list that ends with the function. What stands befor
 is in the pickler's memo already, so it does not go down far from there. The nearest
 nodes come last, which is found out quickly and nearly always good enough; where it is
 not, the list is in post-order, and the pickler never recurses, however deep the
-expression is. What InferType knows of the function goes with them. The values of large constants
-may stay outside of it.
+expression is. What InferType knows of the function goes with them. The values of large
+constants may stay outside of it.
 """
 
 from __future__ import annotations

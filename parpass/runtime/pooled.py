@@ -45,6 +45,8 @@ START_SECONDS = 60.0  # for a worker to load what a stage needs, imports include
 # Of packing between two announcements: little at first, so that workers begin soon.
 _FIRST_PACK_SECONDS = 0.0005
 _PACK_SECONDS = 0.005
+_SEARCH_SECONDS = 0.02  # for large functions, before the others are packed
+_LARGE = 1_000  # nodes
 
 
 class PooledStage:
@@ -57,6 +59,7 @@ class PooledStage:
         retainer: Keeps functions and folder.
         done: Outcomes of functions that were run already, by name.
         wanted: Whether the functions will be looked at right after.
+        is_last: Whether no function will be sent to workers any more.
         workers: How many workers there are.
 
     Attributes:
@@ -74,12 +77,14 @@ class PooledStage:
         done: Mapping[str, FunctionOutcome],
         *,
         wanted: bool,
+        is_last: bool,
         workers: int = 1,
     ) -> None:
         self.journey = Journey()
         self.steps = steps
         self.names = list(mod.held)
         self.wanted = wanted
+        self._keeps_bytes = not (wanted and is_last)
         self.outcomes = dict(done)
         self.written: dict[tuple[str, str], None] = {}
         self._workers = workers
@@ -97,6 +102,7 @@ class PooledStage:
         self._tries: Counter[tuple[str, int]] = Counter()
         retainer.judge(steps, self.verdicts)
         self._packed = 0
+        self._is_sorted = False
         self._bytes = 0  # of the functions that came back
         self._seconds = [0.0] * len(steps)
         retainer.stages += 1
@@ -129,6 +135,8 @@ class PooledStage:
         None says that all are packed, and their index is published.
         """
         budget = _PACK_SECONDS if self._packed else _FIRST_PACK_SECONDS
+        if self._packed and not self._is_sorted:
+            self._put_large_ones_first()
         began = time.perf_counter()
         until = began + budget
         ready: list[int] = []
@@ -151,10 +159,30 @@ class PooledStage:
             return None
         return FunctionsReady(ready, weights)
 
+    def _put_large_ones_first(self) -> None:
+        """Have large functions packed before others, as far as they are soon found.
+
+        They should be under way early, since nothing else can make up for the time that
+        the largest takes. The first few functions keep the workers busy meanwhile.
+        """
+        self._is_sorted = True
+        size = self._retainer.adapter.size
+        waiting = self._to_pack[self._packed : self.total]
+        large: dict[str, None] = {}
+        until = time.perf_counter() + _SEARCH_SECONDS
+        for name in waiting:
+            function = self._mod.held[name].function
+            if function is not None and size(function, _LARGE) >= _LARGE:
+                large[name] = None
+            if time.perf_counter() > until:
+                break
+        others = [name for name in waiting if name not in large]
+        self._to_pack[self._packed : self.total] = [*large, *others]
+
     def _packed_function(self, name: str) -> Packed:
         held = self._mod.held[name]
         try:
-            return self._retainer.packed(held)
+            return self._retainer.packed(held, keep=self._keeps_bytes)
         except StorageError:
             raise
         except Exception as error:
@@ -256,6 +284,8 @@ class PooledStage:
         with resting_collector():
             for held in functions:
                 self._retainer.function(held, self._mod.base)
+                if not self._keeps_bytes:
+                    held.packed = None
         self.journey.unpacking += time.perf_counter() - began
 
     def end(self) -> None:

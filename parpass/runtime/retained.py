@@ -102,11 +102,14 @@ class Retainer:
             held.function = unpack(held.packed, self.adapter, self.values, base)
         return held.function
 
-    def packed(self, held: Held) -> Packed:
-        """Return a held function as bytes."""
-        if held.packed is None:
-            held.packed = pack(held.function, self.adapter, self.values)
-        return held.packed
+    def packed(self, held: Held, *, keep: bool = True) -> Packed:
+        """Return a held function as bytes, kept for the next time."""
+        if held.packed is not None:
+            return held.packed
+        packed = pack(held.function, self.adapter, self.values)
+        if keep:
+            held.packed = packed
+        return packed
 
     def judge(self, steps: Sequence[Pass], verdicts: Verdicts) -> None:
         """Keep what becomes known of bodies that kill workers."""

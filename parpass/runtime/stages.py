@@ -122,7 +122,9 @@ class Stages:
         mod = command.mod
         records: list[StepRecord] = []
         for run, steps in parts:
-            outcome = await run(RunStage(steps, mod, command.wanted))
+            ends = steps is parts[-1][1]
+            wanted, is_last = command.wanted and ends, command.is_last and ends
+            outcome = await run(RunStage(steps, mod, wanted, is_last))
             mod = outcome.mod
             records.extend(outcome.records)
             if ends_the_stage(records[-1]):
@@ -145,6 +147,7 @@ class Stages:
             self._retainer,
             done,
             wanted=command.wanted,
+            is_last=command.is_last,
             workers=executor.workers,
         )
         try:

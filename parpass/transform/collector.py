@@ -8,9 +8,9 @@ import threading
 from collections.abc import Generator
 
 # Objects made, less those freed, between two collections of the young (by default 700),
-# and collections of the young between two of the older ones (10), and of those between
-# two of all (10). Looking through the young takes some milliseconds then; looking through
-# more of them would be a pause that is felt, of up to a second for ten million objects.
+# collections of the young between two of the older ones (10), and of those between two
+# of all (10). Looking through the young takes some milliseconds then; looking through
+# more would be a pause that is felt, of up to a second for ten million objects.
 _SELDOM = (20_000, 500, 30)
 
 _resting = 0

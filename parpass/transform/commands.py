@@ -77,12 +77,14 @@ class RunModulePass(msgspec.Struct, frozen=True):
 class RunStage(msgspec.Struct, frozen=True):
     """Command: run function-wise passes on all functions; the answer is an Outcome.
 
-    `wanted` tells whether somebody will look at the functions right after.
+    `wanted` tells whether somebody will look at the functions right after, `is_last`
+    whether no function-wise pass comes after these.
     """
 
     steps: tuple[Pass, ...]
     mod: Any
     wanted: bool
+    is_last: bool = False
 
 
 class NameFunctions(msgspec.Struct, frozen=True):
