@@ -13,6 +13,7 @@ from parpass.relay.expr import Expr, Function
 from parpass.relay.module import IRModule
 from parpass.relay.node import count_nodes
 from parpass.relay.ty import FuncType
+from parpass.relay.typed import typed_under
 from parpass.transform import Pass, register_adapter
 from parpass.transform.adapter import (
     Excerpt,
@@ -66,7 +67,7 @@ class RelayAdapter:
         return function.annotated_type
 
     def keeps_signature(self, before: Function, after: Function) -> bool:
-        """Return whether the annotated types are equal; most often they are the same."""
+        """Return whether annotated types are equal; most often they are the same."""
         if (
             before.params is after.params
             and before.ret_type is after.ret_type
@@ -78,6 +79,9 @@ class RelayAdapter:
 
     def size(self, function: Function, limit: int) -> int:
         """Return the number of nodes."""
+        typed = typed_under(function)
+        if typed is not None:
+            return min(typed.nodes, limit)
         return count_nodes(function, limit)
 
     def restoring_pass(self) -> Pass:

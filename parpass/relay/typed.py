@@ -8,21 +8,33 @@ travels with the function between processes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from parpass.relay.expr import Function
 from parpass.relay.ty import FuncType
 
-UsedGlobals = Mapping[str, FuncType]
 
-_typed: WeakKeyDictionary[Function, UsedGlobals] = WeakKeyDictionary()
+class Typed(NamedTuple):
+    """What InferType knows of a function that it gave.
+
+    Attributes:
+        used_globals: The types of the global functions that it refers to.
+        nodes: How many nodes it has.
+    """
+
+    used_globals: Mapping[str, FuncType]
+    nodes: int
 
 
-def remember_typed(function: Function, used: UsedGlobals) -> None:
-    """Take down that InferType gave this function, with the global types it used."""
-    _typed[function] = used
+_typed: WeakKeyDictionary[Function, Typed] = WeakKeyDictionary()
 
 
-def typed_under(function: Function) -> UsedGlobals | None:
-    """Return the global types under which a function is typed, None if unknown."""
+def remember_typed(function: Function, typed: Typed) -> None:
+    """Take down what InferType knows of a function that it gave."""
+    _typed[function] = typed
+
+
+def typed_under(function: Function) -> Typed | None:
+    """Return what InferType knows of a function, None if it did not give it."""
     return _typed.get(function)

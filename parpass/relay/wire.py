@@ -63,9 +63,9 @@ def decode(
     """
     with _using(global_vars or {}), arrays_from(outside):
         nodes = pickle.loads(encoded)
-    function, used_globals = nodes[-2:]
-    if used_globals is not None:
-        remember_typed(function, used_globals)
+    function, typed = nodes[-2:]
+    if typed is not None:
+        remember_typed(function, typed)
     return function
 
 

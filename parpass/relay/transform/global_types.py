@@ -32,12 +32,14 @@ class Inferred(NamedTuple):
         type: The type of the function, None if it could not be found.
         findings: What is wrong.
         used_globals: The types of the global functions that it refers to.
+        nodes: How many nodes it has.
     """
 
     function: Function
     type: FuncType | None
     findings: list[Finding]
     used_globals: dict[str, FuncType]
+    nodes: int
 
 
 class GlobalTypes:
@@ -196,4 +198,5 @@ def _inferred(old: Function, new: Function, inferencer: TypeInferencer) -> Infer
         typ if isinstance(typ, FuncType) else None,
         findings,
         inferencer.used_globals,
+        len(inferencer.memo_map),
     )

@@ -10,7 +10,7 @@ from parpass.relay.transform.global_types import GlobalTypes
 from parpass.relay.transform.report import Finding, emit_errors, raise_errors
 from parpass.relay.transform.type_inferencer import TypeInferencer
 from parpass.relay.ty import Type
-from parpass.relay.typed import remember_typed, typed_under
+from parpass.relay.typed import Typed, remember_typed, typed_under
 from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
@@ -66,7 +66,8 @@ class InferType(FunctionwisePass):
             emit_errors(inferred.findings, ctx)
             return func
         if inferred.function.checked_type_ is not None:
-            remember_typed(inferred.function, inferred.used_globals)
+            typed = Typed(inferred.used_globals, inferred.nodes)
+            remember_typed(inferred.function, typed)
         return inferred.function
 
 
@@ -103,8 +104,8 @@ def InferTypeLocal(expr: Expr) -> Type:  # noqa: N802 -- TVM's name
 
 
 def _is_typed(func: Function, types: GlobalTypes) -> bool:
-    used = typed_under(func)
-    return used is not None and all(
+    typed = typed_under(func)
+    return typed is not None and all(
         name in types.names and types.type_of(name) == found
-        for name, found in used.items()
+        for name, found in typed.used_globals.items()
     )

@@ -61,6 +61,4 @@ def to_basic_block_normal_form(expr: ExprT) -> ExprT:
     return cast("ExprT", BlockWriter(blocks, crossing.__contains__).write(expr))
 
 
-ToBasicBlockNormalFormExpr = (
-    to_basic_block_normal_form
-)
+ToBasicBlockNormalFormExpr = to_basic_block_normal_form
