@@ -86,7 +86,7 @@ class RelayAdapter:
 
     def restoring_pass(self) -> Pass:
         """Return InferType, which gives rewritten functions their types again."""
-        from parpass.relay.transform import InferType
+        from parpass.relay.transform.infer_type import InferType
 
         return InferType()
 
@@ -161,4 +161,4 @@ def _wrapped(expr: Expr) -> tuple[IRModule, Callable[[IRModule], Expr]]:
 
 register_adapter(IRModule, RelayAdapter())
 register_wrapping(Expr, _wrapped)
-declare_functions("parpass.relay.transform")
+declare_functions("parpass.relay.transform.shipped")

@@ -87,7 +87,7 @@ class ScopeBuilder:
         """
         if isinstance(expr, Var) and expr.type_annotation is not None:
             return expr.type_annotation
-        from parpass.relay.transform import InferTypeLocal
+        from parpass.relay.transform.infer_type import InferTypeLocal
 
         return InferTypeLocal(expr)
 

@@ -65,7 +65,7 @@ class Place(NamedTuple):
 
 def typed(mod: IRModule) -> IRModule:
     """Return a module with its types inferred, or as it is if they cannot be."""
-    from parpass.relay.transform import InferType
+    from parpass.relay.transform.infer_type import InferType
 
     try:
         return InferType()(mod)
