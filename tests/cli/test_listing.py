@@ -46,7 +46,7 @@ def test_the_configs_are_listed_with_their_types():
             [
                 "DeadCodeElimination: a function pass, runs from -O1\n\nDrop each",
                 "    inline_once: Whether to put values that are used once",
-                "\n\nOptions:\ninline_once=false  bool\n",
+                "\n\nOptions:\ninline_once=false      bool\n",
             ],
         ),
         ("relay._transform.FoldConstant", ["relay._transform.FoldConstant: a func"]),
