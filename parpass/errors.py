@@ -55,6 +55,7 @@ travel from the workers to the coordinator.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from typing import TYPE_CHECKING, Any
 
@@ -434,12 +435,24 @@ class MemoryLimitError(MemoryError, FunctionFailure):
         self.limit = limit
 
 
+_OTHERS = "_parpass_other_failures"
+
+
 def other_failures(error: BaseException) -> tuple[Exception, ...]:
     """Return the failures that a parallel run met in the same pass, in module order.
 
     `error` is the first of them. A serial run stops there and knows of no others.
     """
-    return getattr(error, "_parpass_others", ())
+    return getattr(error, _OTHERS, ())
+
+
+def attach_others(first: Exception, failures: Sequence[Exception]) -> None:
+    """Have `other_failures(first)` return all of these but itself."""
+    others = tuple(error for error in failures if error is not first)
+    if others:
+        # Some exceptions are frozen; they do without.
+        with contextlib.suppress(AttributeError, TypeError):
+            setattr(first, _OTHERS, others)
 
 
 class WorkerError(ParpassError, RuntimeError):

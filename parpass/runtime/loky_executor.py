@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -14,6 +16,8 @@ from loky.process_executor import ShutdownExecutorError
 
 from parpass.errors import RuntimeUseError
 from parpass.runtime.executor import WorkersDiedError, WorkersKilledError
+
+_GRACE_SECONDS = 5.0  # for processes to end by themselves
 
 # Constants are folded with one native thread everywhere, so that results are equal to
 # the bit, and so that W workers of W threads each do not fight for W cores.
@@ -92,8 +96,14 @@ class LokyExecutor:
     def _end(self, *, kill: bool) -> None:
         with self._lock:
             pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait=True, kill_workers=kill)
+        if pool is None:
+            return
+        # One that hangs at its end, or was stopped, would keep everybody waiting.
+        overdue = threading.Timer(_GRACE_SECONDS, _kill_all, [_processes(pool)])
+        overdue.daemon = True
+        overdue.start()
+        pool.shutdown(wait=True, kill_workers=kill)
+        overdue.cancel()
 
     def _pass_on(
         self,
@@ -139,10 +149,22 @@ def _is_broken(pool: loky.ProcessPoolExecutor) -> bool:
     return flags.broken is not None
 
 
-def _dead_processes(pool: loky.ProcessPoolExecutor) -> frozenset[int]:
+def _processes(pool: loky.ProcessPoolExecutor) -> dict[int, loky.Process]:
     known = pool._processes  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- no other way
-    processes = list(known.items())
-    return frozenset(pid for pid, one in processes if one.exitcode is not None)
+    return dict(known or {})
+
+
+def _dead_processes(pool: loky.ProcessPoolExecutor) -> frozenset[int]:
+    return frozenset(
+        n for n, one in _processes(pool).items() if one.exitcode is not None
+    )
+
+
+def _kill_all(processes: dict[int, loky.Process]) -> None:
+    for number, process in processes.items():
+        if process.exitcode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
 
 
 def _started_pool(workers: int, hash_seed: int | None) -> loky.ProcessPoolExecutor:

@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from parpass.diagnostic import Diagnostic
+from parpass.errors import attach_others
 from parpass.runtime.stage import FunctionOutcome
 from parpass.transform import Pass
+from parpass.transform.emission import Emission
 from parpass.transform.plan import StepRecord
 from parpass.transform.record import has_error
 
@@ -35,6 +37,7 @@ def _merged_step(
     outcomes: Mapping[str, FunctionOutcome],
 ) -> StepRecord:
     said: list[Diagnostic] = []
+    emissions: list[Emission] = []
     counted: Counter[str] = Counter()
     seconds = 0.0
     failure: Exception | None = None
@@ -46,10 +49,24 @@ def _merged_step(
             said.extend(part.diagnostics)
             if function is None and has_error(part.diagnostics):
                 function = name
+        if part.emissions:
+            emissions.extend(part.emissions)
         if part.counters:
             counted.update(part.counters)
         seconds += part.seconds
         if outcome.failure is not None and at == len(outcome.steps) - 1:
             failure, function = outcome.failure, name
             break
-    return StepRecord(step.info.name, said, counted or None, seconds, failure, function)
+    if failure is not None:
+        attach_others(failure, _failures(at, names, outcomes))
+    return StepRecord(
+        step.info.name, said, counted or None, seconds, failure, function, emissions
+    )
+
+
+def _failures(
+    at: int, names: Sequence[str], outcomes: Mapping[str, FunctionOutcome]
+) -> list[Exception]:
+    """Return what functions failed with in one step, in module order."""
+    ended = [outcomes[n] for n in names if len(outcomes[n].steps) == at + 1]
+    return [outcome.failure for outcome in ended if outcome.failure is not None]

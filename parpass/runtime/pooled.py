@@ -264,15 +264,16 @@ class PooledStage:
         error.add_note(f"in pass '{error.pass_name}', on function '{error.function}'")
         body = self.names[work.body], work.body_step
         policy = self.budgets[work.body_step].on_failure
-        # What was skipped once, and kills again, kills on its way: it cannot be run.
-        if policy is not OnFailure.FAIL and body not in self.verdicts:
+        # What kills again although its body is not called kills on its way.
+        if body not in self.verdicts:
             self._tries[body] += 1
-            if policy is OnFailure.SKIP:
-                self.verdicts[body] = error.reason
-            if policy is OnFailure.SKIP or self._tries[body] == 1:
+            if policy is OnFailure.RETRY and self._tries[body] == 1:
                 return True
-        if work.phase == Phase.PASS:
-            self.verdicts[body] = error
+            if policy is OnFailure.SKIP or work.phase == Phase.PASS:
+                # It is run again up to there, for what the passes before have to say.
+                skips = policy is OnFailure.SKIP
+                self.verdicts[body] = error.reason if skips else error
+                return True
         name = self.names[work.function]
         steps = [FunctionStep(0.0)] * (work.step + 1)
         self.outcomes[name] = FunctionOutcome(self._mod.held[name], steps, error)

@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Coroutine, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, Unpack, cast
 
 from parpass.errors import (
     ArgumentError,
@@ -22,6 +22,7 @@ from parpass.runtime.small_work import Ledger
 from parpass.transform import Pass, PassContext, adapter_of, as_pass
 from parpass.transform.adapter import wrapped
 from parpass.transform.apply import inside_function_pass
+from parpass.transform.budget import LimitArguments, Limits, limits_in_force
 
 ValueT = TypeVar("ValueT")
 
@@ -38,6 +39,7 @@ async def run_pipeline(
     context: PassContext | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
+    **limits: Unpack[LimitArguments],
 ) -> Any:
     """Run a pipeline on a module, on every core; await it under trio or asyncio.
 
@@ -55,6 +57,10 @@ async def run_pipeline(
             use (its affinity mask and its container's quota are regarded), 0 to stay in
             this one. Small work stays in this process anyway.
         executor: Where jobs run instead of a pool of loky's.
+        limits: For each pass that says nothing itself, what it may take on one
+            function, and what to do if it fails there: `function_timeout` in seconds,
+            `memory_limit` in bytes, `on_failure` "fail", "skip" or "retry". Passes that
+            have limits run in the workers, where they can be killed.
 
     Returns:
         The new module.
@@ -64,6 +70,8 @@ async def run_pipeline(
             name pass and function, and the worker's traceback as its cause.
         DiagnosticError: A pass reported errors on the program.
         WorkerDiedError: A function killed a worker, twice.
+        FunctionTimeoutError: A pass took longer on a function than it may.
+        MemoryLimitError: A pass took more memory on a function than it may.
         ArgumentError: `workers` is below 0.
 
     Warns:
@@ -73,7 +81,7 @@ async def run_pipeline(
         UnpicklablePassWarning: A pass, or a function, cannot be sent to the workers.
     """
     async with open_runner(workers=workers, executor=executor) as runner:
-        return await runner.run(mod, pipeline, context=context)
+        return await runner.run(mod, pipeline, context=context, **limits)
 
 
 def run_pipeline_sync(
@@ -83,6 +91,7 @@ def run_pipeline_sync(
     context: PassContext | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
+    **limits: Unpack[LimitArguments],
 ) -> Any:
     """Run a pipeline on a module, on every core, and wait for it.
 
@@ -92,7 +101,7 @@ def run_pipeline_sync(
         RuntimeUseError: A trio event loop is running here, which this would block.
     """
     with open_runner(workers=workers, executor=executor) as runner:
-        return runner.run_sync(mod, pipeline, context=context)
+        return runner.run_sync(mod, pipeline, context=context, **limits)
 
 
 def open_runner(
@@ -128,20 +137,32 @@ class Runner:
         self._executor = executor if count > 0 else None
 
     async def run(
-        self, mod: Any, pipeline: Pipeline, *, context: PassContext | None = None
+        self,
+        mod: Any,
+        pipeline: Pipeline,
+        *,
+        context: PassContext | None = None,
+        **limits: Unpack[LimitArguments],
     ) -> Any:
         """Run a pipeline; see `run_pipeline`."""
         from parpass.runtime.hosts import current_host
 
-        return await self._run(current_host(), mod, pipeline, context)
+        with limits_in_force(Limits(**limits)):
+            return await self._run(current_host(), mod, pipeline, context)
 
     def run_sync(
-        self, mod: Any, pipeline: Pipeline, *, context: PassContext | None = None
+        self,
+        mod: Any,
+        pipeline: Pipeline,
+        *,
+        context: PassContext | None = None,
+        **limits: Unpack[LimitArguments],
     ) -> Any:
         """Run a pipeline and wait for it; see `run_pipeline_sync`."""
         from parpass.runtime.hosts import BlockingHost
 
-        return _completed(self._run(BlockingHost(), mod, pipeline, context))
+        with limits_in_force(Limits(**limits)):
+            return _completed(self._run(BlockingHost(), mod, pipeline, context))
 
     async def _run(
         self, host: Any, mod: Any, pipeline: Pipeline, context: PassContext | None

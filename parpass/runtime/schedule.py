@@ -172,7 +172,7 @@ class Schedule:
             case Settled():
                 self._blamed.discard(event.function)
                 if event.again:
-                    self._suspects.append(event.function)
+                    self._put_back(event.function)
                 else:
                     self._left -= 1
         return self._next()

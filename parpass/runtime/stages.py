@@ -269,7 +269,7 @@ class Stages:
         mod = await self.module(command.mod)
         with self._account.here(reason):
             outcome = await self._host.call(
-                run_stage_in_place,
+                functools.partial(run_stage_in_place, finds_others=True),
                 command.steps,
                 mod,
                 self._context,

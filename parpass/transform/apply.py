@@ -13,7 +13,12 @@ from typing import Any, cast
 
 import msgspec
 
-from parpass.errors import BudgetWarning, InputChangedError, PassResultError
+from parpass.errors import (
+    BudgetWarning,
+    InputChangedError,
+    PassResultError,
+    attach_others,
+)
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.budget import (
     UNLIMITED,
@@ -105,10 +110,13 @@ def run_stage_in_place(
     context: PassContext,
     adapter: ModuleAdapter,
     checkpoint: Callable[[], None] | None = None,
+    *,
+    finds_others: bool = False,
 ) -> Outcome:
     """Run function-wise passes here, one after the other: the serial definition.
 
-    `checkpoint` is called before each function, and may raise to end the run.
+    `checkpoint` is called before each function, and may raise to end the run. With
+    `finds_others` a pass that failed goes on, only to learn where else it fails.
     """
     began = time.perf_counter()
     records: list[StepRecord] = []
@@ -121,8 +129,14 @@ def run_stage_in_place(
             stacklevel=2,
         )
     for pass_, budget in zip(steps, budgets, strict=True):
+        before = mod
         mod, record = _run_step(pass_, budget, mod, context, adapter, checkpoint)
         records.append(record)
+        if record.failure is not None and finds_others:
+            failures = _failures_after(
+                record, pass_, budget, before, context, adapter, checkpoint
+            )
+            attach_others(record.failure, failures)
         if ends_the_stage(record):
             break
     return Outcome(mod, records, began, time.perf_counter())
@@ -168,6 +182,36 @@ def _run_step(
                 changed[name] = result
     record = _record(pass_, recorder, began, failure, failed_on)
     return adapter.replace_functions(mod, changed), record
+
+
+def _failures_after(
+    record: StepRecord,
+    pass_: Pass,
+    budget: Budget,
+    mod: Any,
+    context: PassContext,
+    adapter: ModuleAdapter,
+    checkpoint: Callable[[], None] | None,
+) -> list[Exception]:
+    """Return what a pass fails with on the functions after the one it failed on."""
+    functions = adapter.functions(mod)
+    view = adapter.read_only(mod, dict(functions), pass_.info.name)
+    failures: list[Exception] = []
+    names = list(functions)
+    assert record.function is not None
+    with recording(Recorder(view)), function_pass_body(), resting_collector():
+        for name in names[names.index(record.function) + 1 :]:
+            if checkpoint is not None:
+                checkpoint()
+            if not applies_to(pass_, functions[name], adapter):
+                continue
+            try:
+                transform_function(
+                    pass_, name, functions[name], view, context, adapter, budget
+                )
+            except Exception as error:  # noqa: BLE001 -- it is returned
+                failures.append(error)
+    return failures
 
 
 def run_module_pass(

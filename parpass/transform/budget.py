@@ -16,7 +16,7 @@ import contextlib
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import msgspec
 
@@ -71,6 +71,14 @@ class Limits(msgspec.Struct, frozen=True):
     function_timeout: float | None = None
     memory_limit: int | None = None
     on_failure: str | None = None
+
+
+class LimitArguments(TypedDict, total=False):
+    """The same as keyword arguments."""
+
+    function_timeout: float | None
+    memory_limit: int | None
+    on_failure: Literal["fail", "skip", "retry"] | None
 
 
 _UNSET = Limits()
@@ -170,7 +178,7 @@ def within(
     tries = 2 if budget.on_failure is OnFailure.RETRY else 1
     while True:
         tries -= 1
-        inner = Recorder(None if outer is None else outer.module)
+        inner = Recorder(None if outer is None else outer.module, pass_name)
         inner.function_name = name
         try:
             with recording(inner):
@@ -229,6 +237,7 @@ def _limited(
 __all__ = [
     "UNLIMITED",
     "Budget",
+    "LimitArguments",
     "Limits",
     "MemoryGuard",
     "are_limited",

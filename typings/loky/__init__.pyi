@@ -7,12 +7,12 @@ _T = TypeVar("_T")
 class _Flags:
     broken: BaseException | None
 
-class _Process:
+class Process:
     exitcode: int | None
 
 class ProcessPoolExecutor(Executor):
     _flags: _Flags
-    _processes: dict[int, _Process]
+    _processes: dict[int, Process]
     def __init__(
         self,
         max_workers: int | None = ...,

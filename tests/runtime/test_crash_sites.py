@@ -1,0 +1,203 @@
+"""The crash-site matrix: where a worker ends or hangs, and how.
+
+Each cell of the table in docs/failures.md is a test here.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from parpass.errors import (
+    FunctionFailure,
+    FunctionTimeoutError,
+    RuntimeUseError,
+    SlowerRunWarning,
+    WorkerDiedError,
+)
+from parpass.runtime import Runner, open_runner
+from parpass.runtime import pooled as pooled_stage
+from tests.support.ending import (
+    EndAtStart,
+    EndIn,
+    EndsOnTheWay,
+    EndsWhenSent,
+    LeaveBehind,
+    ReturnEnding,
+    Tell,
+    TellProcess,
+)
+from tests.support.pooled import child_processes, folders, pooled
+from tests.support.toy_ir import Fn, Program, program, values_of
+from tests.support.toy_passes import Add
+
+pytestmark = pytest.mark.slow
+
+CAUSES = {"exit": "EXIT(3)", "segfault": "SIGSEGV(-11)", "kill": "SIGKILL(-9)"}
+LIMITS = {"hang": 0.3}  # seconds; else it hangs until it is cancelled
+
+
+@pytest.fixture(scope="module")
+def own_runner() -> Iterator[Runner]:
+    """Give a runner, whose pool is used by all cells: it has to be whole each time."""
+    with open_runner(workers=2) as runner:
+        yield runner
+
+
+@pytest.fixture
+def whole(own_runner: Runner) -> Iterator[Runner]:
+    """Give the runner; afterwards it still works, and nothing is left."""
+    before = folders()
+    yield own_runner
+    assert folders() == before
+    after = own_runner.run_sync(program(1, 2, 3), Add(1), context=pooled())
+    assert values_of(after) == values_of(program(2, 3, 4))
+    assert len(child_processes()) <= 2 + len(_others)
+
+
+_others: set[int] = set()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _know_others() -> None:
+    _others.update(child_processes())
+
+
+def failure(runner: Runner, mod: Program, steps: Any, how: str) -> Exception:
+    limit = LIMITS.get(how)
+    with pytest.raises(Exception, match=r".") as caught:
+        runner.run_sync(mod, steps, context=pooled(), function_timeout=limit)
+    return caught.value
+
+
+def check_blamed(error: Exception, how: str, step: str, where: str) -> None:
+    """Check that the right pass and function are named, with the right cause."""
+    assert isinstance(error, FunctionFailure)
+    assert (error.pass_name, error.function) == (step, "f1")
+    if how == "hang":
+        assert isinstance(error, FunctionTimeoutError)
+        assert "end" in error.traceback  # the function that hangs
+        return
+    assert isinstance(error, WorkerDiedError)
+    assert (error.cause, error.where) == (CAUSES[how], where)
+    if how == "segfault":
+        assert "Segmentation fault" in error.traceback
+        assert "in end" in error.traceback
+
+
+DEATHS = ["exit", "segfault", "kill"]
+
+
+@pytest.mark.parametrize("how", ["raise", *DEATHS, "hang"])
+def test_in_a_pass_the_function_and_the_pass_are_named(how: str, whole: Runner):
+    steps = [Add(1), EndIn(how, 3), Add(1)]
+    error = failure(whole, program(1, 2, 3), steps, how)
+    if how == "raise":
+        assert isinstance(error, ValueError)
+        assert error.__notes__ == ["in pass 'EndIn', on function 'f1'"]
+    else:
+        check_blamed(error, how, "EndIn", "pass")
+
+
+def on_the_way(how: str) -> Program:
+    odd: Any = EndsOnTheWay(how, os.getpid())
+    return Program({"f0": Fn((1,)), "f1": Fn((odd,)), "f2": Fn((3,))})
+
+
+@pytest.mark.parametrize("how", [*DEATHS, "hang"])
+def test_while_a_function_is_unpickled_it_is_named(how: str, whole: Runner):
+    error = failure(whole, on_the_way(how), [EndIn("raise"), Add(1)], how)
+    check_blamed(error, how, "EndIn", "unpickle")
+
+
+@pytest.mark.parametrize("how", [*DEATHS, "hang"])
+def test_while_a_result_is_pickled_its_pass_is_named(how: str, whole: Runner):
+    error = failure(whole, program(1, 2, 3), [ReturnEnding(how, 2)], how)
+    check_blamed(error, how, "ReturnEnding", "pickle")
+
+
+def test_a_pass_that_cannot_be_loaded_in_a_worker_is_named(whole: Runner):
+    steps = [EndAtStart("raise", os.getpid())]
+    error = failure(whole, program(1, 2, 3), steps, "raise")
+    assert isinstance(error, ValueError)
+
+
+def test_a_function_that_cannot_be_unpickled_in_a_worker_is_named(whole: Runner):
+    error = failure(whole, on_the_way("raise"), [EndIn("raise")], "raise")
+    assert isinstance(error, ValueError)
+    assert error.__notes__ == ["function 'f1' could not be unpickled in a worker"]
+
+
+def test_a_result_that_cannot_be_pickled_is_made_in_this_process(whole: Runner):
+    step = ReturnEnding("raise", 2)
+    with pytest.warns(SlowerRunWarning, match="cannot be sent function 'f1'"):
+        after = whole.run_sync(program(1, 2, 3), step, context=pooled())
+    assert isinstance(after["f1"].values[0], EndsWhenSent)
+    assert after["f2"].values == (4,)
+
+
+@pytest.mark.parametrize("how", ["exit", "segfault", "kill"])
+def test_workers_that_die_while_they_load_a_pass_are_no_functions_fault(
+    how: str, whole: Runner
+):
+    steps = [EndAtStart(how, os.getpid())]
+    error = failure(whole, program(1, 2, 3), steps, how)
+    assert isinstance(error, RuntimeUseError)
+    assert "before they can begin" in str(error)
+
+
+def test_workers_that_hang_while_they_load_a_pass_are_ended(
+    whole: Runner, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(pooled_stage, "START_SECONDS", 0.3)
+    steps = [EndAtStart("hang", os.getpid())]
+    error = failure(whole, program(1, 2, 3), steps, "")
+    assert isinstance(error, RuntimeUseError)
+    assert "hang before they can begin" in str(error)
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL])
+def test_a_worker_that_dies_on_idle_is_replaced_silently(
+    number: int, whole: Runner, tmp_path: Path
+):
+    mod, step = program(*range(8)), TellProcess(Tell(str(tmp_path)))
+    expected = values_of(program(*range(1, 9)))
+    assert values_of(whole.run_sync(mod, step, context=pooled())) == expected
+    os.kill(int(next(tmp_path.iterdir()).name), number)
+    assert values_of(whole.run_sync(mod, step, context=pooled())) == expected
+
+
+async def test_a_worker_that_is_stopped_on_idle_can_be_cancelled(
+    whole: Runner,
+):
+    await whole.run(program(1, 2), Add(1), context=pooled())
+    for process in child_processes() - _others:
+        os.kill(process, signal.SIGSTOP)
+    with trio.move_on_after(0.2) as scope:
+        await whole.run(program(1, 2), Add(1), context=pooled())
+    assert scope.cancelled_caught
+
+
+@pytest.mark.parametrize("how", ["raise", "exit", "segfault", "kill"])
+def test_a_worker_that_ends_badly_when_the_pool_is_closed_costs_nothing(how: str):
+    before = child_processes()
+    with open_runner(workers=2) as runner:
+        after = runner.run_sync(program(1, 2), LeaveBehind(how), context=pooled())
+    assert values_of(after) == values_of(program(2, 3))
+    assert child_processes() <= before
+
+
+@pytest.mark.stress
+def test_a_worker_that_hangs_when_the_pool_is_closed_is_killed():
+    before, began = child_processes(), time.monotonic()
+    with open_runner(workers=2) as runner:
+        runner.run_sync(program(1, 2), LeaveBehind("hang"), context=pooled())
+    assert time.monotonic() - began < 20
+    assert child_processes() <= before
