@@ -19,6 +19,7 @@ from parpass.transform.apply import (
     function_pass_body,
     transform_function,
 )
+from parpass.transform.interception import intercepting, keeping
 from parpass.transform.record import Recorder, recording
 
 
@@ -66,7 +67,13 @@ def run_check(packed: bytes) -> bytes:
     step, adapter = pickle.loads(job.message)  # from our own coordinator
     work = _Work(step, adapter, job)
     context = job.snapshot.context()
-    with job.snapshot.in_force(context), function_pass_body():
+    # What the pass logs is heard in the run itself.
+    with (
+        job.snapshot.in_force(context),
+        function_pass_body(),
+        intercepting(),
+        keeping(),
+    ):
         reports = {
             name: [work.run(name, context) for _ in range(job.times)]
             for name in job.order

@@ -27,6 +27,7 @@ from parpass.transform.config import CHECK_CONTRACT
 from parpass.transform.plan import (
     CallHook,
     Command,
+    Emit,
     NameFunctions,
     Outcome,
     Render,
@@ -144,6 +145,8 @@ class Drive:
                 held = await self._host.call_through(self._retainer.hold, command.mod)
                 args = (command, held, self._context, self._retainer)
                 return await self._host.call(reproduce, *args)
+            case Emit():
+                return await self._host.call(command.emit)
             case Render():
                 seen = await self._stages.module(command.mod)
                 return await self._host.call(command.render, seen, self._context)

@@ -9,6 +9,7 @@ from parpass.runtime.stage import FunctionOutcome, StageWork
 from parpass.transform import Pass, PassContext
 from parpass.transform.apply import function_pass_body
 from parpass.transform.collector import resting_collector
+from parpass.transform.interception import intercepting
 from parpass.transform.plan import Reproduce
 
 
@@ -51,7 +52,7 @@ def reproduce(
         command.write(retainer.module(mod), context, retainer.adapter)
         return
     work = work_here(command.steps, mod, context, retainer, assumes=False)
-    with function_pass_body(), resting_collector():
+    with function_pass_body(), resting_collector(), intercepting():
         before = work.module_before(command.at)
         command.write(before, context, retainer.adapter)
 
@@ -70,7 +71,7 @@ def settle(
     if not any(outcome.has_new_signature for outcome in outcomes.values()):
         return
     work = work_here(steps, mod, context, retainer, assumes=False)
-    with function_pass_body(), resting_collector():
+    with function_pass_body(), resting_collector(), intercepting():
         for name, outcome in outcomes.items():
             if outcome.looked_at_others:
                 retainer.check_open()

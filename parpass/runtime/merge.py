@@ -14,6 +14,7 @@ from parpass.diagnostic import Diagnostic
 from parpass.errors import attach_others
 from parpass.runtime.stage import FunctionOutcome
 from parpass.transform import Pass
+from parpass.transform.emission import Emission
 from parpass.transform.plan import StepRecord
 from parpass.transform.record import has_error
 
@@ -36,6 +37,7 @@ def _merged_step(
     outcomes: Mapping[str, FunctionOutcome],
 ) -> StepRecord:
     said: list[Diagnostic] = []
+    emissions: list[Emission] = []
     counted: Counter[str] = Counter()
     seconds = 0.0
     failure: Exception | None = None
@@ -47,6 +49,8 @@ def _merged_step(
             said.extend(part.diagnostics)
             if function is None and has_error(part.diagnostics):
                 function = name
+        if part.emissions:
+            emissions.extend(part.emissions)
         if part.counters:
             counted.update(part.counters)
         seconds += part.seconds
@@ -55,7 +59,9 @@ def _merged_step(
             break
     if failure is not None:
         attach_others(failure, _failures(at, names, outcomes))
-    return StepRecord(step.info.name, said, counted or None, seconds, failure, function)
+    return StepRecord(
+        step.info.name, said, counted or None, seconds, failure, function, emissions
+    )
 
 
 def _failures(

@@ -24,6 +24,7 @@ from parpass.transform.apply import function_pass_body
 from parpass.transform.budget import are_limited, budgets_of
 from parpass.transform.collector import resting_collector
 from parpass.transform.config import ASKING_WORKERS_SECONDS
+from parpass.transform.interception import intercepting
 
 _WARM_SECONDS = 0.012  # to publish a stage, send jobs and hear of them, and to be sure
 _COLD_SECONDS = 0.3  # to start the processes, besides
@@ -124,7 +125,7 @@ def begin_here(
     gain = Gain(executor.workers)
     pace, nodes, size = _PACE * len(steps), 0, 0
     spent, next_look = 0.0, 0.0
-    with function_pass_body(), resting_collector():
+    with function_pass_body(), resting_collector(), intercepting():
         for name, held in mod.held.items():
             retainer.check_open()
             function = retainer.function(held, mod.base)

@@ -7,6 +7,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from parpass.runtime.logging_state import LoggingState
 from parpass.runtime.propagation import propagated_values, values_in_force
 from parpass.runtime.shipping import why_not_picklable
 from parpass.transform import PassContext
@@ -15,13 +16,14 @@ from parpass.transform.context import in_force
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A PassContext without its instruments, and the propagated contextvars."""
+    """A PassContext without its instruments, propagated contextvars, what is logged."""
 
     opt_level: int
     required_pass: tuple[str, ...]
     disabled_pass: tuple[str, ...]
     config: Mapping[str, Any]
     contextvars: Mapping[str, Any]
+    logging: LoggingState
 
     @classmethod
     def take(cls, context: PassContext) -> Snapshot:
@@ -32,6 +34,7 @@ class Snapshot:
             context.disabled_pass,
             dict(context.config),
             propagated_values(),
+            LoggingState.take(),
         )
 
     def why_not_picklable(self) -> str | None:
@@ -41,6 +44,7 @@ class Snapshot:
             (f"the propagated contextvar '{name}'", value)
             for name, value in self.contextvars.items()
         ]
+        parts += [(f"the warnings filter {one}", one) for one in self.logging.filters]
         reasons = (why_not_picklable(value, name) for name, value in parts)
         return next((reason for reason in reasons if reason), None)
 

@@ -25,6 +25,8 @@ from parpass.runtime.notes import Note
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import applies_to, transform_function
 from parpass.transform.budget import Budget, MemoryGuard, budgets_of, tell_skipped
+from parpass.transform.emission import Emission
+from parpass.transform.interception import keeping
 from parpass.transform.record import Recorder, has_error, recording
 
 # What is known of pairs of function and step that killed workers or hung: the error
@@ -33,11 +35,12 @@ Verdicts = Mapping[tuple[str, int], Exception | str]
 
 
 class FunctionStep(msgspec.Struct, frozen=True):
-    """What one pass said and counted on one function."""
+    """What one pass said, counted, and logged on one function."""
 
     seconds: float
     diagnostics: Sequence[Diagnostic] = ()
     counters: Mapping[str, int] | None = None
+    emissions: Sequence[Emission] = ()
 
 
 class FunctionOutcome(msgspec.Struct):
@@ -123,15 +126,19 @@ class StageWork:
 
     def run(self, name: str) -> FunctionOutcome:
         """Run all steps on a function."""
+        with keeping() as tape:
+            return self._run(name, tape)
+
+    def _run(self, name: str, tape: list[Emission]) -> FunctionOutcome:
         function = self._load(name)
         resigned = False
         done: list[FunctionStep] = []
         failure: Exception | None = None
         began = time.perf_counter()
-        for at in range(len(self._steps)):
+        for at, step in enumerate(self._steps):
             if self._note is not None:
                 self._note.write(self._index[name], at)
-            recorder = Recorder(self._views[at])
+            recorder = Recorder(self._views[at], step.info.name)
             with recording(recorder):
                 try:
                     before, function = function, self._step(at, name, function)
@@ -141,7 +148,11 @@ class StageWork:
                     failure = error
             now = time.perf_counter()
             said = recorder.said
-            done.append(FunctionStep(now - began, said, recorder.counted))
+            emissions: Sequence[Emission] = ()
+            if tape:
+                emissions = tuple(tape)
+                tape.clear()
+            done.append(FunctionStep(now - began, said, recorder.counted, emissions))
             began = now
             if failure is not None or (said and has_error(said)):
                 break
@@ -177,7 +188,8 @@ class StageWork:
             versions[name, known] = self._load(name)
         for step in range(known, at):
             # What it says is said again by the job that the function belongs to.
-            with self._noted(name, step), recording(Recorder(self._views[step])):
+            recorder = Recorder(self._views[step])
+            with self._noted(name, step), recording(recorder), keeping():
                 versions[name, step + 1] = self._step(step, name, versions[name, step])
         return versions[name, at]
 

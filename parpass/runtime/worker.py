@@ -40,6 +40,7 @@ from parpass.runtime.stage import StageWork
 from parpass.runtime.store import Folder, Ref, StorageError
 from parpass.transform import Pass
 from parpass.transform.apply import function_pass_body
+from parpass.transform.interception import intercepting
 
 _INDEX_POLL = 0.001  # seconds between two looks for the index of a stage
 
@@ -175,7 +176,10 @@ class _Stage:
         before = _attributes(self._spec.steps)
         outcomes: list[Outcome] = []
         self._work.verdicts = job.verdicts
-        with self._spec.snapshot.in_force(self._context), function_pass_body():
+        snapshot = self._spec.snapshot
+        if _is_own_process:
+            snapshot.logging.apply()
+        with snapshot.in_force(self._context), function_pass_body(), intercepting():
             for index, place, values in job.functions:
                 name = self._spec.names[index]
                 self._places[name] = (place, values)
@@ -190,7 +194,11 @@ class _Stage:
     def _outcome(self, index: int, name: str) -> Outcome:
         note = self._run.note
         note.write(index, 0, Phase.UNPICKLE)
-        original = self._loaded[name] = self._load(name)
+        try:
+            original = self._loaded[name] = self._load(name)
+        except Exception as error:
+            error.add_note(f"function '{name}' could not be unpickled in a worker")
+            raise
         outcome = self._work.run(name)
         if self._run.values.failure is not None:
             raise self._run.values.failure

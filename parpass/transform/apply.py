@@ -30,6 +30,7 @@ from parpass.transform.budget import (
 from parpass.transform.collector import resting_collector
 from parpass.transform.config import IMMUTABLE_MODULE
 from parpass.transform.context import PassContext, in_force
+from parpass.transform.interception import intercepting, keeping
 from parpass.transform.passes import FunctionPass, FunctionwisePass, ModulePass, Pass
 from parpass.transform.plan import Outcome, StepRecord
 from parpass.transform.record import Recorder, current_recorder, has_error, recording
@@ -158,7 +159,7 @@ def _run_step(
     began = time.perf_counter()
     functions = adapter.functions(mod)
     view = adapter.read_only(mod, dict(functions), pass_.info.name)
-    recorder = Recorder(view)
+    recorder = Recorder(view, pass_.info.name)
     changed: dict[str, Any] = {}
     failure: Exception | None = None
     failed_on: str | None = None
@@ -199,7 +200,13 @@ def _failures_after(
     failures: list[Exception] = []
     names = list(functions)
     assert record.function is not None
-    with recording(Recorder(view)), function_pass_body(), resting_collector():
+    with (
+        recording(Recorder(view)),
+        function_pass_body(),
+        resting_collector(),
+        intercepting(),
+        keeping(),  # in the order of the run none of this has happened
+    ):
         for name in names[names.index(record.function) + 1 :]:
             if checkpoint is not None:
                 checkpoint()
@@ -218,7 +225,7 @@ def run_module_pass(
     pass_: Pass, mod: Any, context: PassContext, adapter: ModuleAdapter
 ) -> Outcome | AsyncBody:
     """Run a module pass; one whose body is async is begun, and not awaited."""
-    recorder = Recorder(mod)
+    recorder = Recorder(mod, pass_.info.name)
     watched = context.config and context.config.get(IMMUTABLE_MODULE, False)
     content = _content(mod, adapter) if watched else None
     began = time.perf_counter()

@@ -12,6 +12,7 @@ from parpass.errors import DiagnosticError
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.bisect import TellVerdicts
 from parpass.transform.context import PassContext
+from parpass.transform.emission import Emission, emit_all
 from parpass.transform.instrumentation import Hooks, call_pass_hook
 from parpass.transform.passes import Pass
 from parpass.transform.reproducer import Failure, write_reproducer
@@ -22,7 +23,8 @@ class StepRecord(msgspec.Struct):
 
     In the order of a serial run: of a failed pass, what the functions up to the
     failing one said. `function` is the one that it failed on, or first reported an
-    error on.
+    error on. `emissions` is what is still to be logged and warned of: a body that ran
+    in its turn has done so itself.
     """
 
     pass_name: str
@@ -31,6 +33,7 @@ class StepRecord(msgspec.Struct):
     seconds: float = 0.0
     failure: Exception | None = None
     function: str | None = None
+    emissions: Sequence[Emission] = ()
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -114,6 +117,16 @@ class Reproduce(msgspec.Struct, frozen=True):
         write_reproducer(self.failure, mod, context, adapter)
 
 
+class Emit(msgspec.Struct, frozen=True):
+    """Command: log and warn as a pass did that was not run in its turn."""
+
+    record: StepRecord
+
+    def emit(self) -> None:
+        """Emit all; raises what a filter or handler of the user's raises."""
+        emit_all(self.record.emissions, self.record.pass_name)
+
+
 class Render(msgspec.Struct, frozen=True):
     """Command: render the diagnostics of a pass; the driver gives the module."""
 
@@ -143,5 +156,6 @@ Command = (
     | NameFunctions
     | TellVerdicts
     | Reproduce
+    | Emit
     | Render
 )

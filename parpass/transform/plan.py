@@ -41,6 +41,7 @@ from parpass.transform.bisect import Gate
 from parpass.transform.commands import (
     CallHook,
     Command,
+    Emit,
     NameFunctions,
     Outcome,
     Render,
@@ -51,6 +52,7 @@ from parpass.transform.commands import (
     TellVerdicts,
 )
 from parpass.transform.context import PassContext
+from parpass.transform.emission import mark_log_records
 from parpass.transform.instrumentation import Hooks, hooks_of
 from parpass.transform.layout import (
     Body,
@@ -107,6 +109,7 @@ def plan(
         adapter: How the module is handled.
         instrumented: Whether the context's instruments are called.
     """
+    mark_log_records()
     walk = _Walk(context, lay_out(root, context, adapter), instrumented=instrumented)
     try:
         return (yield from walk.run(mod))
@@ -288,11 +291,14 @@ class _Walk:
         return bool(
             record.diagnostics
             or record.counters
+            or record.emissions
             or record.failure is not None
             or renderer_is_overridden()
         )
 
     def _finish(self, record: StepRecord) -> Generator[Command, Any, None]:
+        if record.emissions:
+            yield Emit(record)
         if not self.instrumented:
             hand_up(record)
         elif record.diagnostics or renderer_is_overridden():
@@ -352,6 +358,7 @@ class _Walk:
 __all__ = [
     "CallHook",
     "Command",
+    "Emit",
     "NameFunctions",
     "Outcome",
     "Plan",

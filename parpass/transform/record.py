@@ -20,16 +20,19 @@ class Recorder:
 
     Args:
         module: The module that the pass runs on.
+        pass_name: The pass's name.
 
     Attributes:
-        module: The same.
+        module: The module.
+        pass_name: The name.
         function_name: The function that a function pass is running on.
     """
 
-    __slots__ = ("_counters", "_diag_ctx", "function_name", "module")
+    __slots__ = ("_counters", "_diag_ctx", "function_name", "module", "pass_name")
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, pass_name: str | None = None) -> None:
         self.module = module
+        self.pass_name = pass_name
         self._diag_ctx: DiagnosticContext | None = None
         self._counters: Counter[str] | None = None
         self.function_name: str | None = None

@@ -16,10 +16,12 @@ from parpass.transform.apply import (
     run_stage_in_place,
 )
 from parpass.transform.context import PassContext
+from parpass.transform.interception import intercepting, keeping
 from parpass.transform.passes import Pass
 from parpass.transform.plan import (
     CallHook,
     Command,
+    Emit,
     NameFunctions,
     Outcome,
     Render,
@@ -66,6 +68,8 @@ def _carry_out(command: Command, context: PassContext, adapter: ModuleAdapter) -
             return command.tell()
         case Reproduce():
             return _reproduce(command, context, adapter)
+        case Emit():
+            return command.emit()
         case Render():
             return command.render(command.mod, context)
 
@@ -75,7 +79,8 @@ def _reproduce(
 ) -> None:
     before, mod = command.steps[: command.at], command.mod
     if before:
-        mod = run_stage_in_place(before, mod, context, adapter).mod
+        with intercepting(), keeping():  # it has been heard
+            mod = run_stage_in_place(before, mod, context, adapter).mod
     command.write(mod, context, adapter)
 
 

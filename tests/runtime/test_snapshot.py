@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from parpass.runtime.logging_state import LoggingState
 from parpass.runtime.snapshot import Snapshot
 from parpass.transform import PassContext
 from tests.support.hard_passes import propagated
 from tests.support.pooled import POOLED
+
+QUIET = LoggingState.take()
 
 
 def taken(**settings: Any) -> Snapshot:
@@ -40,16 +43,16 @@ def test_the_settings_are_in_force_inside_and_not_outside():
 
 
 def test_options_are_not_checked_again_where_they_are_unknown():
-    snapshot = Snapshot(2, (), (), {"registered.elsewhere": 1}, {})
+    snapshot = Snapshot(2, (), (), {"registered.elsewhere": 1}, {}, QUIET)
     assert snapshot.context().config["registered.elsewhere"] == 1
 
 
 @pytest.mark.parametrize(
     ("snapshot", "path"),
     [
-        (Snapshot(2, (), (), {"a.b": threading.Lock()}, {}), "config['a.b']: "),
+        (Snapshot(2, (), (), {"a.b": threading.Lock()}, {}, QUIET), "config['a.b']: "),
         (
-            Snapshot(2, (), (), {}, {"v": [threading.Lock()]}),
+            Snapshot(2, (), (), {}, {"v": [threading.Lock()]}, QUIET),
             "the propagated contextvar 'v'[0]: ",
         ),
     ],
