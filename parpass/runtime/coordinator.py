@@ -92,10 +92,13 @@ class _StageRun:
         self._in_flight: set[int] = set()
         self._working_on: dict[int, Work] = {}  # of the last death, by function
         self._overdue: dict[int, Work] = {}
+        self._was_alone = False  # the job that was lost
+        self._spared: set[int] = set()
         self._timed_out = False  # and were killed for it
         self._tracebacks: dict[str, str] = {}  # by owner of a note
         self._cause = ""
         self._single: Executor | None = None  # where a suspect runs
+        self._alone_job = 0
         self._watching = trio.CancelScope()
         self._token = trio.lowlevel.current_trio_token()
         self._send, self._receive = _open_news(math.inf)
@@ -145,6 +148,7 @@ class _StageRun:
         error = answer.exception()
         if isinstance(error, WorkersDiedError | WorkersKilledError):
             self._in_flight.clear()
+            self._was_alone = job == self._alone_job
             return await self._lost(error)
         self._in_flight.discard(job)
         seconds, new = self._stage.take_in(answer.result())
@@ -172,12 +176,25 @@ class _StageRun:
             for work in noted
             if work.phase != Phase.START
             and (not error.processes or work.process in error.processes)
+            and not self._is_spared(work)
         }
         self._tracebacks = {
             work.owner: await _in_thread(self._notes.traceback, work.owner)
             for work in self._working_on.values()
         }
         return WorkersDied(self._working_on.keys())
+
+    def _is_spared(self, work: Work) -> bool:
+        """Return whether a suspect that was killed runs alone once more.
+
+        A kill may come from outside, as when the system is out of memory, and a
+        suspect may be its victim twice.
+        """
+        if not self._was_alone or "SIGKILL" not in self._cause:
+            return False
+        is_first_time = work.function not in self._spared
+        self._spared.add(work.function)
+        return is_first_time
 
     def _settled(self, function: int) -> Settled:
         work = self._working_on[function]
@@ -232,6 +249,7 @@ class _StageRun:
         # On a pool of its own: the other one may be shared with other runs, and what
         # they do to it would be held against the suspect.
         self._single = single = self._executor.alone()
+        self._alone_job = command.job
         try:
             await _in_thread(single.start)
             answer = self._submit(command, single)

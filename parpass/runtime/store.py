@@ -13,6 +13,7 @@ import contextlib
 import mmap
 import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
@@ -42,11 +43,12 @@ class Folder:
         path: An existing one; without it, a new one is made.
 
     Raises:
-        StorageError: No folder can be made; so do the methods that write.
+        StorageError: No folder can be made, or that one is not private; so do the
+            methods that write.
     """
 
     def __init__(self, path: str | None = None) -> None:
-        self.path = _new_folder() if path is None else path
+        self.path = _new_folder() if path is None else _private(path)
         self._claim = claim(self.path) if path is None else None
 
     def remove(self) -> None:
@@ -113,6 +115,18 @@ def _new_folder() -> str:
     except OSError as error:
         where = error.filename or "the temporary folder"
         raise StorageError(f"{where}: {error.strerror}") from error
+
+
+def _private(path: str) -> str:
+    """Return the path of a folder that only this user can enter.
+
+    What is in it is unpickled, so it must not come from anybody else.
+    """
+    found = os.lstat(path)
+    is_ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+    if not (stat.S_ISDIR(found.st_mode) and is_ours and not found.st_mode & 0o077):
+        raise StorageError(f"{path}: not a folder that this user alone can enter")
+    return path
 
 
 def _is_roomy(directory: Path) -> bool:

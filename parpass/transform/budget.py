@@ -178,7 +178,7 @@ def within(
     tries = 2 if budget.on_failure is OnFailure.RETRY else 1
     while True:
         tries -= 1
-        inner = Recorder(None if outer is None else outer.module)
+        inner = Recorder(None if outer is None else outer.module, pass_name)
         inner.function_name = name
         try:
             with recording(inner):

@@ -11,7 +11,7 @@ import pytest
 
 from parpass.runtime import store
 from parpass.runtime.leftovers import claim, remove_abandoned
-from parpass.runtime.store import Folder
+from parpass.runtime.store import Folder, StorageError
 
 
 @pytest.fixture
@@ -109,3 +109,17 @@ def test_room_that_was_kept_can_be_written_to_later_and_in_any_order(folder: Fol
         writer.write(ref, bytes([ref.offset]) * 10)
     assert folder.read("values") == b"".join(bytes([r.offset]) * 10 for r in refs)
     writer.close()
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o730, 0o701])
+def test_a_folder_that_others_can_enter_is_refused(tmp_path: Path, mode: int):
+    tmp_path.chmod(mode)
+    with pytest.raises(StorageError, match="this user alone"):
+        Folder(str(tmp_path))
+
+
+def test_a_link_to_a_folder_is_refused(tmp_path: Path, folder: Folder):
+    link = tmp_path / "link"
+    link.symlink_to(folder.path)
+    with pytest.raises(StorageError, match="this user alone"):
+        Folder(str(link))

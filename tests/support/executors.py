@@ -42,6 +42,8 @@ class ThreadExecutor:
         workers: How many workers it says that it has.
         seed: Of the order.
         dies_at_once: Whether workers die before they begin.
+        deaths: How often, besides, its worker dies at random: before it begins with a
+            job, or before the job's result is sent.
         log: Gets a word for each thing that is asked of it.
     """
 
@@ -51,6 +53,7 @@ class ThreadExecutor:
         seed: int = 0,
         *,
         dies_at_once: bool = False,
+        deaths: int = 0,
         log: list[str] | None = None,
     ) -> None:
         self.workers = workers
@@ -58,6 +61,7 @@ class ThreadExecutor:
         self.log: list[str] = [] if log is None else log
         self._random = random.Random(seed)
         self._dies_at_once = dies_at_once
+        self._deaths = deaths
         self._pending: list[Work] = []
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -121,7 +125,9 @@ class ThreadExecutor:
         try:
             if self._dies_at_once:
                 raise WorkerDeath
+            self._die_perhaps()
             result = run(job)
+            self._die_perhaps()
         except WorkerDeath:
             self._lose_all(WorkersDiedError("exit codes: {SIGKILL(-9)}"))
             return
@@ -131,6 +137,11 @@ class ThreadExecutor:
         else:
             self._take_out(work)
             answer.set_result(result)
+
+    def _die_perhaps(self) -> None:
+        if self._deaths and self._random.random() < 1 / 4:
+            self._deaths -= 1
+            raise WorkerDeath
 
     def _take_out(self, work: Work) -> None:
         with self._changed:
