@@ -150,8 +150,10 @@ def relaid_shape(shape: Shape, source: str, target: str) -> Shape:
         TypeRelationError: The layouts have different axes, or do not fit the shape.
     """
     if source == target:
-        Layout.of(source).require_fit(shape)
-        return shape
+        layout = _parse(source)
+        if len(shape) != len(layout.axes) or any(layout.blocks):
+            layout.require_fit(shape)
+        return shape  # nearly always, and relations are asked at every call
     _require_same_axes(source, target)
     return Layout.of(target).shape_of(Layout.of(source).dims_of(shape))
 
