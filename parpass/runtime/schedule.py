@@ -31,7 +31,7 @@ TARGET_SECONDS = 0.1  # what a job should take: far above its overhead of 1 ms
 _LEAST_SECONDS = 0.004  # even at the end, when jobs get small
 _CAUTION = 8  # while the cost is unknown jobs are smaller by this: begin, and learn
 _IN_FLIGHT = 2  # jobs for each worker, so that none waits for the coordinator
-_MOST_MISHAPS = 5  # deaths in a row that no function is to blame for
+_MOST_MISHAPS = 8  # deaths in a row that no function is to blame for
 _SHARES = 2  # a job takes at most this part, for each worker, of what is left
 
 
