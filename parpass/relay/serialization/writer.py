@@ -185,8 +185,8 @@ def _form(value: Any, number: Numbers) -> Any:
     """Return a plain value in JSON: a list is a tuple, an object has a tag."""
     if value is None or isinstance(value, bool | str):
         return value
-    if isinstance(value, int) and value in INTS:
-        return value
+    if isinstance(value, int) and int(value) in INTS:  # of its subclasses, plain values
+        return int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"float": repr(float(value))}
     if isinstance(value, bytes):

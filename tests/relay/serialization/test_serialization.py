@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 from collections.abc import Callable
 from typing import Any
@@ -31,6 +32,10 @@ from tests.support.programs import call_op, functions, modules
 from tests.support.texts import decorated_modules
 
 
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
 def returns_the_same(value: Any) -> None:
     text = save_json(value)
     again = load_json(text)
@@ -51,6 +56,13 @@ def checked_types(mod: IRModule) -> list[object]:
 @settings(deadline=None, max_examples=40)
 def test_functions_return(function: Function):
     returns_the_same(function)
+
+
+def test_a_number_of_a_class_of_its_own_is_saved_as_a_number():
+    # `in range(...)` goes through all numbers to find an instance of a subclass.
+    function = relay.Function((), const(1.0), attrs=DictAttrs({"level": Level.HIGH}))
+    again = load_json(save_json(function))
+    assert again.attrs["level"] == 3
 
 
 @pytest.mark.slow
