@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import multiprocessing.process
 import os
 import signal
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from typing import Any
 
 import loky
 from loky.process_executor import ShutdownExecutorError
@@ -47,11 +50,25 @@ class LokyExecutor:
         self._dead: frozenset[int] = frozenset()  # processes of that
         self._closed = False
         self._lock = threading.Lock()
+        _executors.add(self)
 
     @property
     def is_warm(self) -> bool:
         """Whether the processes have been started."""
         return self._pool is not None
+
+    def leave_to_parent(self) -> None:
+        """Forget the processes: this one was forked off, and they are its parent's."""
+        # Threads that held the lock, or saw to the pool, are not in this process. The
+        # pool is kept as it is: its end would close what the parent still uses.
+        self._lock = threading.Lock()
+        if self._pool is not None:
+            _of_parents.append(self._pool)
+            # At its end multiprocessing waits for those that it takes for its children.
+            children: set[Any] = getattr(multiprocessing.process, "_children", set())
+            children.difference_update(_processes(self._pool).values())
+        self._pool = self._broken = None
+        self._dead = frozenset()
 
     def start(self) -> None:
         """Start the processes if none are running, or if the pool broke."""
@@ -132,6 +149,18 @@ class LokyExecutor:
             answer.set_exception(WorkersKilledError())
         else:
             answer.set_exception(error)
+
+
+_executors: weakref.WeakSet[LokyExecutor] = weakref.WeakSet()
+_of_parents: list[loky.ProcessPoolExecutor] = []
+
+
+def _after_fork() -> None:
+    for executor in list(_executors):
+        executor.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def usable_cores() -> int:

@@ -76,7 +76,8 @@ async def run_pipeline(
 
     Warns:
         SlowerRunWarning: More workers than 4 for each core, and than 32, were asked for
-            (so many are used), or there is no room for what processes share (the rest
+            (so many are used), this is a daemon process, which may start no others (all
+            runs in it), or there is no room for what processes share (the rest
             runs in this one).
         UnpicklablePassWarning: A pass, or a function, cannot be sent to the workers.
     """
@@ -176,6 +177,12 @@ class Runner:
         context = current if context is None else context
         # The workers are all at work when a pass body in one of them comes here.
         executor = None if inside_function_pass() else self._executor
+        if (
+            executor is not None
+            and executor is self._owned
+            and not _may_have_children()
+        ):
+            executor = None
         drive = Drive(host, executor, context, adapter, self._ledger)
         if context is current:
             return unwrap(await self._reported(drive, root, module))
@@ -242,6 +249,20 @@ def _completed(run: Coroutine[Any, Any, ValueT]) -> ValueT:
         return end.value
     run.close()
     raise InternalError("a blocking host suspended")
+
+
+def _may_have_children() -> bool:
+    """Return whether this process may start others; warn if it may not."""
+    process = sys.modules.get("multiprocessing.process")
+    if process is None or not process.current_process().daemon:
+        return True
+    warnings.warn(
+        "a daemon process of multiprocessing may have no children, so all is run in "
+        "this one; start it with daemon=False to use every core",
+        SlowerRunWarning,
+        stacklevel=2,
+    )
+    return False
 
 
 def usable_cores() -> int:
