@@ -12,7 +12,7 @@ from parpass.relay.transform.combine_parallel_conv2d import CombineParallelConv2
 from parpass.relay.transform.combine_parallel_dense import CombineParallelDense
 from parpass.relay.transform.convert_layout import ConvertLayout
 from parpass.relay.transform.dead_code_elimination import DeadCodeElimination
-from parpass.relay.transform.default_pipeline import default_pipeline
+from parpass.relay.transform.pipelines import default_pipeline
 from parpass.relay.transform.defuse_ops import DefuseOps
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from parpass.relay.transform.eta_expand import EtaExpand
