@@ -13,9 +13,16 @@ from collections.abc import Generator
 # more would be a pause that is felt, of up to a second for ten million objects.
 _SELDOM = (20_000, 500, 30)
 
+# Objects that may grow old without a look until all are gone through; where there are
+# more than twice as many, half of those that there are.
+_BEARABLE = 1_000_000
+
 _resting = 0
 _before = (0, 0, 0)
-_lock = threading.Lock()
+_made_before = 0
+_unseen = 0  # objects that have grown old without a look
+_bearable: int | None = None  # of these, None as long as nobody knows
+_lock = threading.RLock()  # a look may run finalizers, and they anything
 
 
 @contextlib.contextmanager
@@ -26,10 +33,11 @@ def resting_collector() -> Generator[None]:
     takes three quarters of the time, of a pass a third. The setting is the process's;
     several threads may be in here at once, and the last one restores it.
     """
-    global _resting, _before
+    global _resting, _before, _made_before
     with _lock:
         if _resting == 0:
             _before = gc.get_threshold()
+            _made_before = _made()
             if 0 < _before[0] < _SELDOM[0]:
                 gc.set_threshold(*_SELDOM)
         _resting += 1
@@ -43,11 +51,31 @@ def resting_collector() -> Generator[None]:
                 gc.set_threshold(*_before)
 
 
+def _made() -> int:
+    """Return how many objects were made since all were gone through, about."""
+    young, middle, old = gc.get_count()
+    first, second, _ = gc.get_threshold()
+    return young + first * (middle + second * old)
+
+
 def _grow_old() -> None:
     """Have the collector take all that is alive for old, without looking at it.
 
-    Otherwise it would go through all that was made during the rest right after it.
+    Otherwise it would go through all that was made during the rest right after it. But
+    it begins to count anew then, and cycles that are not freed here never would be, so
+    all is gone through when as much has grown old as half of what there was. What is
+    made first is taken to stay alive.
     """
-    if gc.isenabled() and not gc.get_freeze_count():
-        gc.freeze()
-        gc.unfreeze()
+    global _unseen, _bearable
+    if not gc.isenabled() or gc.get_freeze_count():
+        return
+    _unseen += _made_before + max(0, _made() - _made_before)
+    is_due = _unseen > (_BEARABLE if _bearable is None else _bearable)
+    if is_due:
+        _unseen = 0
+        if _bearable is not None:
+            gc.collect()
+    gc.freeze()
+    if is_due:
+        _bearable = max(_BEARABLE, gc.get_freeze_count() // 2)
+    gc.unfreeze()
