@@ -215,10 +215,11 @@ class _StageRun:
 
     async def _look(self) -> None:
         now, works = time.monotonic_ns(), await _in_thread(self._notes.read)
-        late = [work for work in works if self._stage.overdue(work, now)]
-        if not late or not self._in_flight:
+        overdue = [work for work in works if self._stage.overdue(work, now)]
+        if not overdue or not self._in_flight:
             return
-        if all(work.phase == Phase.START for work in late):
+        late = [work for work in overdue if work.phase != Phase.START]
+        if not late:
             raise RuntimeUseError(
                 f"the worker processes hang before they can begin, for {START_SECONDS} "
                 "s now; an import of the module that a pass comes from may wait for "

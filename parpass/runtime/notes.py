@@ -89,10 +89,18 @@ class Note:
         """Note that work on a function begins."""
         self._put((function, step, function, step, phase, time.monotonic_ns()))
 
-    def enter(self, body: int, body_step: int) -> tuple[int, ...]:
+    def enter(
+        self, body: int, body_step: int, phase: Phase = Phase.PASS
+    ) -> tuple[int, ...]:
         """Note that another function is made on demand; return what to `leave` to."""
         outer = self._values
-        self._put((*outer[:2], body, body_step, Phase.PASS, time.monotonic_ns()))
+        self._put((*outer[:2], body, body_step, phase, time.monotonic_ns()))
+        return (*outer, time.monotonic_ns())
+
+    def wait(self) -> tuple[int, ...]:
+        """Note that this waits for the coordinator; return what to `leave` to."""
+        outer = self._values
+        self._put((*outer[:-1], 0))
         return (*outer, time.monotonic_ns())
 
     def leave(self, outer: tuple[int, ...]) -> None:

@@ -23,7 +23,7 @@ from parpass.runtime.stage import FunctionStep, Verdicts
 from parpass.runtime.store import Ref
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.adapter import LargeValue
-from parpass.transform.budget import Budget
+from parpass.transform.budget import Budget, Limits
 
 
 class Packed(NamedTuple):
@@ -72,7 +72,8 @@ class StageSpec(msgspec.Struct, frozen=True):
     """What the jobs of a stage have in common; travels to each worker once.
 
     `shell` is the module without functions, encoded; `names` are those of all
-    functions, in module order; `budgets` are those of the steps.
+    functions, in module order; `budgets` are those of the steps, and `limits` are those
+    of the call, for passes that the steps run themselves.
     """
 
     steps: Sequence[Pass]
@@ -81,6 +82,7 @@ class StageSpec(msgspec.Struct, frozen=True):
     shell: bytes
     names: Sequence[str]
     budgets: Sequence[Budget] | None = None
+    limits: Limits = Limits()
 
 
 class Job(msgspec.Struct, frozen=True):

@@ -36,11 +36,12 @@ from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import FunctionOutcome, FunctionStep
 from parpass.runtime.store import Ref, StorageError
 from parpass.transform import Pass
-from parpass.transform.budget import budgets_of
+from parpass.transform.budget import budgets_of, limits_of_call
 from parpass.transform.collector import resting_collector
 from parpass.transform.config import OnFailure
 
 START_SECONDS = 60.0  # for a worker to load what a stage needs, imports included
+ON_THE_WAY_SECONDS = 10.0  # at least, for a function that is unpickled or pickled
 
 # Of packing between two announcements: little at first, so that workers begin soon.
 _FIRST_PACK_SECONDS = 0.0005
@@ -121,7 +122,13 @@ class PooledStage:
         adapter = self._retainer.adapter
         shell = adapter.encode_shell(self._mod.base)
         spec = StageSpec(
-            self.steps, self._snapshot, adapter, shell, self.names, self.budgets
+            self.steps,
+            self._snapshot,
+            adapter,
+            shell,
+            self.names,
+            self.budgets,
+            limits_of_call(),
         )
         folder = self._retainer.folder
         published = pack_by_value(spec)
@@ -232,6 +239,8 @@ class PooledStage:
         limit = self.budgets[work.body_step].seconds
         if work.phase == Phase.START:
             limit = START_SECONDS
+        elif work.phase != Phase.PASS and limit is not None:
+            limit = max(limit, ON_THE_WAY_SECONDS)  # it is none of the pass's time
         if limit is None or not work.since:
             return False
         return now - work.since > limit * 1e9

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from parpass.diagnostic import Diagnostic
-from parpass.runtime.notes import Note
+from parpass.runtime.notes import Note, Phase
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import applies_to, transform_function
 from parpass.transform.budget import Budget, MemoryGuard, budgets_of, tell_skipped
@@ -171,7 +171,7 @@ class StageWork:
         if self._assumes and name in self._index and (name, at) not in self._versions:
             self._looked = True
             if name not in self._signatures:
-                first = self._adapter.signature(self._load(name))
+                first = self._adapter.signature(self._fetched(name, at))
                 self._signatures[name] = first
             if self._signatures[name] is not None:
                 return self._signatures[name]
@@ -185,7 +185,7 @@ class StageWork:
         versions = self._versions
         known = next((i for i in range(at, 0, -1) if (name, i) in versions), 0)
         if (name, known) not in versions:
-            versions[name, known] = self._load(name)
+            versions[name, known] = self._fetched(name, at)
         for step in range(known, at):
             # What it says is said again by the job that the function belongs to.
             recorder = Recorder(self._views[step])
@@ -193,13 +193,19 @@ class StageWork:
                 versions[name, step + 1] = self._step(step, name, versions[name, step])
         return versions[name, at]
 
+    def _fetched(self, name: str, at: int) -> Any:
+        with self._noted(name, at, Phase.UNPICKLE):
+            return self._load(name)
+
     @contextlib.contextmanager
-    def _noted(self, name: str, step: int) -> Generator[None]:
+    def _noted(
+        self, name: str, step: int, phase: Phase = Phase.PASS
+    ) -> Generator[None]:
         """Note that a function is made on demand; its time is not that of who asked."""
         away, began = self._away, time.perf_counter()
         outer = None
         if self._note is not None:
-            outer = self._note.enter(self._index[name], step)
+            outer = self._note.enter(self._index[name], step, phase)
         try:
             yield
         finally:

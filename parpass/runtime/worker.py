@@ -40,6 +40,7 @@ from parpass.runtime.stage import StageWork
 from parpass.runtime.store import Folder, Ref, StorageError
 from parpass.transform import Pass
 from parpass.transform.apply import function_pass_body
+from parpass.transform.budget import limits_in_force
 from parpass.transform.interception import intercepting
 
 _INDEX_POLL = 0.001  # seconds between two looks for the index of a stage
@@ -179,7 +180,12 @@ class _Stage:
         snapshot = self._spec.snapshot
         if _is_own_process:
             snapshot.logging.apply()
-        with snapshot.in_force(self._context), function_pass_body(), intercepting():
+        with (
+            snapshot.in_force(self._context),
+            limits_in_force(self._spec.limits),
+            function_pass_body(),
+            intercepting(),
+        ):
             for index, place, values in job.functions:
                 name = self._spec.names[index]
                 self._places[name] = (place, values)
@@ -236,13 +242,18 @@ class _Stage:
         The coordinator publishes the index when it has packed the last function. Only
         a pass that reads another function in the first moments of a stage waits here.
         """
-        while self._index is None:
+        if self._index is None:
+            outer = self._run.note.wait()
+            self._index = self._awaited_index()
+            self._run.note.leave(outer)
+        return self._index[name]
+
+    def _awaited_index(self) -> Index:
+        while True:
             published = self._run.folder.read(index_name(self.number))
             if published is not None:
-                self._index = unpack_message(published)
-            else:
-                time.sleep(_INDEX_POLL)
-        return self._index[name]
+                return unpack_message(published)
+            time.sleep(_INDEX_POLL)
 
 
 def _attributes(steps: Sequence[Pass]) -> dict[tuple[int, str], Any]:

@@ -95,6 +95,11 @@ def limits_in_force(limits: Limits) -> Generator[None]:
         _call.reset(token)
 
 
+def limits_of_call() -> Limits:
+    """Return the limits of the call that runs here."""
+    return _call.get()
+
+
 def budgets_of(steps: Sequence[Pass], config: Mapping[str, Any]) -> tuple[Budget, ...]:
     """Return the budgets of passes under a context's options.
 
@@ -243,6 +248,7 @@ __all__ = [
     "are_limited",
     "budgets_of",
     "limits_in_force",
+    "limits_of_call",
     "reason_of",
     "skipped",
     "tell_skipped",

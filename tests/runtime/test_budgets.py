@@ -43,6 +43,32 @@ class Linger(FunctionPass):
         return func.with_values(value + 1 for value in func.values)
 
 
+class SlowNumber(int):
+    """A number that takes some time to pickle, and to unpickle."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _slow_number, (int(_slow_number(self)),)
+
+
+def _slow_number(number: int) -> SlowNumber:
+    until = time.perf_counter() + 0.05
+    while time.perf_counter() < until:
+        pass
+    return SlowNumber(number)
+
+
+class RunInside(FunctionPass):
+    """Runs another pass on a program of its own."""
+
+    pass_info = PassInfo(0, "RunInside")
+
+    def __init__(self, inner: Pass) -> None:
+        self.inner = inner
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return self.inner(Program({"inside": func}))["inside"]
+
+
 def both(runner: Runner, root: Pass, mod: Program, config: dict[str, Any]) -> Seen:
     """Return what is seen of a run, which is the same in serial and in parallel."""
     serial = see(root, mod, settings={"config": config})
@@ -101,6 +127,23 @@ def test_errors_are_skipped_and_retried_alike_in_both_drivers(runner: Runner):
     retried = both(runner, steps, program(1, 2), {"parpass.on_failure": "retry"})
     assert retried.error is not None
     assert retried.error[0] is ValueError
+
+
+@pytest.mark.parametrize("step", [Add(1), AddFrom("f1")])
+def test_the_way_to_a_worker_is_none_of_a_passs_time(step: Pass, runner: Runner):
+    # f0 asks for f1 long before that is packed.
+    mod = Program({"f0": Fn((1,)), "f1": Fn((SlowNumber(2),))})
+    seen = both(runner, step, mod, {"parpass.function_timeout": 0.02})
+    assert seen.error is None
+
+
+def test_limits_of_the_call_hold_for_passes_that_a_body_runs(runner: Runner):
+    step = Sequential([RunInside(FailOn(2)), Add(1)])
+    after = [
+        one.run_sync(program(1, 2, 3), step, context=pooled(), on_failure="skip")
+        for one in (open_runner(workers=0), runner)
+    ]
+    assert after == [program(2, 3, 4)] * 2
 
 
 @pytest.mark.parametrize("where", ["pass", "call", "context"])

@@ -70,6 +70,11 @@ def _know_others() -> None:
     _others.update(child_processes())
 
 
+@pytest.fixture(autouse=True)
+def _on_the_way_no_longer_than_in_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pooled_stage, "ON_THE_WAY_SECONDS", LIMITS["hang"])
+
+
 def failure(runner: Runner, mod: Program, steps: Any, how: str) -> Exception:
     limit = LIMITS.get(how)
     with pytest.raises(Exception, match=r".") as caught:
