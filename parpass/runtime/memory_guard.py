@@ -13,6 +13,8 @@ except ImportError:  # not on Windows
 
 _STATM = "/proc/self/statm"
 
+_without_guard: list[int] = []  # the soft limits that were there before each guard
+
 
 @contextlib.contextmanager
 def memory_guard(limit: int) -> Generator[None]:
@@ -31,10 +33,31 @@ def memory_guard(limit: int) -> Generator[None]:
     if soft != resource.RLIM_INFINITY:
         bound = min(bound, soft)
     resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
+    _without_guard.append(soft)
     try:
         yield
     finally:
+        _without_guard.pop()
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+@contextlib.contextmanager
+def unguarded() -> Generator[None]:
+    """Lift the guard that is around this; what the block keeps is not counted."""
+    before = _size() if _without_guard else None
+    if before is None or resource is None:
+        yield
+        return
+    bound, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = _without_guard[-1]
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    try:
+        yield
+    finally:
+        bound += max(0, (_size() or before) - before)
+        if most != resource.RLIM_INFINITY:
+            bound = min(bound, most)
+        resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
 
 
 def _size() -> int | None:

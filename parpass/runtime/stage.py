@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from parpass.diagnostic import Diagnostic
+from parpass.runtime.memory_guard import unguarded
 from parpass.runtime.notes import Note, Phase
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import applies_to, transform_function
@@ -201,13 +202,14 @@ class StageWork:
     def _noted(
         self, name: str, step: int, phase: Phase = Phase.PASS
     ) -> Generator[None]:
-        """Note that a function is made on demand; its time is not that of who asked."""
+        """Note that a function is made on demand: it is not charged to who asked."""
         away, began = self._away, time.perf_counter()
         outer = None
         if self._note is not None:
             outer = self._note.enter(self._index[name], step, phase)
         try:
-            yield
+            with unguarded():
+                yield
         finally:
             if self._note is not None and outer is not None:
                 self._note.leave(outer)

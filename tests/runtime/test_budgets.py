@@ -58,7 +58,7 @@ def _slow_number(number: int) -> SlowNumber:
 
 
 class RunInside(FunctionPass):
-    """Runs another pass on a program of its own."""
+    """Runs another pass on a program of its own; adds 1."""
 
     pass_info = PassInfo(0, "RunInside")
 
@@ -66,7 +66,8 @@ class RunInside(FunctionPass):
         self.inner = inner
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        return self.inner(Program({"inside": func}))["inside"]
+        inside = self.inner(Program({"inside": func}))["inside"]
+        return inside.with_values(value + 1 for value in inside.values)
 
 
 def both(runner: Runner, root: Pass, mod: Program, config: dict[str, Any]) -> Seen:
@@ -138,7 +139,7 @@ def test_the_way_to_a_worker_is_none_of_a_passs_time(step: Pass, runner: Runner)
 
 
 def test_limits_of_the_call_hold_for_passes_that_a_body_runs(runner: Runner):
-    step = Sequential([RunInside(FailOn(2)), Add(1)])
+    step = RunInside(FailOn(2))
     after = [
         one.run_sync(program(1, 2, 3), step, context=pooled(), on_failure="skip")
         for one in (open_runner(workers=0), runner)
@@ -218,6 +219,17 @@ def test_memory_beyond_the_limit_is_refused(runner: Runner):
         mod, step, context=pooled(), memory_limit=200_000_000, on_failure="skip"
     )
     assert values_of(after) == values_of(program(2, 2, 4))
+
+
+@pytest.mark.slow
+def test_memory_that_a_function_takes_on_demand_is_not_that_of_who_asks(
+    runner: Runner,
+):
+    asks = AddFrom("f1")
+    asks.memory_limit = 1 << 26
+    steps = Sequential([Allocate(2, 1 << 28), asks])
+    after = runner.run_sync(program(1, 2), steps, context=pooled())
+    assert values_of(after) == {"f0": (2, 3), "f1": (3, 3)}
 
 
 def test_where_memory_cannot_be_limited_that_is_said(runner: Runner):
