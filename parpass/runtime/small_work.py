@@ -137,7 +137,7 @@ def begin_here(
             began = time.perf_counter()
             done[name] = run_here(work, name, held)
             spent += time.perf_counter() - began
-            nodes += size
+            nodes += max(1, size)
             pace = spent / nodes
             if spent < next_look:
                 continue

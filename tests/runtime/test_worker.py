@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -194,3 +195,13 @@ def test_importing_is_light(module: str):
         check=True,
     )
     assert ran.stdout == "[]\n"
+
+
+def test_a_collector_that_was_disabled_stays_so(run: Run):
+    run.publish(1, [Add(1)], program(1))
+    gc.disable()
+    try:
+        run.work(1, 0)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
