@@ -62,12 +62,12 @@ def _lines(
         return difference(times, name, "serial").times(1e6 / len(functions), "us")
 
     forced, by_default = list(ours)[1:]
-    yield Line(what, f"{forced}, {_PER_FUNCTION}", cost(forced), Goal(15), times=times)
     yield Line(what, f"{by_default}, {_PER_FUNCTION}", cost(by_default), Goal(15))
+    yield Line(what, f"{forced}, {_PER_FUNCTION}", cost(forced), times=times)
     if peers:
         fastest = min(peers, key=lambda name: cost(name).value)
-        compares = f"{forced} : {fastest}, the fastest peer"
-        yield Line(what, compares, ratio(times, forced, fastest), Goal(1))
+        compares = f"{by_default} : {fastest}, the fastest peer"
+        yield Line(what, compares, ratio(times, by_default, fastest), Goal(1))
     for name, peer in opened.items():
         reason = peer if isinstance(peer, str) else ""
         figure = None if reason else cost(name)
