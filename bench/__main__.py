@@ -15,7 +15,7 @@ from rich.console import Console
 
 from bench.measure import Setting, default_workers
 from bench.rows import ROWS, measured
-from bench.table import Line, as_data, as_table
+from bench.table import Line, as_data, as_markdown, as_table
 
 _WIDTH = 150  # of the table where there is no terminal
 
@@ -50,12 +50,16 @@ def _chosen(
     help="Processes; by default one for each core, at most four.",
 )
 @click.option("--json", "json_file", type=click.File("w"), help="Write all times here.")
+@click.option(
+    "--markdown", "page", type=click.File("w"), help="Write the goals' table here."
+)
 def command(
     rows: list[str],
     repeat: int,
     scale: float,
     workers: int | None,
     json_file: TextIO | None,
+    page: TextIO | None,
 ) -> None:
     """Measure and print."""
     setting = Setting(workers or default_workers(), repeat, scale)
@@ -71,6 +75,8 @@ def command(
     console.print(as_table(found, setting))
     if json_file is not None:
         json.dump(as_data(found, setting), json_file, indent=2)
+    if page is not None:
+        page.write(as_markdown(found, setting))
     if any(line.is_error for lines in found.values() for line in lines):
         raise SystemExit(1)
 

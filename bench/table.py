@@ -139,6 +139,25 @@ def as_data(rows: Mapping[str, Sequence[Line]], setting: Setting) -> dict[str, A
     }
 
 
+def as_markdown(rows: Mapping[str, Sequence[Line]], setting: Setting) -> str:
+    """Return the lines that have a goal as a table for a page; misses in bold."""
+    table = [
+        f"{_title(setting)}.",
+        "",
+        "| row | work | figure | measured | goal | |",
+        "|---|---|---|--:|--:|---|",
+    ]
+    for name, lines in rows.items():
+        for line in lines:
+            if line.goal is None:
+                continue
+            shown = line.note if line.figure is None else as_text(line.figure)
+            verdict = "met" if line.verdict == "met" else f"**{line.verdict}**"
+            cells = (name, line.what, line.compares, shown, str(line.goal), verdict)
+            table.append(f"| {' | '.join(cells)} |")
+    return "\n".join(table) + "\n"
+
+
 def _title(setting: Setting) -> str:
     scale = "" if setting.scale == 1 else f", {setting.scale:g} of the work"
     python = f"{platform.python_implementation()} {platform.python_version()}"

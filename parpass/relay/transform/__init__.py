@@ -1,7 +1,7 @@
 """The passes shipped for Relay, under TVM's names, and what passes are made with.
 
 They are loaded when one of them is first asked for here. A worker asks for none: what
-it is sent names the file that a pass is in, and not loading the others it starts sooner.
+it is sent names the file that a pass is in, so it starts sooner than with all others.
 """
 
 from __future__ import annotations

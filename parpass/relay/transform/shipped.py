@@ -12,7 +12,6 @@ from parpass.relay.transform.combine_parallel_conv2d import CombineParallelConv2
 from parpass.relay.transform.combine_parallel_dense import CombineParallelDense
 from parpass.relay.transform.convert_layout import ConvertLayout
 from parpass.relay.transform.dead_code_elimination import DeadCodeElimination
-from parpass.relay.transform.pipelines import default_pipeline
 from parpass.relay.transform.defuse_ops import DefuseOps
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from parpass.relay.transform.eta_expand import EtaExpand
@@ -28,6 +27,7 @@ from parpass.relay.transform.lambda_lift import LambdaLift
 from parpass.relay.transform.merge_compiler_regions import MergeCompilerRegions
 from parpass.relay.transform.merge_composite import MergeComposite
 from parpass.relay.transform.partition_graph import PartitionGraph
+from parpass.relay.transform.pipelines import default_pipeline
 from parpass.relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from parpass.relay.transform.simplify_expr import SimplifyExpr
 from parpass.relay.transform.simplify_inference import SimplifyInference
