@@ -69,6 +69,7 @@ class Drive:
             return self._outcome([command.pass_])
         if isinstance(command, CallHook):
             return command.call(command.mod)
+        assert isinstance(command, Render)
         return command.render(command.mod, self.context)
 
     def _outcome(self, passes: Any) -> Outcome:
@@ -97,6 +98,8 @@ def _text(command: Command) -> str:
             return f"{hook} {command.args[0].name} on {command.mod}"
         case Render():
             return f"render {command.record.pass_name} on {command.mod}"
+        case _:
+            raise AssertionError(f"these plans ask for no {type(command).__name__}")
 
 
 class Vetoer(PassInstrument):
