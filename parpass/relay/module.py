@@ -13,7 +13,7 @@ from parpass.errors import (
     quoted,
 )
 from parpass.relay import wire
-from parpass.relay.expr import DictAttrs, Expr, Function, GlobalVar, Var
+from parpass.relay.expr import Call, DictAttrs, Expr, Function, GlobalVar, Var
 from parpass.relay.node import bindings, post_order
 from parpass.relay.ty import FuncType
 
@@ -277,7 +277,7 @@ class IRModule:
 
     def _as_function(self, value: Any, name: str) -> Function:
         if isinstance(value, GlobalVar):
-            return _eta_expanded(value, self[value])
+            return eta_expanded(value, self[value])
         if isinstance(value, Expr) and not isinstance(value, Function):
             value = Function((), value)
         if not isinstance(value, Function):
@@ -308,12 +308,11 @@ def _unpickled(
     return IRModule.assemble(shell, functions)
 
 
-def _eta_expanded(var: GlobalVar, function: Function) -> Function:
+def eta_expanded(global_var: GlobalVar, function: Function) -> Function:
     """Return a function that calls a global one with its own parameters."""
-    params = [Var(param.name_hint, param.type_annotation) for param in function.params]
-    return Function(
-        tuple(params), var(*params), function.ret_type, function.type_params
-    )
+    params = tuple(Var(p.name_hint, p.type_annotation) for p in function.params)
+    call = Call(global_var, params, None, function.type_params)
+    return Function(params, call, function.ret_type, function.type_params)
 
 
 def _check_closed(function: Function, name: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from parpass.relay.expr import Call, Expr, Function, GlobalVar, Var
+from parpass.relay.expr import Call, Expr, Function, GlobalVar
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
+from parpass.relay.module import IRModule, eta_expanded
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
 
@@ -99,10 +99,3 @@ class EtaExpander(ExprMutator):
             return global_var  # an error that InferType reports
         self.expanded += 1
         return eta_expanded(global_var, self._mod[global_var.name_hint])
-
-
-def eta_expanded(global_var: GlobalVar, function: Function) -> Function:
-    """Return a function that calls a global one with its own parameters."""
-    params = tuple(Var(p.name_hint, p.type_annotation) for p in function.params)
-    call = Call(global_var, params, None, function.type_params)
-    return Function(params, call, function.ret_type, function.type_params)

@@ -246,22 +246,11 @@ def _conv(name: str, kind: type[ConvAttrs], doc: str) -> ConvBuilder:
         out_layout: str = "",
         out_dtype: str = "",
     ) -> Call:
-        spatial = SPATIAL[rank]
         attrs = kind(
-            strides=ints_of_rank(strides, rank, "strides"),
-            padding=padding_of_rank(padding, rank),
-            dilation=ints_of_rank(dilation, rank, "dilation"),
-            groups=one_int(groups, "groups"),
-            channels=None if channels is None else one_int(channels, "channels"),
-            kernel_size=(
-                None
-                if kernel_size is None
-                else ints_of_rank(kernel_size, rank, "kernel_size")
+            **checked_attrs(
+                rank, strides, padding, dilation, groups, channels, kernel_size
             ),
-            data_layout=layout_of(data_layout, f"NC{spatial}", "data_layout"),
-            kernel_layout=layout_of(kernel_layout, f"OI{spatial}", "kernel_layout"),
-            out_layout=out_layout
-            and layout_of(out_layout, f"NC{spatial}", "out_layout"),
+            **checked_layouts(rank, data_layout, kernel_layout, out_layout),
             out_dtype=optional_dtype(out_dtype),
         )
         return call_op(op, (data, weight), attrs)
@@ -269,6 +258,40 @@ def _conv(name: str, kind: type[ConvAttrs], doc: str) -> ConvBuilder:
     build.__name__ = build.__qualname__ = name.lower()
     build.__doc__ = doc
     return build
+
+
+def checked_attrs(
+    rank: int,
+    strides: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+    channels: int | None,
+    kernel_size: Ints | None,
+) -> dict[str, Any]:
+    """Return what says how a window of this rank moves, checked, as attributes."""
+    return {
+        "strides": ints_of_rank(strides, rank, "strides"),
+        "padding": padding_of_rank(padding, rank),
+        "dilation": ints_of_rank(dilation, rank, "dilation"),
+        "groups": one_int(groups, "groups"),
+        "channels": None if channels is None else one_int(channels, "channels"),
+        "kernel_size": (
+            None
+            if kernel_size is None
+            else ints_of_rank(kernel_size, rank, "kernel_size")
+        ),
+    }
+
+
+def checked_layouts(rank: int, data: str, kernel: str, out: str) -> dict[str, Any]:
+    """Return the layouts of a convolution of this rank, checked, as attributes."""
+    spatial = SPATIAL[rank]
+    return {
+        "data_layout": layout_of(data, f"NC{spatial}", "data_layout"),
+        "kernel_layout": layout_of(kernel, f"OI{spatial}", "kernel_layout"),
+        "out_layout": out and layout_of(out, f"NC{spatial}", "out_layout"),
+    }
 
 
 conv1d = _conv("conv1d", Conv1DAttrs, "Convolve signals with a weight.")

@@ -12,13 +12,16 @@ from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
     Ints,
     ints_of_rank,
-    one_int,
     optional_dtype,
-    padding_of_rank,
 )
 from parpass.relay.op.build import call_op
-from parpass.relay.op.layout import SPATIAL, layout_of, relaid, relaid_shape
-from parpass.relay.op.nn.conv import ConvAttrs, checked_channels
+from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
+from parpass.relay.op.nn.conv import (
+    ConvAttrs,
+    checked_attrs,
+    checked_channels,
+    checked_layouts,
+)
 from parpass.relay.op.nn.windows import Pair
 from parpass.relay.op.registry import Op, OpPattern, TypeRelationError, register_op
 from parpass.relay.op.relations import (
@@ -211,22 +214,11 @@ def _conv_transpose(
         output_padding: Ints = 0,
         out_dtype: str = "",
     ) -> Call:
-        spatial = SPATIAL[rank]
         attrs = kind(
-            strides=ints_of_rank(strides, rank, "strides"),
-            padding=padding_of_rank(padding, rank),
-            dilation=ints_of_rank(dilation, rank, "dilation"),
-            groups=one_int(groups, "groups"),
-            channels=None if channels is None else one_int(channels, "channels"),
-            kernel_size=(
-                None
-                if kernel_size is None
-                else ints_of_rank(kernel_size, rank, "kernel_size")
+            **checked_attrs(
+                rank, strides, padding, dilation, groups, channels, kernel_size
             ),
-            data_layout=layout_of(data_layout, f"NC{spatial}", "data_layout"),
-            kernel_layout=layout_of(kernel_layout, f"OI{spatial}", "kernel_layout"),
-            out_layout=out_layout
-            and layout_of(out_layout, f"NC{spatial}", "out_layout"),
+            **checked_layouts(rank, data_layout, kernel_layout, out_layout),
             output_padding=ints_of_rank(
                 output_padding, rank, "output_padding", at_least=0
             ),
