@@ -1,0 +1,182 @@
+"""Every exception that parpass raises.
+
+::
+
+    ParpassError
+    ├── PassError                 a pass broke its contract
+    │   ├── PassResultError       it returned the wrong kind (also TypeError)
+    │   ├── PassInputError        it was given no module (also TypeError)
+    │   ├── UndefinedPassError    a pipeline item is missing (also ValueError)
+    │   ├── ReadOnlyModuleError   a function pass wrote to the module it was given
+    │   ├── InputChangedError     a module pass changed the module it was given
+    │   ├── ContractError         a function pass depends on what it must not
+    │   ├── WellFormedError       it broke the IR's rules (also AssertionError)
+    │   └── UnprintablePassError  it cannot be put in pipeline text (also ValueError)
+    ├── UnknownPassError          no pass of that name (also KeyError)
+    ├── UnknownFunctionError      no global function of that name (also ValueError)
+    ├── PassContextError          a context was left out of order (also RuntimeError)
+    ├── ArgumentError             a value of the wrong kind (also TypeError)
+    ├── ConfigError               unknown or ill-typed option (also AttributeError)
+    │   └── ConfigValueError      ... a value of the wrong type (also TypeError)
+    ├── InstrumentError           an instrument is not fit for use (also TypeError)
+    ├── DiagnosticError           a pass reported errors on the user's program
+    ├── ModuleError               a module cannot hold what it was given
+    │   ├── UnknownGlobalError    no function of that name (also ValueError)
+    │   └── ModuleTypeError       a function or key of the wrong kind (also TypeError)
+    ├── IRError                   a node is used against its rules
+    │   ├── IRTypeError           ... with a value of the wrong kind (also TypeError)
+    │   ├── ScopeBuilderError     ... built out of order (also RuntimeError)
+    │   ├── UntypedError          ... its type has not been inferred (also ValueError)
+    │   ├── UnknownAttrError      ... no attribute of that name (also KeyError)
+    │   ├── UnknownOpError        ... no operator of that name (also AttributeError)
+    │   └── StructuralMismatchError   two nodes differ (also ValueError)
+    ├── MalformedJSONError        text that load_json cannot read (also ValueError)
+    ├── EvaluationError           the interpreter met a program it cannot evaluate
+    ├── FrontendError             an input file cannot be imported
+    │   ├── MalformedModelError   ... truncated, or not of its format (also ValueError)
+    │   └── UnsupportedOpsError   ... unknown operators (also NotImplementedError)
+    ├── PipelineSyntaxError       pipeline text that cannot be read (also ValueError)
+    ├── ParseError                IR text that cannot be read (also ValueError)
+    ├── ReproducerError           a reproducer that cannot be used (also ValueError)
+    ├── RuntimeUseError           the runner cannot run here or now (also RuntimeError)
+    ├── FunctionFailure           what a pass did on one function ended it from outside
+    │   ├── WorkerDiedError       ... a worker died, again and again (also RuntimeError)
+    │   ├── FunctionTimeoutError  ... it took longer than it may (also TimeoutError)
+    │   └── MemoryLimitError      ... it took more memory than it may (also MemoryError)
+    ├── WorkerError               an unpicklable error of a worker (also RuntimeError)
+    └── InternalError             a fault of parpass itself (also RuntimeError)
+
+Warnings: `UnpicklablePassWarning`, `PassStateWarning`, `SlowerRunWarning`,
+`BudgetWarning`.
+
+Every error keeps its values as attributes and survives pickling, because errors
+travel from the workers to the coordinator.
+"""
+
+from __future__ import annotations
+
+from parpass.errors.base import (
+    ParpassError,
+    did_you_mean,
+    nearest,
+    quoted,
+)
+from parpass.errors.passes import (
+    ContractError,
+    InputChangedError,
+    PassError,
+    PassInputError,
+    PassResultError,
+    ReadOnlyModuleError,
+    UndefinedPassError,
+    UnknownFunctionError,
+    UnknownPassError,
+    UnprintablePassError,
+    WellFormedError,
+)
+from parpass.errors.program import (
+    DiagnosticError,
+    EvaluationError,
+    IRError,
+    IRTypeError,
+    ModuleError,
+    ModuleTypeError,
+    ScopeBuilderError,
+    StructuralMismatchError,
+    UnknownAttrError,
+    UnknownGlobalError,
+    UnknownOpError,
+    UntypedError,
+)
+from parpass.errors.reading import (
+    FrontendError,
+    MalformedJSONError,
+    MalformedModelError,
+    ParseError,
+    PipelineSyntaxError,
+    ReproducerError,
+    UnsupportedOpsError,
+)
+from parpass.errors.running import (
+    FunctionFailure,
+    FunctionTimeoutError,
+    InternalError,
+    MemoryLimitError,
+    RuntimeUseError,
+    WorkerDiedError,
+    WorkerError,
+    attach_others,
+    other_failures,
+)
+from parpass.errors.settings import (
+    ArgumentError,
+    ConfigError,
+    ConfigValueError,
+    InstrumentError,
+    PassContextError,
+)
+from parpass.errors.warning import (
+    BudgetWarning,
+    PassStateWarning,
+    SlowerRunWarning,
+    UnpicklablePassWarning,
+)
+
+__all__ = [
+    "ArgumentError",
+    "BudgetWarning",
+    "ConfigError",
+    "ConfigValueError",
+    "ContractError",
+    "DiagnosticError",
+    "EvaluationError",
+    "FrontendError",
+    "FunctionFailure",
+    "FunctionTimeoutError",
+    "IRError",
+    "IRTypeError",
+    "InputChangedError",
+    "InstrumentError",
+    "InternalError",
+    "MalformedJSONError",
+    "MalformedModelError",
+    "MemoryLimitError",
+    "ModuleError",
+    "ModuleTypeError",
+    "ParpassError",
+    "ParseError",
+    "PassContextError",
+    "PassError",
+    "PassInputError",
+    "PassResultError",
+    "PassStateWarning",
+    "PipelineSyntaxError",
+    "ReadOnlyModuleError",
+    "ReproducerError",
+    "RuntimeUseError",
+    "ScopeBuilderError",
+    "SlowerRunWarning",
+    "StructuralMismatchError",
+    "UndefinedPassError",
+    "UnknownAttrError",
+    "UnknownFunctionError",
+    "UnknownGlobalError",
+    "UnknownOpError",
+    "UnknownPassError",
+    "UnpicklablePassWarning",
+    "UnprintablePassError",
+    "UnsupportedOpsError",
+    "UntypedError",
+    "WellFormedError",
+    "WorkerDiedError",
+    "WorkerError",
+    "attach_others",
+    "did_you_mean",
+    "nearest",
+    "other_failures",
+    "quoted",
+]
+
+# Tracebacks and pickles name errors by the path that users import them from.
+for _name in __all__:
+    globals()[_name].__module__ = __name__

@@ -1,0 +1,46 @@
+"""The root of all errors, and what their messages have in common."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Return up to three known names that look like `name`, best first."""
+    by_folded = {candidate.lower(): candidate for candidate in known}
+    found = difflib.get_close_matches(name.lower(), by_folded, n=3, cutoff=0.5)
+    return [by_folded[folded] for folded in found]
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Return names in single quotes, separated by commas."""
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message that names the nearest known names."""
+    near = nearest(name, known)
+    return f"; did you mean {quoted(near)}?" if near else ""
+
+
+class ParpassError(Exception):
+    """The root of all errors that parpass raises itself."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+    def __str__(self) -> str:
+        # KeyError, one of our second bases, would show its message in quotes.
+        return str(self.args[0]) if self.args else ""
+
+
+def _rebuild(
+    kind: type[ParpassError], args: tuple[Any, ...], state: dict[str, Any]
+) -> ParpassError:
+    # Constructors take values, not the message, so unpickling goes round them.
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error

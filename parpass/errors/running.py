@@ -1,0 +1,129 @@
+"""What ends a run from outside of a pass: deaths, limits, places."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from parpass.errors.base import ParpassError
+
+
+class RuntimeUseError(ParpassError, RuntimeError):
+    """The runner is used in a place, or in a state, where it cannot run."""
+
+
+class FunctionFailure(ParpassError):  # noqa: N818 -- the base of errors, never raised
+    """A pass on one function was ended from outside.
+
+    Attributes:
+        pass_name: The pass.
+        function: The function.
+        reason: What happened, without the names of pass and function.
+        reproducer: The path of the reproducer, None if none was written.
+        traceback: Where the worker was, as `faulthandler` tells it, C code included;
+            empty if nothing could be learned.
+    """
+
+    def __init__(
+        self, message: str, *, pass_name: str, function: str, reason: str
+    ) -> None:
+        super().__init__(message)
+        self.pass_name = pass_name
+        self.function = function
+        self.reason = reason
+        self.reproducer: str | None = None
+        self.traceback = ""
+
+
+class WorkerDiedError(FunctionFailure, RuntimeError):
+    """A worker died, and died again when the suspect ran alone.
+
+    `cause` is the signal or the exit code; `where` says what the worker was at: "pass",
+    or "unpickle" and "pickle" for the way of the function there and back.
+    """
+
+    def __init__(
+        self, *, pass_name: str, function: str, cause: str, where: str = "pass"
+    ) -> None:
+        doing = _DOING[where].format(pass_name=pass_name, function=function)
+        super().__init__(
+            f"a worker process died ({cause}) while {doing}, and again when that "
+            "function ran alone; run the pipeline with workers=0 to see it fail in "
+            "this process",
+            pass_name=pass_name,
+            function=function,
+            reason=f"a worker process died ({cause})",
+        )
+        self.cause = cause
+        self.where = where
+
+
+_DOING = {
+    "pass": "pass '{pass_name}' ran on function '{function}'",
+    "unpickle": "function '{function}' was unpickled for pass '{pass_name}'",
+    "pickle": "function '{function}' was pickled after pass '{pass_name}'",
+}
+
+
+class FunctionTimeoutError(FunctionFailure, TimeoutError):
+    """A pass took longer on a function than `function_timeout`; `limit` in seconds."""
+
+    def __init__(self, *, pass_name: str, function: str, limit: float) -> None:
+        reason = f"it took longer than its function_timeout of {limit:g} s"
+        super().__init__(
+            f"pass '{pass_name}' on function '{function}': {reason}; allow it more, or "
+            "set on_failure='skip' to go on without this pass on this function",
+            pass_name=pass_name,
+            function=function,
+            reason=reason,
+        )
+        self.limit = limit
+
+
+class MemoryLimitError(MemoryError, FunctionFailure):
+    """A pass took more memory on a function than `memory_limit`; `limit` in bytes."""
+
+    def __init__(self, *, pass_name: str, function: str, limit: int) -> None:
+        reason = f"it took more memory than its memory_limit of {limit:,} bytes"
+        # MemoryError comes first, as it has a constructor of its own.
+        FunctionFailure.__init__(
+            self,
+            f"pass '{pass_name}' on function '{function}': {reason}; allow it more, or "
+            "set on_failure='skip' to go on without this pass on this function",
+            pass_name=pass_name,
+            function=function,
+            reason=reason,
+        )
+        self.limit = limit
+
+
+_OTHERS = "_parpass_other_failures"
+
+
+def other_failures(error: BaseException) -> tuple[Exception, ...]:
+    """Return the failures that a parallel run met in the same pass, in module order.
+
+    `error` is the first of them. A serial run stops there and knows of no others.
+    """
+    return getattr(error, _OTHERS, ())
+
+
+def attach_others(first: Exception, failures: Sequence[Exception]) -> None:
+    """Have `other_failures(first)` return all of these but itself."""
+    others = tuple(error for error in failures if error is not first)
+    if others:
+        # Some exceptions are frozen; they do without.
+        with contextlib.suppress(AttributeError, TypeError):
+            setattr(first, _OTHERS, others)
+
+
+class WorkerError(ParpassError, RuntimeError):
+    """An exception in a worker that cannot be pickled; `original` is its text."""
+
+    def __init__(self, original: str) -> None:
+        super().__init__(f"{original} (the exception itself could not be pickled)")
+        self.original = original
+
+
+class InternalError(ParpassError, RuntimeError):
+    """A fault of parpass itself; please report it with the traceback."""
