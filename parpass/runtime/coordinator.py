@@ -88,7 +88,12 @@ class _StageRun:
         self._executor = executor
         self._notes = notes
         self._nursery = nursery
-        self._schedule = Schedule(stage.total, executor.workers, stage.pace())
+        self._schedule = Schedule(
+            stage.total,
+            executor.workers,
+            stage.pace(),
+            sized=stage.optimizations.sized_jobs,
+        )
         self._in_flight: set[int] = set()
         self._working_on: dict[int, Work] = {}  # of the last death, by function
         self._overdue: dict[int, Work] = {}

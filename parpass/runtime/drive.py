@@ -23,7 +23,9 @@ from parpass.transform.apply import (
     inside_function_pass,
     run_module_pass,
 )
+from parpass.transform.collector import working_collector
 from parpass.transform.config import CHECK_CONTRACT
+from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan import (
     CallHook,
     Command,
@@ -87,7 +89,8 @@ class Drive:
         self._host = host
         self._context = context
         self._adapter = adapter
-        self._retainer = Retainer(adapter)
+        self._optimizations = optimizations_in(context.config)
+        self._retainer = Retainer(adapter, self._optimizations)
         self.account = Account(0 if executor is None else executor.workers)
         self._stages = Stages(
             host,
@@ -102,6 +105,12 @@ class Drive:
 
     async def run(self, root: Pass, mod: Any) -> Any:
         """Run a pass on a module and return the new module."""
+        if self._optimizations.resting_collector:
+            return await self._run(root, mod)
+        with working_collector():
+            return await self._run(root, mod)
+
+    async def _run(self, root: Pass, mod: Any) -> Any:
         commands = plan(
             root,
             mod,

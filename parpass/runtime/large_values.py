@@ -21,8 +21,9 @@ from typing import Any
 
 from parpass.runtime.store import Folder, Ref, StorageError, Writer
 from parpass.transform.adapter import LargeValue, Source
+from parpass.transform.optimizations import Optimizations
 
-LARGE = 16 * 1024  # bytes from which on a value stays outside of a function's bytes
+LARGE = Optimizations().large_value_bytes  # where the settings do not say
 
 _ALIGNMENT = 64  # of values in a file: numpy's and BLAS's favourite
 _COORDINATOR = "values-coordinator"
@@ -67,11 +68,15 @@ class LargeValues:
     Args:
         folder: The run's folder.
         name: A file name that no other process of the run uses.
+
+    Attributes:
+        large: Bytes from which on a value stays outside of a function's bytes.
     """
 
     def __init__(self, folder: Folder, name: str) -> None:
         self._folder = folder
         self._name = name
+        self.large = LARGE
         self._writer: Writer | None = None
         self._maps: dict[str, memoryview] = {}
         self._fetching = threading.Lock()  # a pass may look in threads of its own
@@ -85,7 +90,7 @@ class LargeValues:
 
     def put(self, value: LargeValue) -> Ref | None:
         """Return a reference to a value; None if it is small, or no longer at hand."""
-        if value.nbytes < LARGE:
+        if value.nbytes < max(1, self.large):  # what is empty cannot be mapped
             return None
         source = value.source
         if isinstance(source, Mapped) and source.values is self:
@@ -176,8 +181,13 @@ class WorkerValues(LargeValues):
 class CoordinatorValues(LargeValues):
     """Large values in the coordinator: the user's own, written down on demand."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(
+        self, folder: Folder, optimizations: Optimizations | None = None
+    ) -> None:
         super().__init__(folder, _COORDINATOR)
+        optimizations = optimizations or Optimizations()
+        self.large = optimizations.large_value_bytes
+        self._on_demand = optimizations.values_on_demand
         # By identity, and kept alive, so that another value cannot take its identity.
         self._known: dict[int, tuple[LargeValue, Ref]] = {}
         self._values: dict[Ref, LargeValue] = {}
@@ -216,7 +226,7 @@ class CoordinatorValues(LargeValues):
             self._known[id(value)] = value, ref
             self._values[ref] = value
             self._unwritten.add(ref)
-        if path is None:
+        if path is None or not self._on_demand:
             self._write_down(ref.offset, ref.length)
         return ref
 

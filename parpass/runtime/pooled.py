@@ -39,6 +39,7 @@ from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, limits_of_call
 from parpass.transform.collector import resting_collector
 from parpass.transform.config import OnFailure
+from parpass.transform.optimizations import optimizations_in
 
 START_SECONDS = 60.0  # for a worker to load what a stage needs, imports included
 ON_THE_WAY_SECONDS = 10.0  # at least, for a function that is unpickled or pickled
@@ -65,6 +66,7 @@ class PooledStage:
 
     Attributes:
         journey: How the time goes.
+        optimizations: What is done to be fast.
         outcomes: The outcomes so far, by name; in `function` is what is `Held`.
         written: What passes wrote to themselves: pass name and attribute.
     """
@@ -84,8 +86,10 @@ class PooledStage:
         self.journey = Journey()
         self.steps = steps
         self.names = list(mod.held)
-        self.wanted = wanted
-        self._keeps_bytes = not (wanted and is_last)
+        self.optimizations = optimizations_in(snapshot.config)
+        self.wanted = wanted and self.optimizations.overlap
+        retains = self.optimizations.retained_bytes
+        self._keeps_bytes = retains and not (self.wanted and is_last)
         self.outcomes = dict(done)
         self.written: dict[tuple[str, str], None] = {}
         self._workers = workers
@@ -103,7 +107,7 @@ class PooledStage:
         self._tries: Counter[tuple[str, int]] = Counter()
         retainer.judge(steps, self.verdicts)
         self._packed = 0
-        self._is_sorted = False
+        self._is_sorted = not self.optimizations.largest_first
         self._bytes = 0  # of the functions that came back
         self._seconds = [0.0] * len(steps)
         retainer.stages += 1
@@ -111,6 +115,8 @@ class PooledStage:
 
     def pace(self) -> float | None:
         """Return the seconds of the steps for each byte of a function, if known."""
+        if not self.optimizations.remembered_costs:
+            return None
         return BY_BYTE.of(self.steps)
 
     def publish_spec(self) -> None:
@@ -142,6 +148,8 @@ class PooledStage:
         None says that all are packed, and their index is published.
         """
         budget = _PACK_SECONDS if self._packed else _FIRST_PACK_SECONDS
+        if not self.optimizations.overlap:
+            budget = float("inf")
         if self._packed and not self._is_sorted:
             self._put_large_ones_first()
         began = time.perf_counter()
@@ -157,7 +165,7 @@ class PooledStage:
                 self._places[name] = (place, packed.values)
                 if self._packed < self.total:
                     ready.append(self._index[name])
-                    weights.append(len(packed.payload))
+                    weights.append(self._weight(packed))
                 self._packed += 1
         self.journey.packing += time.perf_counter() - began
         if not ready and self._packed == len(self._to_pack):
@@ -165,6 +173,9 @@ class PooledStage:
             self._retainer.folder.publish(index_name(self._stage), index)
             return None
         return FunctionsReady(ready, weights)
+
+    def _weight(self, packed: Packed) -> int:
+        return len(packed.payload) if self.optimizations.largest_first else 1
 
     def _put_large_ones_first(self) -> None:
         """Have large functions packed before others, as far as they are soon found.

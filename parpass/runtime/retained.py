@@ -17,6 +17,7 @@ from parpass.runtime.stage import Verdicts
 from parpass.runtime.store import Folder
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.collector import resting_collector
+from parpass.transform.optimizations import Optimizations
 
 
 class Held:
@@ -46,8 +47,11 @@ class HeldModule:
 class Retainer:
     """Keeps the functions of one run, with the folder through which they travel."""
 
-    def __init__(self, adapter: ModuleAdapter) -> None:
+    def __init__(
+        self, adapter: ModuleAdapter, optimizations: Optimizations | None = None
+    ) -> None:
         self.adapter = adapter
+        self._optimizations = optimizations or Optimizations()
         self.stages = 0
         self.is_closed = False
         self._judged: tuple[Sequence[Pass], Verdicts] = (), {}
@@ -66,7 +70,7 @@ class Retainer:
     def values(self) -> CoordinatorValues:
         """The large values of the run."""
         if self._values is None:
-            self._values = CoordinatorValues(self.folder)
+            self._values = CoordinatorValues(self.folder, self._optimizations)
         return self._values
 
     def hold(self, mod: Any) -> HeldModule:
@@ -94,6 +98,12 @@ class Retainer:
             mod.made = self.adapter.replace_functions(mod.base, functions)
             self._known = {id(held.function): held for held in mod.held.values()}
         return mod.made
+
+    def unpack_all(self, mod: HeldModule) -> None:
+        """Have functions as objects only, for a run that retains no bytes."""
+        self.module(mod)
+        for held in mod.held.values():
+            held.packed = None
 
     def function(self, held: Held, base: Any) -> Any:
         """Return a held function as an object."""

@@ -127,9 +127,17 @@ class Schedule:
         total: How many functions there will be.
         workers: How many workers there are.
         pace: Seconds of work for each unit of weight, as far as is known before.
+        sized: Whether functions go together; else each is a job.
     """
 
-    def __init__(self, total: int, workers: int, pace: float | None = None) -> None:
+    def __init__(
+        self,
+        total: int,
+        workers: int,
+        pace: float | None = None,
+        *,
+        sized: bool = True,
+    ) -> None:
         self._left = total
         self._unannounced = total
         self._workers = workers
@@ -145,6 +153,7 @@ class Schedule:
         self._done_weight = 0
         self._done_seconds = 0.0
         self._expected_pace = pace
+        self._sized = sized
 
     def handle(self, event: Event) -> list[Command]:
         """Take in an event and return what to do."""
@@ -251,6 +260,8 @@ class Schedule:
 
     def _limit(self) -> float:
         """Return how heavy the next job may be."""
+        if not self._sized:
+            return 0.0
         known = len(self._weights)
         unannounced = self._unannounced * sum(self._weights.values()) / max(1, known)
         share = (self._waiting_weight + unannounced) / (self._workers * _SHARES)

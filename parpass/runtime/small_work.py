@@ -25,6 +25,7 @@ from parpass.transform.budget import are_limited, budgets_of
 from parpass.transform.collector import resting_collector
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from parpass.transform.interception import intercepting
+from parpass.transform.optimizations import optimizations_in
 
 _WARM_SECONDS = 0.012  # to publish a stage, send jobs and hear of them, and to be sure
 _COLD_SECONDS = 0.3  # to start the processes, besides
@@ -83,7 +84,8 @@ def best_place(
         return Place.HERE
     if asking <= 0:
         return Place.WORKERS
-    pace = BY_NODE.of(steps)
+    remembers = optimizations_in(context.config).remembered_costs
+    pace = BY_NODE.of(steps) if remembers else None
     if pace is None:
         return Place.UNKNOWN
     nodes = _size(list(functions.values()), adapter)
@@ -166,6 +168,8 @@ def _learn(
 def _asking_seconds(
     context: PassContext, executor: Executor, functions: int, ledger: Ledger
 ) -> float:
+    if not optimizations_in(context.config).small_work:
+        return 0.0
     given: float | None = context.config.get(ASKING_WORKERS_SECONDS)
     if given is not None:
         return given

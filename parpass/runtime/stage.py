@@ -28,6 +28,7 @@ from parpass.transform.apply import applies_to, transform_function
 from parpass.transform.budget import Budget, MemoryGuard, budgets_of, tell_skipped
 from parpass.transform.emission import Emission
 from parpass.transform.interception import keeping
+from parpass.transform.optimizations import optimizations_in
 from parpass.transform.record import Recorder, has_error, recording
 
 # What is known of pairs of function and step that killed workers or hung: the error
@@ -114,7 +115,8 @@ class StageWork:
             budgets_of(steps, context.config) if budgets is None else budgets
         )
         self._index = {name: at for at, name in enumerate(names)}
-        self._assumes = assumes
+        kept = optimizations_in(context.config).kept_signatures
+        self._assumes = assumes and kept
         self.verdicts: Verdicts = {}
         self._away = 0.0  # seconds spent on functions made on demand
         self._looked = False

@@ -36,6 +36,7 @@ from parpass.runtime.store import StorageError
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import ends_the_stage, run_stage_in_place
 from parpass.transform.collector import resting_collector
+from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan import Outcome, RunStage, StepRecord
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Stages:
         self._retainer = retainer
         self._account = account
         self._why_none = Reason.NO_WORKERS  # where there is no executor
+        self._optimizations = optimizations_in(context.config)
 
     async def module(self, mod: Any) -> Any:
         """Return a module as an object, for somebody who looks at it."""
@@ -82,9 +84,10 @@ class Stages:
         executor = self._executor
         if executor is None:
             return await self._here(command, self._why_none)
-        if len(command.steps) > _MOST_STEPS:
-            parts = range(0, len(command.steps), _MOST_STEPS)
-            steps = [command.steps[at : at + _MOST_STEPS] for at in parts]
+        most = _MOST_STEPS if self._optimizations.stages else 1
+        if len(command.steps) > most:
+            parts = range(0, len(command.steps), most)
+            steps = [command.steps[at : at + most] for at in parts]
             return await self.run_in_parts(command, [(self.run, one) for one in steps])
         began = time.perf_counter()
         place = best_place(
@@ -203,6 +206,8 @@ class Stages:
         made = HeldModule(mod.base, {n: outcomes[n].function for n in mod.held})
         records = merged_records(steps, list(mod.held), outcomes)
         self._account.work(records)
+        if not self._optimizations.retained_bytes:
+            await self._host.call_through(self._retainer.unpack_all, made)
         return Outcome(made, records, began, time.perf_counter())
 
     async def _unsendable(

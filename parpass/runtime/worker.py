@@ -42,6 +42,7 @@ from parpass.transform import Pass
 from parpass.transform.apply import function_pass_body
 from parpass.transform.budget import limits_in_force
 from parpass.transform.interception import intercepting
+from parpass.transform.optimizations import optimizations_in
 
 _INDEX_POLL = 0.001  # seconds between two looks for the index of a stage
 
@@ -80,8 +81,7 @@ def run_job(packed_job: bytes) -> bytes:
         # What pass bodies and imports set in contextvars ends with the job.
         return contextvars.copy_context().run(_run_job, packed_job)
     finally:
-        if was_enabled:
-            gc.enable()
+        (gc.enable if was_enabled else gc.disable)()
 
 
 def _run_job(packed_job: bytes) -> bytes:
@@ -154,6 +154,8 @@ class _Stage:
             raise InternalError("a job came before the spec of its stage")
         self._spec: StageSpec = unpack_message(published)
         self._context = self._spec.snapshot.context()
+        self._optimizations = optimizations_in(self._context.config)
+        run.values.large = self._optimizations.large_value_bytes
         self._module = self._spec.adapter.decode_shell(self._spec.shell)
         self._places: dict[str, tuple[Ref, tuple[Ref, ...]]] = {}
         self._index: Index | None = None
@@ -180,6 +182,8 @@ class _Stage:
         outcomes: list[Outcome] = []
         self._work.verdicts = job.verdicts
         snapshot = self._spec.snapshot
+        if not self._optimizations.resting_collector:
+            gc.enable()
         if _is_own_process:
             snapshot.logging.apply()
         with (
@@ -212,7 +216,8 @@ class _Stage:
             raise self._run.values.failure
         del self._loaded[name]
         result, failure = None, outcome.failure
-        if failure is None and outcome.function is not original:
+        is_same = outcome.function is original and self._optimizations.unchanged_marks
+        if failure is None and not is_same:
             note.write(index, len(outcome.steps) - 1, Phase.PICKLE)
             try:
                 result = pack(outcome.function, self._spec.adapter, self._run.values)

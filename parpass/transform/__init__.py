@@ -5,6 +5,7 @@ from parpass.transform.config import list_config_options, register_config_option
 from parpass.transform.context import PassContext
 from parpass.transform.decorators import function_pass, module_pass
 from parpass.transform.info import PassInfo
+from parpass.transform.optimizations import Optimizations
 from parpass.transform.passes import (
     FunctionPass,
     FunctionwisePass,
@@ -25,6 +26,7 @@ __all__ = [
     "FunctionwisePass",
     "ModuleAdapter",
     "ModulePass",
+    "Optimizations",
     "Pass",
     "PassContext",
     "PassInfo",

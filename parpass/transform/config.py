@@ -91,7 +91,10 @@ def _convert(value: Any, kind: type[Any]) -> Any:
     if fields and isinstance(value, Mapping):
         unknown = [key for key in cast("Mapping[str, Any]", value) if key not in fields]
         if unknown:
-            raise TypeError(f"it has no {quoted(unknown)}, only {quoted(fields)}")
+            raise TypeError(
+                f"it has no {quoted(unknown)}, only {quoted(fields)}"
+                f"{did_you_mean(unknown[0], fields)}"
+            )
     return msgspec.convert(value, kind)
 
 

@@ -12,6 +12,7 @@ from parpass.relay.transform.type_inferencer import TypeInferencer
 from parpass.relay.ty import Type
 from parpass.relay.typed import Typed, remember_typed, typed_under
 from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_pass
+from parpass.transform.optimizations import optimizations_in
 
 ExprT = TypeVar("ExprT", bound=Expr)
 
@@ -59,7 +60,8 @@ class InferType(FunctionwisePass):
         if _GLOBAL_TYPES not in mod.derived:
             mod.derived[_GLOBAL_TYPES] = GlobalTypes(mod)
         types: GlobalTypes = mod.derived[_GLOBAL_TYPES]
-        if _is_typed(func, types):
+        remembers = optimizations_in(ctx.config).remembered_analyses
+        if remembers and _is_typed(func, types):
             return func
         inferred = types.infer(func, ctx.function_name)
         if inferred.findings:

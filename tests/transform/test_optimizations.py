@@ -1,0 +1,51 @@
+"""What the runner does to be fast can be switched off, part by part."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+
+from parpass.errors import ConfigError
+from parpass.transform import Optimizations, PassContext
+from parpass.transform.collector import resting_collector, working_collector
+from parpass.transform.optimizations import OPTIMIZATIONS, optimizations_in
+
+
+def switched(given: Any) -> Optimizations:
+    return optimizations_in(PassContext(config={OPTIMIZATIONS: given}).config)
+
+
+def test_all_is_on_unless_it_is_switched_off():
+    assert optimizations_in(PassContext().config) == Optimizations()
+    assert switched({"stages": False}) == Optimizations(stages=False)
+    assert switched(Optimizations(overlap=False)) == Optimizations(overlap=False)
+
+
+def test_an_unknown_part_is_refused_with_the_nearest_and_all_known_ones():
+    with pytest.raises(ConfigError) as caught:
+        switched({"unchanged_mark": False})
+    assert caught.value.key == OPTIMIZATIONS
+    assert "it has no 'unchanged_mark', only 'stages', " in str(caught.value)
+    assert "; did you mean 'unchanged_marks'?" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given", [{"stages": "no"}, {"large_value_bytes": None}, False, ["stages"]]
+)
+def test_other_values_than_its_type_has_are_refused(given: Any):
+    with pytest.raises(ConfigError, match=f"'{OPTIMIZATIONS}': expected Optimizations"):
+        switched(given)
+
+
+def test_a_working_collector_takes_no_rest():
+    before = gc.get_threshold()
+    with working_collector(), resting_collector():
+        assert gc.get_threshold() == before
+    with resting_collector():
+        assert gc.get_threshold() != before
+        with working_collector(), resting_collector():
+            pass
+        assert gc.get_threshold() != before  # the rest that began before goes on
+    assert gc.get_threshold() == before
