@@ -15,10 +15,12 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import loky
+from loky.backend.context import LokyContext
 from loky.process_executor import ShutdownExecutorError
 
 from parpass.errors import RuntimeUseError
 from parpass.runtime.executor import WorkersDiedError, WorkersKilledError
+from parpass.runtime.semaphores import Semaphore, Semaphores, new_semaphores
 
 _GRACE_SECONDS = 5.0  # for processes to end by themselves
 
@@ -205,8 +207,10 @@ def _started_pool(workers: int, hash_seed: int | None) -> loky.ProcessPoolExecut
     env |= dict.fromkeys(_ONE_THREAD, "1")
     # Constants are mapped and shared with all; they are no leak of the process.
     env["LOKY_MAX_MEMORY_LEAK_SIZE"] = "1e18"
+    semaphores = new_semaphores()
     pool = loky.ProcessPoolExecutor(
         workers,
+        context=None if semaphores is None else _Context(semaphores),
         env=env,
         timeout=None,
         initializer=_begin_worker,
@@ -215,6 +219,20 @@ def _started_pool(workers: int, hash_seed: int | None) -> loky.ProcessPoolExecut
     # loky starts its processes at the first submission, all at once.
     pool.submit(os.getpid)
     return pool
+
+
+class _Context(LokyContext):
+    """Gives a pool locks without names."""
+
+    def __init__(self, semaphores: Semaphores) -> None:
+        super().__init__()
+        self._semaphores = semaphores
+
+    def Lock(self) -> Semaphore:  # noqa: N802 -- loky's name
+        return self._semaphores.new(1, 1)
+
+    def BoundedSemaphore(self, value: int) -> Semaphore:  # noqa: N802 -- loky's name
+        return self._semaphores.new(value, value)
 
 
 def _begin_worker(coordinator: int) -> None:

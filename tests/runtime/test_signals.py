@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,9 @@ def test_workers_end_and_tidy_up_after_a_program_that_was_killed(
 ):
     program = started("plain", tmp_path)
     program.send_signal(sent)
-    all_has_ended(program)
+    began = time.monotonic()
+    assert all_has_ended(program) == ""
+    assert time.monotonic() - began < 2
     assert program.returncode == -sent
     assert not folders(program.pid)
 

@@ -25,10 +25,19 @@ def run_pooled(runner: Runner, root: Pass, mod: Any, **settings: Any) -> Any:
 
 
 def folders(process: int | None = None) -> set[str]:
-    """Return the folders of a process's runs that are there now, by default ours."""
-    pattern = f"parpass-{process or os.getpid()}-*"
+    """Return the folders of a process's runs that are there now, by default ours.
+
+    And the semaphores: nothing that has a name in shared memory is to be left.
+    """
+    number = process or os.getpid()
+    patterns = (f"parpass-{number}-*", f"sem.*-{number}-*")
     places = (Path("/dev/shm"), Path(tempfile.gettempdir()))
-    return {str(path) for place in places for path in place.glob(pattern)}
+    return {
+        str(path)
+        for place in places
+        for pattern in patterns
+        for path in place.glob(pattern)
+    }
 
 
 def child_processes() -> set[int]:
