@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import traceback
+from collections.abc import Iterator
 from typing import IO, Any
 
 import click
 
-from parpass.errors import DiagnosticError
+from parpass.errors import DiagnosticError, FunctionFailure
+
+# What `faulthandler` writes; the first line is the innermost.
+_FRAME = re.compile(
+    r'^Current thread .*\n  File "(.+)", line (\d+) in (\S+)', re.MULTILINE
+)
 
 
 class InputError(click.ClickException):
@@ -43,4 +50,12 @@ def _message(error: Exception) -> str:
         what = "the program has errors, shown above"  # they have been rendered
     else:
         what = f"{type(error).__name__}: {error}"
-    return "\n  ".join([what, *getattr(error, "__notes__", ())])
+    return "\n  ".join([what, *getattr(error, "__notes__", ()), *_where(error)])
+
+
+def _where(error: Exception) -> Iterator[str]:
+    """Yield where a pass was that was ended from outside, as far as that is known."""
+    told = error.traceback if isinstance(error, FunctionFailure) else ""
+    if found := _FRAME.search(told):
+        path, line, function = found.groups()
+        yield f"where: {path}:{line}, in {function}; --traceback shows all"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import faulthandler
+import sys
 from typing import Any
 
 import click
@@ -17,6 +19,8 @@ class _Interruptible(click.Group):
     """Ends with the shells' exit code for Ctrl-C, and without a word."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        if sys.__stderr__ is not None and not faulthandler.is_enabled():
+            faulthandler.enable(sys.__stderr__)  # a pass may crash this process
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:

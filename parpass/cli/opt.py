@@ -67,6 +67,9 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
 @options.config
 @options.jobs
 @options.load
+@options.function_timeout
+@options.memory_limit
+@options.on_failure
 @options.running(
     "--opt-bisect-limit",
     metavar="N",
@@ -187,6 +190,9 @@ def opt(
     passes: str | None,
     level: int,
     config: Sequence[str],
+    function_timeout: float | None,
+    memory_limit: int | None,
+    on_failure: str | None,
     opt_bisect_limit: int | None,
     opt_bisect: str | None,
     reproducer: str | None,
@@ -226,6 +232,9 @@ def opt(
     pipeline = read_pipeline(passes)
     watching = Watching(**shown)
     settings = {
+        "function_timeout": function_timeout,
+        "memory_limit": memory_limit,
+        "on_failure": on_failure,
         "opt_bisect_limit": opt_bisect_limit,
         "opt_bisect": opt_bisect,
         "reproducer": reproducer,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,6 +51,46 @@ traceback: Any = showing(
     "--traceback",
     is_flag=True,
     help="Show where a failing pass failed.",
+)
+
+
+# Before click 8.4 the class takes no arguments.
+class ByteSize(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
+    """A number of bytes, such as `4096`, `512M` or `1.5G`; units are powers of 1024."""
+
+    name = "bytes"
+    _form = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?", re.IGNORECASE)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return the number."""
+        found = self._form.fullmatch(str(value).strip())
+        unit = ((found and found[2]) or "").upper()
+        size = int(float(found[1]) * 1024 ** " KMGT".find(unit or " ")) if found else 0
+        if size <= 0:
+            self.fail(f"expected bytes such as 4096, 512M or 2G, got '{value}'")
+        return size
+
+
+function_timeout: Any = running(
+    "--function-timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="How long a pass may take on one function; its worker is ended then.",
+)
+memory_limit: Any = running(
+    "--memory-limit",
+    metavar="BYTES",
+    type=ByteSize(),
+    help="How much memory a pass may take on one function, such as 512M or 2G.",
+)
+on_failure: Any = running(
+    "--on-failure",
+    type=click.Choice(["fail", "skip", "retry"]),
+    help="When a pass fails on a function, or takes more than these limits: end the "
+    "run, leave the function as it was with a warning, or try once more.  [default: "
+    "fail]",
 )
 
 

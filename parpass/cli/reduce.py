@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from parpass.transform.reproducer import Reproducer
 
 
+_TIMEOUT = 60.0  # seconds for a candidate
+_MARGIN = 3.0  # seconds for what it does besides, where a limit is known
+
+
 @click.command(
     cls=Command,
     epilog="Exit codes: 0 ok, 2 the command or the file is wrong, 3 the failure does "
@@ -40,8 +44,7 @@ if TYPE_CHECKING:
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
+    show_default="60, or a little more than the failing pass was given",
     help="How long a candidate may run.",
 )
 @options.writing(
@@ -54,7 +57,12 @@ if TYPE_CHECKING:
     help="Where to write the smaller reproducer; - is standard output.",
 )
 def reduce(
-    *, file: Path, jobs: int | None, match: str | None, timeout: float, output: str
+    *,
+    file: Path,
+    jobs: int | None,
+    match: str | None,
+    timeout: float | None,
+    output: str,
 ) -> None:
     """Make the program of a reproducer smaller while it fails in the same way.
 
@@ -68,7 +76,8 @@ def reduce(
     reproducer, mod = read_reproducer(file)
     try:
         with _executor(jobs) as executor:
-            reduction = _reduced(reproducer, mod, executor, match, timeout)
+            seconds = timeout or _seconds_for(reproducer)
+            reduction = _reduced(reproducer, mod, executor, match, seconds)
     except ParpassError as error:
         raise InputError(f"{file}: {error}") from None
     _report(mod, reproducer, reduction)
@@ -100,6 +109,17 @@ def _reduced(
     reduction = Reduction(reproducer, mod, trials)
     reduction.run()
     return reduction
+
+
+def _seconds_for(reproducer: Reproducer) -> float:
+    """Return how long a candidate may run where that was not given.
+
+    A pass that hangs in C code, where nothing interrupts it, hangs in each candidate.
+    """
+    from parpass.transform.config import FUNCTION_TIMEOUT
+
+    limit = reproducer.config.get(FUNCTION_TIMEOUT)
+    return _TIMEOUT if limit is None else min(_TIMEOUT, 2.0 * limit + _MARGIN)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ import click
 from parpass.cli import options
 from parpass.cli.command import Command
 from parpass.cli.failure import InputError, PassFailure
+from parpass.errors import FunctionFailure
 
 if TYPE_CHECKING:
     from parpass.relay.module import IRModule
@@ -41,21 +42,26 @@ def replay(*, file: Path, pdb: bool, traceback: bool) -> None:
 
     FILE was written by a failing run, under --reproducer or the option
     'parpass.reproducer'. The modules that its header names under 'load' are imported:
-    read it before you replay the file of a stranger.
+    read it before you replay the file of a stranger. Limits of time and memory that the
+    run had hold here, too.
     """
-    from parpass.cli.trial import Same, load_passes, run_passes
+    from parpass.cli.enforcing import interrupting_or_ending
+    from parpass.cli.trial import Same, load_instruments, load_passes, run_passes
     from parpass.errors import ConfigError, ReproducerError
+    from parpass.transform.budget import enforced_by
 
     reproducer, mod = read_reproducer(file)
     try:
         pipeline, context = load_passes(reproducer), reproducer.context()
+        instruments = load_instruments(reproducer)
     except (ReproducerError, ConfigError) as error:
         raise InputError(f"{file}: {error}") from None
     if reproducer.error_type == "WorkerDiedError":
         click.echo(
             "Note: this failure killed a worker; it may kill this process.", err=True
         )
-    result, error = run_passes(pipeline, mod, context)
+    with enforced_by(interrupting_or_ending):
+        result, error = run_passes(pipeline, mod, context, instruments)
     if error is None:
         click.echo(f"Nothing failed; it was: {reproducer.error}", err=True)
         return
@@ -91,4 +97,6 @@ def read_reproducer(file: Path) -> tuple[Reproducer, IRModule]:
 def _debug(error: Exception) -> None:
     import pdb
 
-    pdb.post_mortem(error.__traceback__)
+    # What ended a pass from outside was raised around it, because of what it raised.
+    where = error.__cause__ if isinstance(error, FunctionFailure) else None
+    pdb.post_mortem((where or error).__traceback__)

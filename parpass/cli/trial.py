@@ -10,21 +10,24 @@ import select
 import signal
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from typing import Any
 
+from parpass.cli.enforcing import interrupting
 from parpass.diagnostic import override_renderer
 from parpass.errors import DiagnosticError, PipelineSyntaxError, ReproducerError
 from parpass.instrument import PassInstrument
 from parpass.transform import PassContext, PassInfo, Sequential, parse_pipeline
-from parpass.transform.origin import load_module, register_origins
+from parpass.transform.budget import enforced_by
+from parpass.transform.origin import found_at, load_module, register_origins
 from parpass.transform.reproducer import Reproducer
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a run: `passed`, `raised`, `died` or `hung`.
+    """What became of a run: `passed`, `raised`, `died`, `hung`, or was `malformed`.
 
     Attributes:
         kind: Which of them.
@@ -47,6 +50,8 @@ class Result:
                 return f"the process died ({self.error})"
             case "hung":
                 return "it took too long"
+            case "malformed":
+                return f"the program is not well formed: {self.message}"
             case _:
                 return "nothing failed"
 
@@ -84,15 +89,34 @@ def load_passes(reproducer: Reproducer) -> Sequential:
         raise ReproducerError(f"the pipeline cannot be read: {error}") from None
 
 
+def load_instruments(reproducer: Reproducer) -> list[PassInstrument]:
+    """Return the instrument that raised the error of a reproducer, if one did.
+
+    Raises:
+        ReproducerError: It cannot be had.
+    """
+    if not reproducer.instrument:
+        return []
+    try:
+        return [found_at(reproducer.instrument)()]
+    except TypeError as error:
+        raise ReproducerError(
+            f"instrument '{reproducer.instrument}' cannot be made: {error}"
+        ) from None
+
+
 def run_passes(
-    pipeline: Sequential, mod: Any, context: PassContext
+    pipeline: Sequential,
+    mod: Any,
+    context: PassContext,
+    instruments: Sequence[PassInstrument] = (),
 ) -> tuple[Result, Exception | None]:
     """Run each pass in this process, whatever its level."""
     failed = _FailedPass()
     watched = PassContext.restored(
         context.opt_level, context.required_pass, context.disabled_pass, context.config
     )
-    watched.override_instruments([failed])
+    watched.override_instruments([failed, *instruments])
     try:
         with watched:
             for a_pass in pipeline.passes:
@@ -114,21 +138,23 @@ class Same:
     """
 
     error_type: str
-    pass_name: str
+    pass_name: str | None
     pattern: str | None = None
 
     @classmethod
     def failure_as(cls, reproducer: Reproducer, pattern: str | None = None) -> Same:
         """Return the failure of a reproducer, its message matching a pattern."""
-        return cls(reproducer.error_type, reproducer.pass_name, pattern)
+        by_pass = not reproducer.instrument  # those may raise at any pass
+        name = reproducer.pass_name if by_pass else None
+        return cls(reproducer.error_type, name, pattern)
 
     def __call__(self, result: Result) -> bool:
         """Return whether a result is that failure."""
         if self.pattern is not None and not re.search(self.pattern, str(result)):
             return False
         if result.kind == "raised":
-            found = (result.error, result.pass_name)
-            return found == (self.error_type, self.pass_name)
+            is_there = self.pass_name in (None, result.pass_name)
+            return is_there and result.error == self.error_type
         if result.kind == "died":
             return self.error_type == "WorkerDiedError"
         return result.kind == "hung" and "Timeout" in self.error_type
@@ -179,13 +205,15 @@ def _tried(text: str) -> Result:
         pipeline = load_passes(reproducer)
         mod = parse(reproducer.text)
         context = reproducer.context()
+        instruments = load_instruments(reproducer)
     except Exception as error:  # noqa: BLE001 -- a candidate that is no program
         return Result("raised", type(error).__name__, None, str(error))
     for function in mod.functions_by_name.values():
         if faults := function_faults(function, mod):
-            return Result("raised", "WellFormedError", None, faults[0])
+            return Result("malformed", message=faults[0])
     override_renderer(lambda _: None)
-    result, _ = run_passes(pipeline, mod, context)
+    with enforced_by(interrupting):
+        result, _ = run_passes(pipeline, mod, context, instruments)
     return replace(result, message=result.message[:400])
 
 
@@ -221,6 +249,7 @@ def _quiet() -> Any:
 __all__ = [
     "Result",
     "Same",
+    "load_instruments",
     "load_passes",
     "run_passes",
     "try_text",

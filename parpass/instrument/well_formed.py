@@ -28,18 +28,36 @@ class WellFormedInstrument(PassInstrument):
         super().__init__()
         self._before = validate_before_transform
         self._sound: Mapping[str, Any] = {}
+        self._open: list[str] = []  # the passes that have begun
+
+    def enter_pass_ctx(self) -> None:
+        """Begin anew."""
+        self._open = []
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
-        """Check what the pass is given."""
-        if self._before:
-            self._check(mod, info, "before")
+        """Check what the pass is given.
+
+        What another pass, that has begun with a sound module, hands to a pass within
+        it, is that other pass's fault.
+        """
+        if self._before and self._open:
+            self._check(mod, self._open[-1], "after")
+        elif self._before:
+            self._check(mod, info.name, "before")
+        self._open.append(info.name)
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
         """Check what the pass returned."""
-        self._check(mod, info, "after")
+        self._open.pop()
+        self._check(mod, info.name, "after")
 
-    def _check(self, mod: Any, info: PassInfo, when: str) -> None:
-        adapter = adapter_of(mod, info.name)
+    def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:
+        """Forget a pass that failed."""
+        del mod, info, error
+        self._open.pop()
+
+    def _check(self, mod: Any, pass_name: str, when: str) -> None:
+        adapter = adapter_of(mod, pass_name)
         functions = dict(adapter.functions(mod))
         # A function may refer to others by name: with other names all are looked at.
         sound = self._sound
@@ -53,8 +71,8 @@ class WellFormedInstrument(PassInstrument):
         faults = {name: found for name, found in faults.items() if found}
         if faults:
             raise WellFormedError(
-                _message(faults, info.name, when),
-                pass_name=info.name,
+                _message(faults, pass_name, when),
+                pass_name=pass_name,
                 function=next(iter(faults)),
                 faults=faults,
             )

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 import msgspec
 
-from parpass.errors import WorkerError
+from parpass.errors import FunctionFailure, WorkerError
 from parpass.runtime.large_values import LargeValues
 from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.snapshot import Snapshot
@@ -153,6 +153,8 @@ def unpack_error(message: bytes) -> Exception:
     if not getattr(error, "__notes__", None):
         for note in notes:
             error.add_note(note)
+    if isinstance(error, FunctionFailure) and error.traceback:
+        text = error.traceback  # where that worker was, which is no more
     error.__cause__ = WorkerTraceback(text)
     return error
 

@@ -26,6 +26,7 @@ from parpass.transform.collector import resting_collector
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from parpass.transform.interception import intercepting
 from parpass.transform.optimizations import optimizations_in
+from parpass.transform.reproducer import REPRODUCER
 
 _WARM_SECONDS = 0.012  # to publish a stage, send jobs and hear of them, and to be sure
 _COLD_SECONDS = 0.3  # to start the processes, besides
@@ -78,8 +79,8 @@ def best_place(
     """
     functions = mod.held if isinstance(mod, HeldModule) else adapter.functions(mod)
     asking = _asking_seconds(context, executor, len(functions), ledger)
-    if functions and are_limited(budgets_of(steps, context.config)):
-        return Place.WORKERS  # a worker can be killed
+    if functions and _must_be_outlived(steps, context):
+        return Place.WORKERS
     if asking == float("inf") or not functions:
         return Place.HERE
     if asking <= 0:
@@ -94,6 +95,12 @@ def best_place(
         return Place.WORKERS
     ledger.forgo(gain)
     return Place.HERE if nodes < _MOST_NODES else Place.UNKNOWN
+
+
+def _must_be_outlived(steps: Sequence[Pass], context: PassContext) -> bool:
+    """Return whether what passes may do must not end this process, or hold it up."""
+    writes_down = bool(context.config.get(REPRODUCER))
+    return writes_down or are_limited(budgets_of(steps, context.config))
 
 
 def _size(functions: Sequence[Any], adapter: ModuleAdapter) -> float:

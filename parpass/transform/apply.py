@@ -24,6 +24,7 @@ from parpass.transform.budget import (
     UNLIMITED,
     Budget,
     MemoryGuard,
+    are_enforced_here,
     budgets_of,
     within,
 )
@@ -122,7 +123,8 @@ def run_stage_in_place(
     began = time.perf_counter()
     records: list[StepRecord] = []
     budgets = budgets_of(steps, context.config)
-    if any(one.memory is not None for one in budgets) and not inside_function_pass():
+    is_unchecked = not inside_function_pass() and not are_enforced_here()
+    if is_unchecked and any(one.memory is not None for one in budgets):
         warnings.warn(
             "memory_limit is enforced in workers only, and this pass runs in process; "
             "run it by run_pipeline, with workers",

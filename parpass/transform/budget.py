@@ -7,7 +7,8 @@ looked for on its own.
 
 In a worker a budget holds whatever the pass does: the coordinator kills a worker that
 is overdue. In this process nobody can do that, so a pass that has taken too long fails
-when it ends, and memory is not limited.
+when it ends, and memory is not limited, unless the process is one that may be disturbed
+for it (`enforced_by`).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from parpass.transform.passes import Pass
 from parpass.transform.record import Recorder, current_recorder, recording
 
 MemoryGuard = Callable[[int], contextlib.AbstractContextManager[None]]
+Enforcer = Callable[["Budget"], contextlib.AbstractContextManager[None]]
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -83,6 +85,7 @@ class LimitArguments(TypedDict, total=False):
 
 _UNSET = Limits()
 _call: ContextVar[Limits] = ContextVar("parpass_limits_of_call", default=_UNSET)
+_enforcer: ContextVar[Enforcer | None] = ContextVar("parpass_enforcer", default=None)
 
 
 @contextlib.contextmanager
@@ -100,6 +103,26 @@ def limits_of_call() -> Limits:
     return _call.get()
 
 
+@contextlib.contextmanager
+def enforced_by(enforcer: Enforcer) -> Generator[None]:
+    """Have passes that run here be held to their budgets while the block runs.
+
+    Args:
+        enforcer: Entered around each body that has a budget. What is beyond the budget
+            it interrupts by an error of its own, or a MemoryError.
+    """
+    token = _enforcer.set(enforcer)
+    try:
+        yield
+    finally:
+        _enforcer.reset(token)
+
+
+def are_enforced_here() -> bool:
+    """Return whether something in this process holds passes to their budgets."""
+    return _enforcer.get() is not None
+
+
 def budgets_of(steps: Sequence[Pass], config: Mapping[str, Any]) -> tuple[Budget, ...]:
     """Return the budgets of passes under a context's options.
 
@@ -110,8 +133,11 @@ def budgets_of(steps: Sequence[Pass], config: Mapping[str, Any]) -> tuple[Budget
 
 
 def are_limited(budgets: Sequence[Budget]) -> bool:
-    """Return whether any of them has a limit, which only a worker can enforce."""
-    return any(one.seconds is not None or one.memory is not None for one in budgets)
+    """Return whether any of them has a limit or a policy, so that it needs a worker.
+
+    There alone a limit can be enforced, and a death be outlived.
+    """
+    return any(one != UNLIMITED for one in budgets)
 
 
 def _budget_of(step: Pass, config: Mapping[str, Any], call: Limits) -> Budget:
@@ -219,34 +245,50 @@ def _limited(
     away: Callable[[], float],
 ) -> Any:
     began = time.perf_counter() - away()
+    cause: Exception | None = None
+    result = None
     try:
-        if guard is None or budget.memory is None:
+        with _holding(budget, guard):
             result = body()
-        else:
-            with guard(budget.memory):
-                result = body()
-    except MemoryError as error:
-        if budget.memory is None:
-            raise
-        raise MemoryLimitError(
-            pass_name=pass_name, function=name, limit=budget.memory
-        ) from error
+    except Exception as error:  # noqa: BLE001 -- raised below, if it was in time
+        cause = error
     spent = time.perf_counter() - away() - began
     if budget.seconds is not None and spent > budget.seconds:
+        # Whatever came of it then: a worker would not have lived to tell.
         raise FunctionTimeoutError(
             pass_name=pass_name, function=name, limit=budget.seconds
-        )
+        ) from cause
+    if isinstance(cause, MemoryError) and budget.memory is not None:
+        raise MemoryLimitError(
+            pass_name=pass_name, function=name, limit=budget.memory
+        ) from cause
+    if cause is not None:
+        raise cause
     return result
+
+
+def _holding(
+    budget: Budget, guard: MemoryGuard | None
+) -> contextlib.AbstractContextManager[None]:
+    enforcer = _enforcer.get()
+    if enforcer is not None:
+        return enforcer(budget)
+    if guard is None or budget.memory is None:
+        return contextlib.nullcontext()
+    return guard(budget.memory)
 
 
 __all__ = [
     "UNLIMITED",
     "Budget",
+    "Enforcer",
     "LimitArguments",
     "Limits",
     "MemoryGuard",
+    "are_enforced_here",
     "are_limited",
     "budgets_of",
+    "enforced_by",
     "limits_in_force",
     "limits_of_call",
     "reason_of",

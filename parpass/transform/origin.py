@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import cloudpickle
 
@@ -49,6 +50,28 @@ class Origins:
                 raise
         self.unregistered[name] = f"{_importable(module)}:{name}"
         return name
+
+    def place_of(self, instrument: Any) -> str:
+        """Return where the class of an instrument is, as `module:name`.
+
+        Raises:
+            UnprintablePassError: It is not at the top level of a module, or needs
+                arguments.
+        """
+        kind = cast("type[Any]", type(instrument))
+        module, name = kind.__module__, kind.__qualname__
+        problem = ""
+        if getattr(sys.modules.get(module), name, None) is not kind:
+            problem = "is not at the top level of a module"
+        try:
+            inspect.signature(kind).bind()
+        except TypeError as error:
+            problem = f"cannot be made without arguments: {error}"
+        if problem:
+            raise UnprintablePassError(f"instrument '{name}' {problem}", pass_name=name)
+        if module.partition(".")[0] != "parpass":
+            self.modules[_importable(module)] = None
+        return f"{_importable(module)}:{name}"
 
 
 _files: dict[str, Any] = {}  # the modules that were loaded from files, by path
@@ -109,8 +132,17 @@ def register_origins(unregistered: dict[str, str]) -> None:
     for name, place in unregistered.items():
         if name in registered_passes():
             continue
-        module, _, attribute = place.rpartition(":")
-        found = getattr(load_module(module), attribute, None)
-        if found is None:
-            raise ReproducerError(f"module '{module}' has no pass '{attribute}' now")
-        register_pass(name)(found)
+        register_pass(name)(found_at(place))
+
+
+def found_at(place: str) -> Any:
+    """Return what is at a place that `Origins` named.
+
+    Raises:
+        ReproducerError: It is not there now.
+    """
+    module, _, attribute = place.rpartition(":")
+    found = getattr(load_module(module), attribute, None)
+    if found is None:
+        raise ReproducerError(f"module '{module}' has no '{attribute}' now")
+    return found

@@ -64,7 +64,7 @@ from parpass.transform.layout import (
     Whole,
     lay_out,
 )
-from parpass.transform.passes import Pass
+from parpass.transform.passes import Pass, Sequential
 from parpass.transform.record import current_recorder
 from parpass.transform.reproducer import Failure, wants_reproducer
 
@@ -114,6 +114,8 @@ def plan(
     try:
         return (yield from walk.run(mod))
     except Exception as error:
+        if walk.calling and walk.opened and wants_reproducer(context, error):
+            yield walk.reproduce_hook(walk.calling, error)
         yield from walk.tell_of_failure(error)
         raise
 
@@ -138,6 +140,7 @@ class _Walk:
         self.instrumented = instrumented
         self.at = 0
         self.opened: list[_Opened] = []
+        self.calling: Hooks | None = None  # whose hook was called last, if no body was
         inside = current_recorder() is not None
         self.gate = None if inside else Gate.of(context)
         self.ready: deque[StepRecord] = deque()  # of steps that were run ahead
@@ -164,6 +167,7 @@ class _Walk:
                 else:
                     self.opened.pop()
             elif isinstance(event, Impossible):
+                self.calling = None
                 raise event.error
             else:
                 mod = yield from self._body(event, mod)
@@ -197,6 +201,7 @@ class _Walk:
         self.opened.pop()
 
     def _body(self, event: Body, mod: Any) -> Plan:
+        self.calling = None
         if not self.ready:
             if isinstance(event, Step):
                 steps, wanted = self._steps_ahead(event)
@@ -274,6 +279,20 @@ class _Walk:
         failure = Failure(pass_, record.pass_name, record.function, error)
         return Reproduce(steps, at, given, failure)
 
+    def reproduce_hook(self, hooks: Hooks, error: Exception) -> Reproduce:
+        """Return the command for an instrument that failed, at the pass around it.
+
+        At a pass that restores what another one broke, the other one is to blame.
+        """
+        around = self.opened[-1]
+        if len(self.opened) > 1 and not isinstance(self.opened[-2].pass_, Sequential):
+            around = self.opened[-2]
+        instruments = self.context.instruments
+        found = next((one for one in instruments if hooks_of(one) is hooks), None)
+        name, function = around.pass_.info.name, getattr(error, "function", None)
+        failure = Failure(around.pass_, name, function, error, found)
+        return Reproduce((), 0, around.given, failure)
+
     def _go_through(self, outcome: Outcome) -> None:
         """Have the walk go on with the records of several steps."""
         self.ready.extend(outcome.records)
@@ -330,6 +349,7 @@ class _Walk:
     def _hook(
         self, hooks: Hooks, hook_name: str, pass_: Pass, mod: Any, *args: Any
     ) -> CallHook:
+        self.calling = hooks
         seen = mod if hooks.observes_ir else None
         return CallHook(hooks, hook_name, seen, (pass_.info, *args), self.moment)
 

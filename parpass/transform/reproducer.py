@@ -23,9 +23,14 @@ from typing import Any
 
 import msgspec
 
-from parpass.errors import ReproducerError, UnprintablePassError
+from parpass.errors import ReproducerError, UnprintablePassError, WorkerError
 from parpass.transform.adapter import ModuleAdapter
-from parpass.transform.config import register_config_option
+from parpass.transform.budget import budgets_of
+from parpass.transform.config import (
+    FUNCTION_TIMEOUT,
+    MEMORY_LIMIT,
+    register_config_option,
+)
 from parpass.transform.context import PassContext
 from parpass.transform.origin import Origins
 from parpass.transform.passes import Pass, Sequential
@@ -42,7 +47,10 @@ _LINE = re.compile(r"// (\w+): (.*)")
 _NOTE = "reproducer: "
 
 # Where to write and what to leave out concern the run that failed, not its replay.
-_LEFT_OUT = re.compile(r"parpass\.(reproducer|opt_bisect.*|check_contract)")
+_LEFT_OUT = re.compile(
+    r"parpass\.(reproducer|opt_bisect.*|check_contract|on_failure|"
+    r"asking_workers_seconds)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +63,14 @@ class Failure:
         pass_name: The name of the one that failed.
         function: The function that it failed on, None for a module pass.
         error: What it raised.
+        instrument: The instrument that raised it, if not the pass did.
     """
 
     pass_: Pass
     pass_name: str
     function: str | None
     error: Exception
+    instrument: Any = None
 
 
 class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,6 +82,8 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         function: The function on which it did, None for a module pass.
         pipeline: The passes to run, as text; empty if they cannot be written.
         unprintable: Why not.
+        instrument: Where the class of the instrument is that raised the error, as
+            `module:name`; empty if the pass did.
         load: Modules, or script files, that register the passes of the pipeline.
         passes: Where passes are that are not registered: `module:name` by name.
         opt_level: The context's optimisation level.
@@ -87,6 +99,7 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     function: str | None
     pipeline: str = ""
     unprintable: str = ""
+    instrument: str = ""
     load: list[str] = []
     passes: dict[str, str] = {}
     opt_level: int = 2
@@ -186,7 +199,12 @@ def write_reproducer(
 def _reproducer(
     failure: Failure, mod: Any, context: PassContext, adapter: ModuleAdapter
 ) -> Reproducer:
-    excerpt = adapter.excerpt(mod, failure.function)
+    function = failure.function
+    if failure.instrument is not None and not (
+        failure.pass_.is_functionwise and function in adapter.functions(mod)
+    ):
+        function = None  # it is about the function that the pass made
+    excerpt = adapter.excerpt(mod, function)
     passes: list[Pass | None] = [failure.pass_]
     restoring = adapter.restoring_pass()
     if excerpt.is_restored and restoring is not None:
@@ -194,27 +212,46 @@ def _reproducer(
             passes = []
         passes.insert(0, restoring)
     origins = Origins()
-    pipeline, unprintable = "", ""
+    pipeline, unprintable, instrument = "", "", ""
     try:
+        if failure.instrument is not None:
+            instrument = origins.place_of(failure.instrument)
         pipeline = print_pipeline(Sequential(passes), name_of=origins.name_of)
     except UnprintablePassError as error:
         unprintable = str(error)
-    config = {k: v for k, v in context.config.items() if not _LEFT_OUT.fullmatch(k)}
     return Reproducer(
-        error=f"{type(failure.error).__name__}: {failure.error}",
+        error=_headline(failure.error),
         pass_name=failure.pass_name,
-        function=failure.function,
+        function=function,
         pipeline=pipeline,
         unprintable=unprintable,
+        instrument=instrument,
         load=list(origins.modules),
         passes=origins.unregistered,
         opt_level=context.opt_level,
         required=list(context.required_pass),
         disabled=list(context.disabled_pass),
-        config=msgspec.to_builtins(config),
+        config=msgspec.to_builtins(_config(failure.pass_, context)),
         versions=_versions(),
         text=excerpt.text,
     )
+
+
+def _headline(error: Exception) -> str:
+    if isinstance(error, WorkerError):  # in one process it comes as what it is
+        kind, colon, message = error.original.partition(":")
+        return kind.rpartition(".")[2] + colon + message
+    return f"{type(error).__name__}: {error}"
+
+
+def _config(pass_: Pass, context: PassContext) -> dict[str, Any]:
+    """Return the options that the pass ran under, its budget wherever that was set."""
+    config = {k: v for k, v in context.config.items() if not _LEFT_OUT.fullmatch(k)}
+    if pass_.is_functionwise:
+        (budget,) = budgets_of([pass_], context.config)
+        limits = {FUNCTION_TIMEOUT: budget.seconds, MEMORY_LIMIT: budget.memory}
+        config |= {key: limit for key, limit in limits.items() if limit is not None}
+    return config
 
 
 def _versions() -> dict[str, str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from parpass.cli.options import ByteSize
 from tests.support.breaking import PROGRAM
 from tests.support.reproducing import command
 
@@ -62,6 +63,47 @@ def test_what_cannot_be_loaded_is_an_input_error(model: Path, name: str):
     ],
 )
 def test_wrong_numbers_are_usage_errors(
+    model: Path, arguments: list[str], complaint: str
+):
+    result = command("opt", "-j0", model, "-p", "FoldConstant", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert complaint in result.stderr
+
+
+@pytest.mark.slow
+def test_a_pass_that_hangs_is_skipped(model: Path, tmp_path: Path):
+    pipeline = ["-p", "OverspendOnExp", "--function-timeout=0.3"]
+    arguments = ["opt", "-j2", model, *pipeline]
+    result = command(*arguments, "--on-failure=skip")
+    assert (result.exit_code, result.stdout) == (0, command("opt", model).stdout)
+    assert "warning: pass 'OverspendOnExp' was skipped" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "limit"),
+    [
+        ("4096", 4096),
+        ("512M", 512 << 20),
+        ("2G", 2 << 30),
+        ("1.5gib", 3 << 29),
+        ("8 KB", 8192),
+        ("7B", 7),
+    ],
+)
+def test_memory_is_given_in_bytes_or_greater_units(given: str, limit: int):
+    assert ByteSize().convert(given, None, None) == limit
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--function-timeout", "0"], "'--function-timeout': 0.0 is not in the range"),
+        (["--memory-limit", "2X"], "'--memory-limit': expected bytes such as 4096"),
+        (["--memory-limit", "0"], "expected bytes such as 4096, 512M or 2G, got '0'"),
+        (["--on-failure", "ignore"], "'ignore' is not one of 'fail', 'skip', 'retry'"),
+    ],
+)
+def test_wrong_limits_are_usage_errors(
     model: Path, arguments: list[str], complaint: str
 ):
     result = command("opt", "-j0", model, "-p", "FoldConstant", *arguments)

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.reproducing import BREAKING, command, write_crash, write_reproducer
+from parpass.instrument import PassInstrument, WellFormedInstrument
+from tests.support import breaking
+from tests.support.reproducing import (
+    BREAKING,
+    command,
+    write_crash,
+    write_overspending,
+    write_reproducer,
+)
 
 PIPELINE = "InferType,FoldConstant,FailOnExp"
 
@@ -63,6 +71,54 @@ def test_error_diagnostics_are_replayed(tmp_path: Path):
     assert "in pass 'InferType'" in result.stderr
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_could_not_come_from_its_worker_as_itself_comes_back(
+    tmp_path: Path, workers: int
+):
+    pipeline = "InferType,FailUnpicklablyOnExp"
+    path = write_reproducer(tmp_path / "failure.txt", pipeline, workers=workers)
+    result = command("replay", path)
+    assert "LambdaError: not to be pickled\n" in result.stderr
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "instrument", "message"),
+    [
+        (
+            "InferType,UnbindExp",
+            WellFormedInstrument(),
+            "function 'inner': variable '%nowhere' is used where nothing binds it",
+        ),
+        ("sequential(FoldConstant)", breaking.WatchfulInstrument(), "there is exp"),
+    ],
+)
+def test_the_error_of_an_instrument_comes_back(
+    tmp_path: Path, pipeline: str, instrument: PassInstrument, message: str
+):
+    path = write_reproducer(tmp_path / "failure.txt", pipeline, [instrument])
+    result = command("replay", path)
+    assert message in result.stderr
+    assert "The same failure came back.\n" in result.stderr
+    assert result.exit_code == 1
+
+
+def test_a_pass_that_hangs_is_interrupted(tmp_path: Path):
+    path = tmp_path / "failure.txt"
+    write_overspending(path, "FunctionTimeoutError", "hang", function_timeout=0.1)
+    result = command("replay", path)
+    assert "longer than its function_timeout of 0.1 s" in result.stderr
+    assert "The same failure came back.\n" in result.stderr
+
+
+def test_memory_is_refused_beyond_the_limit(tmp_path: Path):
+    path = tmp_path / "failure.txt"
+    write_overspending(path, "MemoryLimitError", "memory", memory_limit=1 << 30)
+    result = command("replay", path)
+    assert "its memory_limit of 1,073,741,824 bytes" in result.stderr
+    assert "The same failure came back.\n" in result.stderr
+
+
 def replay(
     path: Path, *options: str, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
@@ -92,6 +148,16 @@ def test_a_crash_is_a_crash_in_this_process(tmp_path: Path, how: str, code: int)
     result = replay(write_crash(tmp_path / "failure.txt", how))
     assert result.returncode == code
     assert "this failure killed a worker" in result.stderr
+
+
+@pytest.mark.slow
+def test_what_hangs_in_c_is_ended(tmp_path: Path):
+    path = tmp_path / "failure.txt"
+    error = "FunctionTimeoutError"
+    write_overspending(path, error, "hang in C", function_timeout=0.1)
+    result = replay(path)
+    assert result.returncode == 1
+    assert "in transform_function" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from parpass.errors import WellFormedError
 from parpass.instrument import WellFormedInstrument
-from parpass.transform import Pass, PassContext, Sequential
+from parpass.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
 from tests.support.toy_ir import Fn, Program, program
 from tests.support.toy_passes import Add, Duplicate, Keep
 
@@ -48,6 +48,23 @@ def test_functions_with_new_names_are_looked_at():
     assert run(instrument, program(1), Keep())
     with pytest.raises(WellFormedError, match="function 'f0'"):
         run(instrument, program(100), Keep())
+
+
+class Within(ModulePass):
+    """Hands a broken module to another pass."""
+
+    pass_info = PassInfo(0, "Within")
+
+    def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+        return Keep()(program(100))
+
+
+def test_what_a_pass_hands_to_one_within_it_is_its_own_fault():
+    instrument = WellFormedInstrument()
+    for _ in range(2):  # it begins anew each time
+        with pytest.raises(WellFormedError, match="after pass 'Within'") as caught:
+            run(instrument, program(1), Keep(), Within())
+        assert caught.value.pass_name == "Within"
 
 
 def test_of_many_faults_the_first_are_listed():

@@ -97,6 +97,14 @@ def test_what_takes_too_long_fails_alike_in_both_drivers(runner: Runner):
     assert notes == ["in pass 'Linger', on function 'f0'"]
 
 
+def test_an_error_that_comes_too_late_is_one_of_time(runner: Runner):
+    late = RunInside(Sequential([Linger(2), FailOn(3)]))
+    late.function_timeout = 0.02
+    seen = both(runner, late, program(1, 2), {})
+    assert seen.error is not None
+    assert seen.error[0] is FunctionTimeoutError
+
+
 def test_what_is_skipped_stays_as_it_was_and_is_told(runner: Runner):
     seen = both(
         runner,

@@ -9,8 +9,9 @@ import ctypes
 import os
 import signal
 
+from parpass.instrument import PassInstrument
 from parpass.relay.analysis import post_order_visit
-from parpass.relay.expr import Call, Expr, Function, const
+from parpass.relay.expr import Call, Expr, Function, const, var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.op.registry import Op
@@ -72,6 +73,77 @@ class CrashOnExp(FunctionPass):
             case _:
                 os._exit(7)
         return func
+
+
+@register_pass("test.OverspendOnExp")
+class OverspendOnExp(FunctionPass):
+    """Hangs in Python, hangs in C, or takes 4 GiB."""
+
+    pass_info = PassInfo(0, "OverspendOnExp")
+
+    def __init__(self, how: str = "hang") -> None:
+        self.how = how
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        while has_exp(func):
+            match self.how:
+                case "hang in C":
+                    sum(range(1 << 50))
+                case "memory":
+                    return func.with_attr("spent", str(len(bytearray(4 << 30))))
+                case _:
+                    pass
+        return func
+
+
+class _ExpToNowhere(ExprMutator):
+    def visit_call(self, call: Call) -> Expr:
+        new = super().visit_call(call)
+        return var("nowhere", call.checked_type) if call.op is Op.get("exp") else new
+
+
+@register_pass("test.UnbindExp")
+class UnbindExp(FunctionPass):
+    """Puts a variable in the place of `exp` that nothing binds."""
+
+    pass_info = PassInfo(0, "UnbindExp")
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        return _ExpToNowhere().visit(func)  # pyright: ignore[reportReturnType]
+
+
+class LambdaError(Exception):
+    """Cannot be pickled."""
+
+    def __init__(self) -> None:
+        super().__init__("not to be pickled")
+        self.code = lambda: None
+
+
+@register_pass("test.FailUnpicklablyOnExp")
+class FailUnpicklablyOnExp(FunctionPass):
+    """Raises what stays in its process."""
+
+    pass_info = PassInfo(0, "FailUnpicklablyOnExp")
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        if has_exp(func):
+            raise LambdaError
+        return func
+
+
+class WatchfulInstrument(PassInstrument):
+    """Cannot bear to see `exp` after a pass."""
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        if any(has_exp(func) for func in mod.functions_by_name.values()):
+            raise ValueError("there is exp")
 
 
 class UnregisteredFailure(FunctionPass):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from click.testing import CliRunner, Result
 from msgspec import structs
 
 from parpass.cli import main
+from parpass.instrument import PassInstrument
 from parpass.relay import parse
 from parpass.runtime import run_pipeline_sync
 from parpass.transform import PassContext
@@ -18,25 +21,49 @@ from tests.support import breaking
 BREAKING = breaking.__file__
 
 
-def write_reproducer(path: Path, pipeline: str) -> Path:
+def write_reproducer(
+    path: Path,
+    pipeline: str,
+    instruments: Sequence[PassInstrument] = (),
+    workers: int = 0,
+) -> Path:
     """Run a pipeline that fails, and return where its reproducer is."""
-    context = PassContext(config={"parpass.reproducer": str(path)})
+    config = {"parpass.reproducer": str(path)}
+    context = PassContext(instruments=instruments, config=config)
+    mod = parse(breaking.PROGRAM)
     with contextlib.suppress(Exception):
-        run_pipeline_sync(parse(breaking.PROGRAM), pipeline, context=context, workers=0)
+        run_pipeline_sync(mod, pipeline, context=context, workers=workers)
     assert path.exists()
     return path
 
 
 def write_crash(path: Path, how: str) -> Path:
     """Return where a reproducer of a worker's death is, that no worker died for."""
+    return _write(path, "WorkerDiedError: a worker process died", "CrashOnExp", how)
+
+
+def write_overspending(path: Path, error: str, how: str, **limits: float) -> Path:
+    """Return where a reproducer of an exceeded limit is, that nobody waited for."""
+    config = {f"parpass.{name}": limit for name, limit in limits.items()}
+    return _write(path, error, "OverspendOnExp", how, config)
+
+
+def _write(
+    path: Path,
+    error: str,
+    pass_name: str,
+    how: str,
+    config: Mapping[str, object] = MappingProxyType({}),
+) -> Path:
     found = Reproducer.from_text(write_reproducer(path, "FailOnExp").read_text())
-    crash = structs.replace(
+    other = structs.replace(
         found,
-        error="WorkerDiedError: a worker process died",
-        pass_name="CrashOnExp",
-        pipeline=f"CrashOnExp{{how={how}}}",
+        error=error,
+        pass_name=pass_name,
+        pipeline=f"{pass_name}{{how='{how}'}}",
+        config=dict(config),
     )
-    path.write_text(crash.to_text())
+    path.write_text(other.to_text())
     return path
 
 

@@ -11,7 +11,9 @@ import pytest
 
 from parpass.diagnostic import DiagnosticLevel
 from parpass.errors import (
+    BudgetWarning,
     DiagnosticError,
+    FunctionTimeoutError,
     ReproducerError,
     WorkerDiedError,
 )
@@ -45,6 +47,24 @@ def written(error: Exception) -> Reproducer:
     (note,) = [one for one in error.__notes__ if one.startswith("reproducer: ")]
     path = Path(note.removeprefix("reproducer: "))
     return Reproducer.from_text(path.read_text())
+
+
+def test_limits_are_written_wherever_they_were_set(tmp_path: Path):
+    class Linger(FailOnExp):
+        function_timeout = 1e-9
+
+    context = PassContext(
+        config={"parpass.reproducer": str(tmp_path), "parpass.on_failure": "retry"}
+    )
+    mod, limit = parse("def @f(%x: int32) { %x }"), 1 << 40
+    with pytest.warns(BudgetWarning), pytest.raises(FunctionTimeoutError) as caught:
+        run_pipeline_sync(
+            mod, [Linger("")], context=context, workers=0, memory_limit=limit
+        )
+    assert written(caught.value).config == {
+        "parpass.function_timeout": 1e-9,
+        "parpass.memory_limit": limit,
+    }
 
 
 @pytest.mark.parametrize("workers", [0, 2])
