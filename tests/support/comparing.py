@@ -1,0 +1,157 @@
+"""Serial and parallel runs of the same, all that is seen of them compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from parpass.relay.module import IRModule
+from parpass.relay.node import post_order
+from parpass.relay.structural import assert_structural_equal
+from parpass.runtime import Runner
+from parpass.transform import Pass, PassContext
+from tests.support.talking import listening
+from tests.support.toy_ir import Program
+from tests.support.toy_pipelines import Seen, see
+from tests.support.watching import Blind, Log, raising_at, vetoing
+
+Watchers = Callable[[], list[Any]]
+
+
+def law_on(examples: int) -> settings:
+    """Return Hypothesis's settings for a law that takes runs to check."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[
+            HealthCheck.function_scoped_fixture,
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+        ],
+    )
+
+
+class Told(Log):
+    """Logs each call with the text of the module that it is shown."""
+
+    def _take(self, hook: str, mod: Any = None, pass_name: str = "") -> Any:
+        answer = super()._take(hook, mod, pass_name)
+        self.log[-1] += f"\n{mod}"
+        return answer
+
+
+HOOKS = ["enter", "exit", "should", "before", "after", "failed"]
+
+
+def instruments() -> st.SearchStrategy[Watchers]:
+    """Generate ways to make instruments: observing ones or not, some hard to please."""
+    names = st.sampled_from(["Add", "Say", "Keep", "sequential", "Check", "AddFrom"])
+    answers = st.one_of(
+        st.none(),
+        st.builds(vetoing, names),
+        st.builds(raising_at, st.sampled_from(HOOKS), names),
+    )
+    one = st.one_of(
+        st.just(Blind),
+        st.just(Blind),
+        answers.map(lambda at: lambda: Told(at=at)),
+    )
+
+    def all_made(makers: list[Callable[[], Any]]) -> Watchers:
+        return lambda: [make() for make in makers]
+
+    return st.lists(one, max_size=2).map(all_made)
+
+
+def context_settings() -> st.SearchStrategy[dict[str, Any]]:
+    """Generate levels, and passes that are disabled or required."""
+    names = st.lists(st.sampled_from(["Add", "Say", "Keep", "FailOn"]), max_size=2)
+    return st.fixed_dictionaries(
+        {
+            "opt_level": st.integers(0, 3),
+            "disabled_pass": names,
+            "required_pass": names,
+        }
+    )
+
+
+def on_pool(runner: Runner) -> Callable[[Pass, Any], Any]:
+    """Return what runs a pass on a module by a runner, under the current context."""
+    return lambda root, mod: runner.run_sync(mod, root)
+
+
+def both(
+    root: Pass,
+    mod: Program,
+    make: Watchers,
+    given_settings: Mapping[str, Any],
+    runner: Runner,
+    config: Mapping[str, Any],
+) -> tuple[Seen, Seen]:
+    """Return what is seen of a serial run and of a parallel one.
+
+    What is heard of passes and what instruments are told is compared.
+    """
+    serial_watchers, parallel_watchers = make(), make()
+    with listening() as heard_serially:
+        serial = see(root, mod, *serial_watchers, settings=given_settings)
+    with listening() as heard:
+        parallel = see(
+            root,
+            mod,
+            *parallel_watchers,
+            run=on_pool(runner),
+            settings={**given_settings, "config": config},
+        )
+    assert heard == heard_serially
+    assert [one.log for one in parallel_watchers] == [
+        one.log for one in serial_watchers
+    ]
+    assert parallel.rendered_on == serial.rendered_on
+    return serial, parallel
+
+
+def check_relay(
+    root: Pass,
+    mod: IRModule,
+    make: Watchers,
+    runner: Runner,
+    config: Mapping[str, Any],
+) -> None:
+    """Run a pass on a Relay module, serially and by a runner, and compare."""
+    logs: list[list[Any]] = []
+
+    def outcome(config: Mapping[str, Any], run: Callable[[Pass, Any], Any]) -> Any:
+        watchers = make()
+        logs.append([one.log for one in watchers])
+        context = PassContext(opt_level=3, instruments=watchers, config=config)
+        try:
+            with context:
+                result = run(root, mod)
+        except Exception as error:  # noqa: BLE001 -- it is compared
+            notes: list[str] = getattr(error, "__notes__", [])
+            return (type(error), str(error), notes), context.statistics
+        return result, context.statistics
+
+    serial, counted = outcome({}, lambda root, given_mod: root(given_mod))
+    parallel, also_counted = outcome(config, on_pool(runner))
+    assert also_counted == counted
+    assert logs[0] == logs[1]
+    if not isinstance(serial, IRModule):
+        assert parallel == serial
+        return
+    assert isinstance(parallel, IRModule), parallel
+    assert_structural_equal(parallel, serial, map_free_vars=False)
+    assert list(parallel.functions_by_name) == list(serial.functions_by_name)
+    assert parallel.astext() == serial.astext()
+    assert _checked_types(parallel) == _checked_types(serial)
+
+
+def _checked_types(mod: IRModule) -> list[list[Any]]:
+    return [
+        [getattr(node, "checked_type_", None) for node in post_order(function)]
+        for function in mod.functions_by_name.values()
+    ]
