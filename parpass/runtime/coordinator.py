@@ -21,12 +21,14 @@ import trio
 
 from parpass.errors import RuntimeUseError
 from parpass.runtime.executor import (
+    START_SECONDS,
     Executor,
     WorkersDiedError,
+    WorkersHangError,
     WorkersKilledError,
 )
 from parpass.runtime.notes import Notes, Phase, Work
-from parpass.runtime.pooled import START_SECONDS, PooledStage
+from parpass.runtime.pooled import PooledStage
 from parpass.runtime.retained import Held
 from parpass.runtime.schedule import (
     Blame,
@@ -48,6 +50,7 @@ from parpass.runtime.worker import run_job
 _in_thread = trio.to_thread.run_sync
 
 _LONGEST_LOOK = 0.1  # seconds between two looks at the notes
+_KILLED = {"SIGKILL", "SIGTERM"}
 _LITTLE = 16_384  # bytes of functions that are unpacked sooner than a thread is asked
 _News = Event | tuple[int, Future[bytes]]
 _open_news = trio.open_memory_channel[_News]
@@ -151,6 +154,8 @@ class _StageRun:
         if job not in self._in_flight:
             return None  # it was in flight when the workers died, and runs again
         error = answer.exception()
+        if isinstance(error, WorkersHangError):
+            raise _hanging()
         if isinstance(error, WorkersDiedError | WorkersKilledError):
             self._in_flight.clear()
             self._was_alone = job == self._alone_job
@@ -187,7 +192,7 @@ class _StageRun:
             work.owner: await _in_thread(self._notes.traceback, work.owner)
             for work in self._working_on.values()
         }
-        return WorkersDied(self._working_on.keys())
+        return WorkersDied(self._working_on.keys(), _from_outside(self._cause))
 
     def _is_spared(self, work: Work) -> bool:
         """Return whether a suspect that was killed runs alone once more.
@@ -195,7 +200,7 @@ class _StageRun:
         A kill may come from outside, as when the system is out of memory, and a
         suspect may be its victim twice.
         """
-        if not self._was_alone or "SIGKILL" not in self._cause:
+        if not self._was_alone or not _from_outside(self._cause):
             return False
         is_first_time = work.function not in self._spared
         self._spared.add(work.function)
@@ -225,11 +230,7 @@ class _StageRun:
             return
         late = [work for work in overdue if work.phase != Phase.START]
         if not late:
-            raise RuntimeUseError(
-                f"the worker processes hang before they can begin, for {START_SECONDS} "
-                "s now; an import of the module that a pass comes from may wait for "
-                "something. Run the pipeline with workers=0 to do without them"
-            )
+            raise _hanging()
         self._overdue = {work.function: work for work in late}
         self._tracebacks = await _in_thread(self._notes.ask_where, late)
         await _in_thread((self._single or self._executor).kill)
@@ -244,10 +245,7 @@ class _StageRun:
                 await _in_thread(self._executor.start)
                 await _in_thread(self._notes.forget)  # none of them is alive now
             case GiveUp():
-                raise RuntimeUseError(
-                    f"the worker processes die before they can begin ({self._cause}); "
-                    "run the pipeline with workers=0 to do without them"
-                )
+                raise _dying(self._cause)
             case Blame() | Finish():
                 pass
 
@@ -300,6 +298,34 @@ def _unwrapped(error: BaseException) -> BaseException:
             return error
         leaf = rest[0]
     return leaf
+
+
+def _hanging() -> RuntimeUseError:
+    return RuntimeUseError(
+        f"the worker processes hang before they can begin, for {START_SECONDS:g} s "
+        "now; an import of the program's main module, or of the module that a pass "
+        "comes from, may wait for something. Run the pipeline with workers=0 to do "
+        "without them"
+    )
+
+
+def _dying(cause: str) -> RuntimeUseError:
+    look = "look at the modules that passes are imported from"
+    if _from_outside(cause):
+        look = "the system may be out of memory"
+    return RuntimeUseError(
+        f"the worker processes die before they can begin ({cause}), again and again; "
+        f"{look}. Run the pipeline with workers=0 to do without them"
+    )
+
+
+def _from_outside(cause: str) -> bool:
+    """Return whether processes that ended were killed, mostly by the system or a user.
+
+    They can do it themselves; but then they do it for ever.
+    """
+    ends = re.findall(r"(\w+)\(-?\d+\)", cause)
+    return bool(ends) and all(end in _KILLED for end in ends)
 
 
 def _short_cause(error: Exception) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from typing import Protocol
 
+START_SECONDS = 60.0  # for a worker to start, and to load what a stage needs
+
 
 class Executor(Protocol):
     """A pool of processes that run jobs, for one run or for several at once.
@@ -34,8 +36,9 @@ class Executor(Protocol):
     def submit(self, run: Callable[[bytes], bytes], job: bytes) -> Future[bytes]:
         """Have a worker call `run(job)`.
 
-        The future fails with `WorkersDiedError` if a worker died, and with
-        `WorkersKilledError` if `kill` was called, or if no workers are running.
+        The future fails with `WorkersDiedError` if a worker died, with
+        `WorkersHangError` if none comes to begin, and with `WorkersKilledError` if
+        `kill` was called, or if no workers are running.
         """
         ...
 
@@ -66,3 +69,7 @@ class WorkersDiedError(Exception):
 
 class WorkersKilledError(Exception):
     """The workers were killed on purpose, perhaps by another run's cancellation."""
+
+
+class WorkersHangError(WorkersDiedError):
+    """The workers do not come to begin: all of them hang while they start."""

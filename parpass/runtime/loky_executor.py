@@ -19,7 +19,12 @@ from loky.backend.context import LokyContext
 from loky.process_executor import ShutdownExecutorError
 
 from parpass.errors import RuntimeUseError
-from parpass.runtime.executor import WorkersDiedError, WorkersKilledError
+from parpass.runtime.executor import (
+    START_SECONDS,
+    WorkersDiedError,
+    WorkersHangError,
+    WorkersKilledError,
+)
 from parpass.runtime.semaphores import Semaphore, Semaphores, new_semaphores
 
 _GRACE_SECONDS = 5.0  # for processes to end by themselves
@@ -50,6 +55,7 @@ class LokyExecutor:
         self._pool: loky.ProcessPoolExecutor | None = None
         self._broken: loky.ProcessPoolExecutor | None = None
         self._dead: frozenset[int] = frozenset()  # processes of that
+        self._hanging: loky.ProcessPoolExecutor | None = None
         self._closed = False
         self._lock = threading.Lock()
         _executors.add(self)
@@ -82,7 +88,21 @@ class LokyExecutor:
                 self._pool.shutdown(wait=True, kill_workers=True)
                 self._pool = None
             if self._pool is None:
-                self._pool = _started_pool(self.workers, self._hash_seed)
+                self._pool = pool = _new_pool(self.workers, self._hash_seed)
+                # loky starts its processes at the first submission, all at once.
+                self._end_if_none_begins(pool, pool.submit(os.getpid))
+
+    def _end_if_none_begins(
+        self, pool: loky.ProcessPoolExecutor, first: Future[int]
+    ) -> None:
+        def end() -> None:
+            self._hanging = pool
+            _kill_all(_processes(pool))
+
+        overdue = threading.Timer(START_SECONDS, end)
+        overdue.daemon = True
+        overdue.start()
+        first.add_done_callback(lambda _: overdue.cancel())
 
     def submit(self, run: Callable[[bytes], bytes], job: bytes) -> Future[bytes]:
         """Have a process call `run(job)`."""
@@ -142,7 +162,9 @@ class LokyExecutor:
         answer: Future[bytes],
         error: BaseException,
     ) -> None:
-        if isinstance(error, BrokenProcessPool):
+        if isinstance(error, BrokenProcessPool) and self._hanging is pool:
+            answer.set_exception(WorkersHangError())
+        elif isinstance(error, BrokenProcessPool):
             if self._broken is not pool:
                 # The others are killed a moment later.
                 self._broken, self._dead = pool, _dead_processes(pool)
@@ -198,7 +220,7 @@ def _kill_all(processes: dict[int, loky.Process]) -> None:
                 os.kill(number, signal.SIGKILL)
 
 
-def _started_pool(workers: int, hash_seed: int | None) -> loky.ProcessPoolExecutor:
+def _new_pool(workers: int, hash_seed: int | None) -> loky.ProcessPoolExecutor:
     # One hash seed for all, so that nothing depends on which worker ran.
     seed = os.environ.get("PYTHONHASHSEED", "random")
     if hash_seed is not None:
@@ -208,7 +230,7 @@ def _started_pool(workers: int, hash_seed: int | None) -> loky.ProcessPoolExecut
     # Constants are mapped and shared with all; they are no leak of the process.
     env["LOKY_MAX_MEMORY_LEAK_SIZE"] = "1e18"
     semaphores = new_semaphores()
-    pool = loky.ProcessPoolExecutor(
+    return loky.ProcessPoolExecutor(
         workers,
         context=None if semaphores is None else _Context(semaphores),
         env=env,
@@ -216,9 +238,6 @@ def _started_pool(workers: int, hash_seed: int | None) -> loky.ProcessPoolExecut
         initializer=_begin_worker,
         initargs=(os.getpid(),),
     )
-    # loky starts its processes at the first submission, all at once.
-    pool.submit(os.getpid)
-    return pool
 
 
 class _Context(LokyContext):

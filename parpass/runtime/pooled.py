@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from parpass.errors import FunctionFailure, FunctionTimeoutError, WorkerDiedError
 from parpass.runtime.account import Journey
 from parpass.runtime.costs import BY_BYTE
+from parpass.runtime.executor import START_SECONDS
 from parpass.runtime.notes import Phase, Work
 from parpass.runtime.packing import (
     Job,
@@ -41,7 +42,6 @@ from parpass.transform.collector import resting_collector
 from parpass.transform.config import OnFailure
 from parpass.transform.optimizations import optimizations_in
 
-START_SECONDS = 60.0  # for a worker to load what a stage needs, imports included
 ON_THE_WAY_SECONDS = 10.0  # at least, for a function that is unpickled or pickled
 
 # Of packing between two announcements: little at first, so that workers begin soon.

@@ -16,8 +16,9 @@ once more under other conditions. The others go on in either case, so that the e
 which is raised at last does not depend on who was first.
 
 A death on which nobody was working (one on idle, say) costs nothing but the jobs in
-flight. If such deaths follow each other and nothing is done between them, no worker can
-work here, and the schedule gives up.
+flight. If workers end by themselves like that, and nothing is done in between, no
+worker can work here, and the schedule gives up. If they are killed by somebody else it
+goes on for long: that may stop, and each time they may come a little further.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ TARGET_SECONDS = 0.1  # what a job should take: far above its overhead of 1 ms
 _LEAST_SECONDS = 0.004  # even at the end, when jobs get small
 _CAUTION = 8  # while the cost is unknown jobs are smaller by this: begin, and learn
 _IN_FLIGHT = 2  # jobs for each worker, so that none waits for the coordinator
-_MOST_MISHAPS = 8  # deaths in a row that no function is to blame for
+_MOST_MISHAPS = 3  # deaths in a row that no function is to blame for
+_MOST_KILLS = 50  # the same, where workers were killed from outside
 _SHARES = 2  # a job takes at most this part, for each worker, of what is left
 
 
@@ -53,9 +55,13 @@ class JobFinished:
 
 @dataclass(frozen=True, slots=True)
 class WorkersDied:
-    """Event: the pool broke; dead workers were working on these functions."""
+    """Event: the pool broke; dead workers were working on these functions.
+
+    `killed` tells that none of them ended by itself, as far as can be seen.
+    """
 
     working_on: Collection[int] = ()
+    killed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +155,7 @@ class Schedule:
         self._alone: int | None = None  # the job of a suspect
         self._blamed: set[int] = set()  # and not settled yet
         self._mishaps = 0
+        self._kills = 0
         self._jobs = 0
         self._done_weight = 0
         self._done_seconds = 0.0
@@ -169,7 +176,7 @@ class Schedule:
                 self._done_weight += sum(self._weights[f] for f in functions)
                 self._done_seconds += event.seconds
                 self._alone = None
-                self._mishaps = 0
+                self._mishaps = self._kills = 0
             case WorkersDied():
                 return self._after_death(event)
             case WorkersKilled():
@@ -189,10 +196,14 @@ class Schedule:
     def _after_death(self, event: WorkersDied) -> list[Command]:
         alone = self._alone is not None
         working_on = self._recover(event.working_on)
-        if not working_on:
+        if working_on:
+            self._mishaps = self._kills = 0
+        elif event.killed:
+            self._kills += 1
+        else:
             self._mishaps += 1
-            if self._mishaps > _MOST_MISHAPS:
-                return [GiveUp()]
+        if self._mishaps > _MOST_MISHAPS or self._kills > _MOST_KILLS:
+            return [GiveUp()]
         if alone:
             return [*self._blame(working_on), *self._next()]
         self._suspects.extend(working_on)

@@ -22,7 +22,7 @@ from parpass.errors import (
     SlowerRunWarning,
     WorkerDiedError,
 )
-from parpass.runtime import Runner, open_runner
+from parpass.runtime import Runner, loky_executor, open_runner, schedule
 from parpass.runtime import pooled as pooled_stage
 from tests.support.ending import (
     EndAtStart,
@@ -150,12 +150,15 @@ def test_a_result_that_cannot_be_pickled_is_made_in_this_process(whole: Runner):
 
 @pytest.mark.parametrize("how", ["exit", "segfault", "kill"])
 def test_workers_that_die_while_they_load_a_pass_are_no_functions_fault(
-    how: str, whole: Runner
+    how: str, whole: Runner, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(schedule, "_MOST_KILLS", 3)
     steps = [EndAtStart(how, os.getpid())]
     error = failure(whole, program(1, 2, 3), steps, how)
     assert isinstance(error, RuntimeUseError)
     assert "before they can begin" in str(error)
+    assert CAUSES[how] in str(error)
+    assert ("out of memory" in str(error)) == (how == "kill")
 
 
 def test_workers_that_hang_while_they_load_a_pass_are_ended(
@@ -166,6 +169,30 @@ def test_workers_that_hang_while_they_load_a_pass_are_ended(
     error = failure(whole, program(1, 2, 3), steps, "")
     assert isinstance(error, RuntimeUseError)
     assert "hang before they can begin" in str(error)
+
+
+HANG = """
+import signal, sys
+if "--process-name" in sys.orig_argv:
+    signal.pause()
+"""
+
+
+def test_workers_that_hang_while_their_process_starts_are_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    Path(tmp_path, "sitecustomize.py").write_text(HANG)
+    before = child_processes()
+    with open_runner(workers=2) as runner:
+        with monkeypatch.context() as patch:
+            patch.setattr(loky_executor, "START_SECONDS", 0.2)
+            patch.setenv("PYTHONPATH", str(tmp_path))
+            error = failure(runner, program(1, 2), [Add(1)], "")
+        assert isinstance(error, RuntimeUseError)
+        assert "hang before they can begin" in str(error)
+        assert child_processes() <= before
+        after = runner.run_sync(program(1, 2), Add(1), context=pooled())
+    assert values_of(after) == values_of(program(2, 3))
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL])

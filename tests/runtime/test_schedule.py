@@ -201,11 +201,33 @@ def test_a_suspect_whose_worker_dies_on_idle_runs_alone_once_more():
     assert (job.functions, job.alone) == ((1,), True)
 
 
-def test_it_gives_up_when_workers_die_and_nothing_is_done_between():
+@pytest.mark.parametrize(("killed", "most"), [(False, 3), (True, 50)])
+def test_it_gives_up_when_workers_die_and_nothing_is_done_between(
+    killed: bool, most: int
+):
     schedule = Schedule(total=2, workers=1)
     schedule.handle(FunctionsReady([0, 1], [1, 1]))
-    answers = [schedule.handle(WorkersDied()) for _ in range(9)]
-    assert [GiveUp() in commands for commands in answers] == [False] * 8 + [True]
+    answers = [schedule.handle(WorkersDied((), killed)) for _ in range(most + 1)]
+    assert [GiveUp() in commands for commands in answers] == [False] * most + [True]
+
+
+def test_deaths_do_not_add_up_where_something_is_done_between():
+    pool = ready(400, workers=1)
+    while not pool.finished:
+        for _ in range(3):
+            pool.lose(WorkersDied())
+        for _ in range(50):
+            pool.lose(WorkersDied(killed=True))
+        pool.finish(next(iter(pool.in_flight)), seconds=1.0)
+
+
+def test_a_worker_that_was_at_a_function_had_begun():
+    pool = ready(1)
+    deaths = [WorkersDied()] * 3
+    for event in [*deaths, WorkersDied([0]), *deaths]:
+        pool.lose(event)
+    (job,) = pool.in_flight.values()
+    assert (job.functions, job.alone) == ((0,), True)
 
 
 def test_an_overdue_function_is_blamed_at_once_and_the_others_run_again():

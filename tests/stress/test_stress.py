@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 
 from parpass.errors import WorkerDiedError, other_failures
 from parpass.runtime import Runner, open_runner
-from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
+from parpass.transform import Sequential
 from tests.support.ending import EndIn
 from tests.support.executors import ThreadExecutor
 from tests.support.pooled import POOLED, child_processes, folders, pooled
-from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_passes import Add, AddFrom
+from tests.support.toy_ir import Program, program, values_of
+from tests.support.toy_passes import Add, AddFrom, Toil
 from tests.support.toy_pipelines import pipelines, programs, see
 
 pytestmark = pytest.mark.stress
@@ -39,21 +39,6 @@ SHARE = float(os.environ.get("PARPASS_STRESS", "1"))
 
 def times(count: int) -> int:
     return max(1, round(count * SHARE))
-
-
-class Toil(FunctionPass):
-    """Works for a while, then adds 1."""
-
-    pass_info = PassInfo(0, "Toil")
-
-    def __init__(self, seconds: float = 0.0003) -> None:
-        self.seconds = seconds
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        until = time.perf_counter() + self.seconds
-        while time.perf_counter() < until:
-            pass
-        return func.with_values(value + 1 for value in func.values)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from parpass.diagnostic import Diagnostic, DiagnosticLevel, Span
@@ -29,6 +30,21 @@ class Add(FunctionPass):
             return func
         ctx.count("added", len(func.values))
         return func.with_values(value + self.amount for value in func.values)
+
+
+class Toil(FunctionPass):
+    """Works for a while, then adds 1."""
+
+    pass_info = PassInfo(0, "Toil")
+
+    def __init__(self, seconds: float = 0.0003) -> None:
+        self.seconds = seconds
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        until = time.perf_counter() + self.seconds
+        while time.perf_counter() < until:
+            pass
+        return func.with_values(value + 1 for value in func.values)
 
 
 @register_pass("toy.AddFrom")
