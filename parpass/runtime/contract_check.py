@@ -1,10 +1,9 @@
 """The contract check: does a function pass depend on anything that it must not?
 
 Under the option `parpass.check_contract` each function-wise pass is run on all
-functions in two worker processes, before it is run for the result. The processes have
-different hash seeds. One goes through the functions in module order; the other goes
-backwards, and runs the pass on each twice. A pass that keeps its contract does the same
-each time.
+functions in three worker processes, before it is run for the result. The processes have
+different hash seeds. Two go through the functions in module order; one goes backwards,
+and runs the pass on each twice. A pass that keeps its contract does the same each time.
 
 It is a mode for finding faults, and has nothing of the fast path's.
 """
@@ -12,7 +11,7 @@ It is a mode for finding faults, and has nothing of the fast path's.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import cloudpickle
@@ -24,13 +23,15 @@ from parpass.runtime.loky_executor import LokyExecutor
 from parpass.runtime.packing import pack_message, unpack_message
 from parpass.runtime.snapshot import Snapshot
 from parpass.transform import ModuleAdapter, Pass
+from parpass.transform.budget import limits_of_call
 
-_HASH_SEEDS = (1, 2)
+# With two, every second set of two elements would have the same order in both.
+_HASH_SEEDS = (1, 2, 3)
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 class ContractChecker:
-    """Two pools of one process each, for the passes of a run."""
+    """Pools of one process each, for the passes of a run."""
 
     def __init__(self) -> None:
         self._pools = [LokyExecutor(1, hash_seed=seed) for seed in _HASH_SEEDS]
@@ -50,9 +51,11 @@ class ContractChecker:
         shell = adapter.encode_shell(mod)
         message = cloudpickle.dumps((step, adapter))
         names = list(functions)
+        limits = limits_of_call()
+        orders = ((names, 1), (names[::-1], 2), (names, 1))
         jobs = [
-            CheckJob(message, snapshot, shell, functions, names, times=1),
-            CheckJob(message, snapshot, shell, functions, names[::-1], times=2),
+            CheckJob(message, snapshot, shell, functions, order, times, limits)
+            for order, times in orders
         ]
         for pool in self._pools:
             pool.start()
@@ -61,10 +64,9 @@ class ContractChecker:
         ends = [answer.exception() for answer in answers]
         if any(isinstance(end, WorkersDiedError) for end in ends):
             return None  # the run for the result dies of it, too, and blames exactly
-        one, other = (unpack_message(answer.result()) for answer in answers)
-        return _Comparison(step, adapter, adapter.decode_shell(shell)).first_fault(
-            names, one, other
-        )
+        reports = [unpack_message(answer.result()) for answer in answers]
+        comparison = _Comparison(step, adapter, adapter.decode_shell(shell))
+        return comparison.first_fault(names, reports)
 
     def close(self) -> None:
         """End the processes."""
@@ -81,21 +83,22 @@ class _Comparison:
     def first_fault(
         self,
         names: Sequence[str],
-        one: dict[str, list[FunctionReport]],
-        other: dict[str, list[FunctionReport]],
+        processes: Sequence[Mapping[str, Sequence[FunctionReport]]],
     ) -> ContractError | None:
         for name in names:
-            for report in (*one[name], *other[name]):
+            for report in (one for reports in processes for one in reports[name]):
                 if report.changed is not None:
                     return self._error(name, report.changed)
         for name in names:
-            first, second = other[name]
+            first, second = processes[1][name]
             found = self._difference(first, second)
             if found is not None:
                 what = "gave something else when it was run again in the same process"
                 return self._error(name, what, found)
         for name in names:
-            found = self._difference(one[name][0], other[name][0])
+            first, *others = (reports[name][0] for reports in processes)
+            differences = (self._difference(first, other) for other in others)
+            found = next((one for one in differences if one is not None), None)
             if found is not None:
                 what = (
                     "gave something else in another process, which has another hash "

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import faulthandler
 import gc
+import os
 import pickle
-import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cloudpickle
-
+from parpass.runtime.fingerprints import fingerprints
+from parpass.runtime.memory_guard import memory_guard
 from parpass.runtime.packing import pack_message, unpack_message
 from parpass.runtime.snapshot import Snapshot
 from parpass.transform import ModuleAdapter, Pass, PassContext
@@ -19,8 +21,11 @@ from parpass.transform.apply import (
     function_pass_body,
     transform_function,
 )
+from parpass.transform.budget import Budget, Limits, budgets_of, limits_in_force
 from parpass.transform.interception import intercepting, keeping
 from parpass.transform.record import Recorder, recording
+
+_PATIENCE = 4.0  # times what a pass may take, before it is taken to hang
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,7 @@ class CheckJob:
         functions: The functions, encoded.
         order: The names of the functions in the order to go through.
         times: How often to run the pass on each.
+        limits: The budgets of the call.
     """
 
     message: bytes
@@ -42,6 +48,7 @@ class CheckJob:
     functions: Mapping[str, bytes]
     order: Sequence[str]
     times: int
+    limits: Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +70,16 @@ class FunctionReport:
 
 def run_check(packed: bytes) -> bytes:
     """Run a job; takes a CheckJob, returns reports by the names of functions."""
+    faulthandler.disable()  # what dies here dies in the run, too, and is told then
     job: CheckJob = unpack_message(packed)
     step, adapter = pickle.loads(job.message)  # from our own coordinator
     work = _Work(step, adapter, job)
     context = job.snapshot.context()
+    job.snapshot.logging.apply()
     # What the pass logs is heard in the run itself.
     with (
         job.snapshot.in_force(context),
+        limits_in_force(job.limits),
         function_pass_body(),
         intercepting(),
         keeping(),
@@ -99,10 +109,10 @@ class _Work:
             return FunctionReport(self._encoded[name], None, "", None)
         view = self._adapter.read_only(shell, functions, self._step.info.name)
         rest = self._adapter.encode_shell(view)
-        before = _fingerprints(self._step)
+        before = fingerprints(self._step)
         recorder = Recorder(view)
         result, failure = None, None
-        with recording(recorder):
+        with recording(recorder), _ending(*budgets_of([self._step], context.config)):
             try:
                 made = transform_function(
                     self._step, name, function, view, context, self._adapter
@@ -111,11 +121,28 @@ class _Work:
             except Exception as error:  # noqa: BLE001 -- it is compared
                 failure = f"{type(error).__name__}: {error}"
         said = [recorder.diag_ctx.diagnostics, dict(sorted(recorder.counters.items()))]
-        changed = _changed(before, _fingerprints(self._step)) or functions.changed()
+        changed = _changed(before, fingerprints(self._step)) or functions.changed()
         if changed is None and self._adapter.encode_shell(view) != rest:
             changed = "changed the module that it was given"
         text = "" if not any(said) else repr(said)
         return FunctionReport(result, failure, text, changed)
+
+
+@contextlib.contextmanager
+def _ending(budget: Budget) -> Generator[None]:
+    """End this process if a pass hangs, and refuse memory beyond its limit.
+
+    In the run for the result it hangs as well, and that tells where.
+    """
+    with contextlib.ExitStack() as stack:
+        if budget.memory is not None:
+            stack.enter_context(memory_guard(budget.memory))
+        if budget.seconds is not None:
+            nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            seconds = _PATIENCE * budget.seconds + 1.0
+            faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+            stack.callback(faulthandler.cancel_dump_traceback_later)
+        yield
 
 
 class _Decoded(Mapping[str, Any]):
@@ -158,77 +185,3 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
         if before.get(what) != after.get(what):
             return f"changed {what}"
     return None
-
-
-def _fingerprints(step: Pass) -> dict[str, Any]:
-    """Return what a pass could keep from one function to the next, by what it is."""
-    found: dict[str, Any] = {}
-    for holder in (step, getattr(step, "_inst", None)):
-        for name, value in getattr(holder, "__dict__", {}).items():
-            # Functions are looked into below.
-            if name != "_inst" and not isinstance(value, types.FunctionType):
-                found[f"its attribute '{name}'"] = _fingerprint(value)
-    for function in _functions_of(step):
-        for name, value in _kept_by(function):
-            found[name] = _fingerprint(value)
-    return found
-
-
-def _functions_of(step: Pass) -> list[types.FunctionType]:
-    """Return the functions that a pass is made of, those they call in turn included."""
-    waiting: list[Any] = [type(step), getattr(step, "pass_func", None)]
-    waiting.append(type(getattr(step, "_inst", None)))
-    found: dict[int, types.FunctionType] = {}
-    seen: set[int] = set()
-    while waiting:
-        one = waiting.pop()
-        home = getattr(one, "__module__", None) or ""
-        if id(one) in seen or home.partition(".")[0] in ("parpass", "builtins"):
-            continue
-        seen.add(id(one))
-        if isinstance(one, type):
-            waiting += [*vars(one).values(), *one.__mro__]
-        elif isinstance(one, types.FunctionType):
-            found[id(one)] = one
-            waiting += [value for _, value in _names_of(one) if _is_code_of(value, one)]
-    return list(found.values())
-
-
-def _is_code_of(value: Any, user: types.FunctionType) -> bool:
-    is_code = isinstance(value, type | types.FunctionType)
-    return is_code and getattr(value, "__module__", None) == user.__module__
-
-
-def _kept_by(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    code = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, Pass)
-    for name, value in _names_of(function):
-        if not isinstance(value, code):
-            yield name, value
-
-
-def _names_of(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    for name in _global_names(function.__code__):
-        if name in function.__globals__:
-            yield f"the global '{name}'", function.__globals__[name]
-    cells = function.__closure__ or ()
-    for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
-        try:
-            yield f"the variable '{name}' around it", cell.cell_contents
-        except ValueError:
-            continue  # it has no value yet
-    for at, value in enumerate(function.__defaults__ or ()):
-        yield f"the default value {at} of '{function.__name__}'", value
-
-
-def _global_names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _global_names(constant)
-
-
-def _fingerprint(value: Any) -> Any:
-    try:
-        return cloudpickle.dumps(value)
-    except Exception:  # noqa: BLE001 -- whatever has no bytes is known by what it is
-        return id(value)

@@ -23,7 +23,7 @@ from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import function_pass_body
 from parpass.transform.budget import are_limited, budgets_of
 from parpass.transform.collector import resting_collector
-from parpass.transform.config import ASKING_WORKERS_SECONDS
+from parpass.transform.config import ASKING_WORKERS_SECONDS, CHECK_CONTRACT
 from parpass.transform.interception import intercepting
 from parpass.transform.optimizations import optimizations_in
 from parpass.transform.reproducer import REPRODUCER
@@ -99,8 +99,9 @@ def best_place(
 
 def _must_be_outlived(steps: Sequence[Pass], context: PassContext) -> bool:
     """Return whether what passes may do must not end this process, or hold it up."""
-    writes_down = bool(context.config.get(REPRODUCER))
-    return writes_down or are_limited(budgets_of(steps, context.config))
+    config = context.config
+    is_hunted = bool(config.get(REPRODUCER) or config.get(CHECK_CONTRACT))
+    return is_hunted or are_limited(budgets_of(steps, config))
 
 
 def _size(functions: Sequence[Any], adapter: ModuleAdapter) -> float:

@@ -44,9 +44,16 @@ def fault(checker: ContractChecker, a_pass: Pass) -> ContractError | None:
         (careless.WritesItself(), "changed its attribute 'count', on function 'f0'"),
         (careless.WritesInsideItself(), "changed its attribute 'seen'"),
         (careless.WritesGlobal(), "changed the global 'SEEN'"),
+        (
+            careless.WritesItsClass(),
+            "changed the attribute 'total' of class 'WritesIts",
+        ),
+        (careless.WritesElsewhere(), "changed the global 'kept.KEPT'"),
         (careless.counting(), "changed the variable 'count' around it"),
         (careless.WritesInput(), "changed function 'f0', that it was given, in its"),
         (careless.UsesHashes(), "gave something else in another process"),
+        (careless.UsesSets(), "gave something else in another process"),
+        (careless.Warns(), "gave something else in another process"),
         (careless.UsesProcess(), "gave something else in another process"),
         (careless.UsesFirst(), "gave something else in another process"),
         (careless.UsesTimes(), "gave something else when it was run again"),
@@ -79,6 +86,10 @@ def test_a_pass_that_keeps_the_contract_is_not(checker: ContractChecker, a_pass:
 def test_a_pass_that_kills_its_process_is_left_to_the_run(checker: ContractChecker):
     assert fault(checker, Exit(2)) is None
     assert fault(checker, careless.WritesItself()) is not None
+
+
+def test_a_pass_that_hangs_is_left_to_the_run(checker: ContractChecker):
+    assert fault(checker, careless.Hangs()) is None
 
 
 @pytest.mark.parametrize("workers", [0, 1])

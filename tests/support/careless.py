@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 from parpass.transform import FunctionPass, PassContext, PassInfo, function_pass
+from tests.support import kept
 from tests.support.toy_ir import Fn, Program
 
 SEEN: list[str] = []
+COLORS = ("red", "green", "blue", "white")
 
 
 class Careless(FunctionPass):
@@ -55,6 +58,53 @@ class WritesGlobal(Careless):
     def spoiled(self, ctx: PassContext) -> int:
         _remember(str(ctx.function_name))
         return 0
+
+
+class WritesItsClass(Careless):
+    """Counts in an attribute of its class."""
+
+    total = 0
+
+    def spoiled(self, ctx: PassContext) -> int:
+        type(self).total += 1
+        return 0
+
+
+class WritesElsewhere(Careless):
+    """Changes a global of another module."""
+
+    def spoiled(self, ctx: PassContext) -> int:
+        kept.KEPT.append(str(ctx.function_name))
+        return 0
+
+
+class UsesSets(Careless):
+    """Gives what comes first out of a set."""
+
+    def spoiled(self, ctx: PassContext) -> int:
+        return COLORS.index(next(iter(set(COLORS))))
+
+
+class Warns(Careless):
+    """Warns, which is an error where the filters say so."""
+
+    def spoiled(self, ctx: PassContext) -> int:
+        try:
+            warnings.warn("careless", stacklevel=2)
+        except UserWarning:
+            return os.getpid()
+        return 0
+
+
+class Hangs(FunctionPass):
+    """Does not end."""
+
+    pass_info = PassInfo(0, "Hangs")
+    function_timeout = 0.1
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        while True:
+            pass
 
 
 class UsesHashes(Careless):

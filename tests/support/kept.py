@@ -1,0 +1,3 @@
+"""A global for passes of other modules to change."""
+
+KEPT: list[str] = []
