@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.report import Reason, RunReport
-from parpass.runtime.stage import FunctionOutcome
 from parpass.transform.plan import StepRecord
 
 
@@ -131,7 +132,8 @@ class Account:
         self._spans: list[Span] = []  # one after the other, in the run's own process
         self._stages: list[list[tuple[str, float]]] = []  # of the passes in each
         self._journeys: list[tuple[Journey, int, bool]] = []
-        self._functions: dict[str, float] = {}
+        self._names: Sequence[str] = ()  # of the functions that workers were given
+        self._seconds_of = array("d")  # of each of them
         self._longest = 0.0
         self._unsendable: dict[str, str] = {}
         self._observers: dict[str, None] = {}
@@ -159,17 +161,16 @@ class Account:
         # Not the records: a failure holds on to all that was there when it was raised.
         self._stages.append([(one.pass_name, one.seconds) for one in records])
 
-    def functions(self, outcomes: Mapping[str, FunctionOutcome]) -> None:
+    def functions(self, outcomes: StageOutcomes) -> None:
         """Take down how long the functions of a stage took."""
-        functions, longest = self._functions, 0.0
-        for name, outcome in outcomes.items():
-            seconds = 0.0
-            for step in outcome.steps:
-                seconds += step.seconds
-            functions[name] = functions.get(name, 0.0) + seconds
-            if seconds > longest:
-                longest = seconds
-        self._longest += longest
+        self._longest += max(outcomes.seconds, default=0.0)
+        if self._names != outcomes.names:  # a module pass added some, or removed some
+            known = dict(zip(self._names, self._seconds_of, strict=True))
+            before = [known.pop(name, 0.0) for name in outcomes.names]
+            self._names = [*outcomes.names, *known]
+            self._seconds_of = array("d", [*before, *known.values()])
+        for function, seconds in enumerate(outcomes.seconds):
+            self._seconds_of[function] += seconds
 
     def journey(self, journey: Journey, functions: int, *, was_warm: bool) -> None:
         """Take down a stage in the workers, which is over."""
@@ -190,8 +191,8 @@ class Account:
         shares = [one.shares(self._workers, was_warm=w) for one, _, w in self._journeys]
         in_workers = sum([one.seconds for one in journeys])
         told = sum([span.seconds for span in self._spans]) + in_workers
-        functions = self._functions
-        largest = max(functions, key=functions.__getitem__, default=None)
+        most = max(self._seconds_of, default=0.0)
+        largest = self._names[self._seconds_of.index(most)] if self._names else None
         return RunReport(
             seconds=self._seconds,
             workers=self._workers,
@@ -209,7 +210,7 @@ class Account:
             unpacking=sum([one.unpacking for one in journeys]),
             passes=self._passes(),
             largest_function=largest,
-            largest_function_seconds=0.0 if largest is None else functions[largest],
+            largest_function_seconds=most,
             longest_path=self._longest,
             stages=len(self._stages),
             jobs=sum([one.jobs for one in journeys]),

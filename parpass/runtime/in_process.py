@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.retained import Held, HeldModule, Retainer
-from parpass.runtime.stage import FunctionOutcome, StageWork
+from parpass.runtime.stage import StageWork
 from parpass.transform import Pass, PassContext
 from parpass.transform.apply import function_pass_body
 from parpass.transform.collector import resting_collector
@@ -36,12 +37,13 @@ def work_here(
     return work
 
 
-def run_here(work: StageWork, name: str, held: Held) -> FunctionOutcome:
-    """Run all steps on a function; `function` of the outcome is a `Held`."""
-    outcome = work.run(name)
+def run_here(
+    work: StageWork, function: int, held: Held, outcomes: StageOutcomes
+) -> None:
+    """Run all steps on a function, given by its index, and take down the outcome."""
+    outcome = work.run(outcomes.names[function])
     is_same = outcome.function is held.function
-    outcome.function = held if is_same else Held(outcome.function)
-    return outcome
+    outcomes.put(function, held if is_same else Held(outcome.function), outcome)
 
 
 def reproduce(
@@ -58,7 +60,7 @@ def reproduce(
 
 
 def settle(
-    outcomes: dict[str, FunctionOutcome],
+    outcomes: StageOutcomes,
     steps: Sequence[Pass],
     mod: HeldModule,
     context: PassContext,
@@ -68,12 +70,12 @@ def settle(
 
     It is seldom, so it is simple: whatever looked at other functions runs again.
     """
-    if not any(outcome.has_new_signature for outcome in outcomes.values()):
+    if not outcomes.has_new_signature:
         return
     work = work_here(steps, mod, context, retainer, assumes=False)
     with function_pass_body(), resting_collector(), intercepting():
-        for name, outcome in outcomes.items():
-            if outcome.looked_at_others:
-                retainer.check_open()
-                retainer.function(mod.held[name], mod.base)
-                outcomes[name] = run_here(work, name, mod.held[name])
+        for function in outcomes.looked_at_others():
+            retainer.check_open()
+            held = mod.held[outcomes.names[function]]
+            retainer.function(held, mod.base)
+            run_here(work, function, held, outcomes)

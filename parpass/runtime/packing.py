@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 import traceback
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from parpass.errors import FunctionFailure, WorkerError
 from parpass.runtime.large_values import LargeValues
 from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.snapshot import Snapshot
-from parpass.runtime.stage import FunctionStep, Verdicts
+from parpass.runtime.stage import Said, Verdicts
 from parpass.runtime.store import Ref
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.adapter import LargeValue
@@ -85,31 +86,69 @@ class StageSpec(msgspec.Struct, frozen=True):
     limits: Limits = Limits()
 
 
+class Place(NamedTuple):
+    """Where a function is in the file of its stage, and its large values."""
+
+    offset: int
+    length: int
+    values: tuple[Ref, ...]
+
+
+class Places:
+    """Where all functions of a stage are, by index; published when all are packed.
+
+    Args:
+        count: How many functions there are.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._offsets = array("q", bytes(8 * count))
+        self._lengths = array("q", bytes(8 * count))
+        self._values: dict[int, tuple[Ref, ...]] = {}  # of those that have any
+
+    def __setitem__(self, function: int, place: Place) -> None:
+        self._offsets[function], self._lengths[function], values = place
+        if values:
+            self._values[function] = values
+
+    def __getitem__(self, function: int) -> Place:
+        values = self._values.get(function, ())
+        return Place(self._offsets[function], self._lengths[function], values)
+
+    def length(self, function: int) -> int:
+        """Return how many bytes a function has."""
+        return self._lengths[function]
+
+
 class Job(msgspec.Struct, frozen=True):
     """Some functions and the stage to run on them.
 
     Attributes:
         folder: The run's folder.
         stage: The stage's number in the run; its spec and functions are files there.
-        functions: For each function its index, where its payload is, and its values.
+        functions: For each function its index, and where it is.
         verdicts: What is known by now of bodies that kill workers.
     """
 
     folder: str
     stage: int
-    functions: Sequence[tuple[int, Ref, tuple[Ref, ...]]]
+    functions: Sequence[tuple[int, Place]]
     verdicts: Verdicts = {}
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came back for one function; `result` is None where nothing changed."""
+    """What came back for one function; see `FunctionOutcome`.
+
+    `function` is its index; `result` is None where nothing changed.
+    """
 
     function: int
     result: Packed | None
-    steps: Sequence[FunctionStep]
-    failure: bytes | None
-    looked_at_others: bool
-    has_new_signature: bool
+    seconds: Sequence[float]
+    said: Mapping[int, Said] = {}
+    failure: bytes | None = None
+    looked_at_others: bool = False
+    has_new_signature: bool = False
 
 
 class JobResult(msgspec.Struct, frozen=True):
@@ -205,6 +244,3 @@ def functions_name(stage: int) -> str:
 def index_name(stage: int) -> str:
     """Return the name of the file that says where all functions of a stage are."""
     return f"index-{stage}"
-
-
-Index = Mapping[str, tuple[Ref, tuple[Ref, ...]]]

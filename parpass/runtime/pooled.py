@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from parpass.errors import FunctionFailure, FunctionTimeoutError, WorkerDiedError
 from parpass.runtime.account import Journey
 from parpass.runtime.costs import BY_BYTE
 from parpass.runtime.executor import START_SECONDS
 from parpass.runtime.notes import Phase, Work
+from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.packing import (
     Job,
     JobResult,
     Outcome,
     Packed,
+    Place,
+    Places,
     StageSpec,
     WorkerTraceback,
     functions_name,
@@ -34,8 +37,8 @@ from parpass.runtime.packing import (
 from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.schedule import FunctionsReady
 from parpass.runtime.snapshot import Snapshot
-from parpass.runtime.stage import FunctionOutcome, FunctionStep
-from parpass.runtime.store import Ref, StorageError
+from parpass.runtime.stage import FunctionOutcome
+from parpass.runtime.store import StorageError
 from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, limits_of_call
 from parpass.transform.collector import resting_collector
@@ -59,7 +62,7 @@ class PooledStage:
         mod: The module.
         snapshot: The settings in force.
         retainer: Keeps functions and folder.
-        done: Outcomes of functions that were run already, by name.
+        outcomes: Where to put the outcomes; functions in it have been run already.
         wanted: Whether the functions will be looked at right after.
         is_last: Whether no function will be sent to workers any more.
         workers: How many workers there are.
@@ -67,7 +70,8 @@ class PooledStage:
     Attributes:
         journey: How the time goes.
         optimizations: What is done to be fast.
-        outcomes: The outcomes so far, by name; in `function` is what is `Held`.
+        outcomes: The outcomes so far.
+        total: How many functions are to be run.
         written: What passes wrote to themselves: pass name and attribute.
     """
 
@@ -77,7 +81,7 @@ class PooledStage:
         mod: HeldModule,
         snapshot: Snapshot,
         retainer: Retainer,
-        done: Mapping[str, FunctionOutcome],
+        outcomes: StageOutcomes,
         *,
         wanted: bool,
         is_last: bool,
@@ -85,23 +89,22 @@ class PooledStage:
     ) -> None:
         self.journey = Journey()
         self.steps = steps
-        self.names = list(mod.held)
+        self.names = outcomes.names
+        self.outcomes = outcomes
         self.optimizations = optimizations_in(snapshot.config)
         self.wanted = wanted and self.optimizations.overlap
         retains = self.optimizations.retained_bytes
         self._keeps_bytes = retains and not (self.wanted and is_last)
-        self.outcomes = dict(done)
         self.written: dict[tuple[str, str], None] = {}
         self._workers = workers
         self._mod = mod
         self._snapshot = snapshot
         self._retainer = retainer
-        self._places: dict[str, tuple[Ref, tuple[Ref, ...]]] = {}
+        self._places = Places(len(self.names))
         # Those to be run come first; the others are packed for passes that read them.
-        self._to_pack = [n for n in self.names if n not in done]
+        self._to_pack = outcomes.missing()
         self.total = len(self._to_pack)
-        self._to_pack += [name for name in self.names if name in done]
-        self._index = {name: at for at, name in enumerate(self.names)}
+        self._to_pack += [at for at, held in enumerate(outcomes.held) if held]
         self.budgets = budgets_of(steps, snapshot.config)
         self.verdicts: dict[tuple[str, int], Exception | str] = {}
         self._tries: Counter[tuple[str, int]] = Counter()
@@ -158,13 +161,13 @@ class PooledStage:
         weights: list[int] = []
         with resting_collector():
             while self._packed < len(self._to_pack) and time.perf_counter() < until:
-                name = self._to_pack[self._packed]
-                packed = self._packed_function(name)
-                place = self._writer.append(packed.payload)
-                self.journey.sent += place.length
-                self._places[name] = (place, packed.values)
+                function = self._to_pack[self._packed]
+                packed = self._packed_function(self.names[function])
+                _, offset, length = self._writer.append(packed.payload)
+                self.journey.sent += length
+                self._places[function] = Place(offset, length, packed.values)
                 if self._packed < self.total:
-                    ready.append(self._index[name])
+                    ready.append(function)
                     weights.append(self._weight(packed))
                 self._packed += 1
         self.journey.packing += time.perf_counter() - began
@@ -186,15 +189,15 @@ class PooledStage:
         self._is_sorted = True
         size = self._retainer.adapter.size
         waiting = self._to_pack[self._packed : self.total]
-        large: dict[str, None] = {}
+        large: dict[int, None] = {}
         until = time.perf_counter() + _SEARCH_SECONDS
-        for name in waiting:
-            function = self._mod.held[name].function
+        for index in waiting:
+            function = self._mod.held[self.names[index]].function
             if function is not None and size(function, _LARGE) >= _LARGE:
-                large[name] = None
+                large[index] = None
             if time.perf_counter() > until:
                 break
-        others = [name for name in waiting if name not in large]
+        others = [index for index in waiting if index not in large]
         self._to_pack[self._packed : self.total] = [*large, *others]
 
     def _packed_function(self, name: str) -> Packed:
@@ -208,7 +211,7 @@ class PooledStage:
 
     def job(self, functions: Iterable[int]) -> bytes:
         """Return the message that has a worker run these functions."""
-        entries = [(at, *self._places[self.names[at]]) for at in functions]
+        entries = [(at, self._places[at]) for at in functions]
         path = self._retainer.folder.path
         message = pack_message(Job(path, self._stage, entries, self.verdicts))
         self.journey.job_sent(len(message))
@@ -223,21 +226,22 @@ class PooledStage:
         return result.seconds, [held for held in new if held.function is None]
 
     def _take_in(self, outcome: Outcome) -> Held:
-        name = self.names[outcome.function]
-        held = self._mod.held[name]
+        held = self._mod.held[self.names[outcome.function]]
         if outcome.result is not None:
             held = Held(packed=outcome.result)
-        self._bytes += self._places[name][0].length
-        for at, step in enumerate(outcome.steps):
-            self._seconds[at] += step.seconds
+        self._bytes += self._places.length(outcome.function)
+        for at, seconds in enumerate(outcome.seconds):
+            self._seconds[at] += seconds
         failure = None if outcome.failure is None else unpack_error(outcome.failure)
-        self.outcomes[name] = FunctionOutcome(
-            held,
-            list(outcome.steps),
+        told = FunctionOutcome(
+            None,
+            outcome.seconds,
+            outcome.said,
             failure,
             outcome.looked_at_others,
             outcome.has_new_signature,
         )
+        self.outcomes.put(outcome.function, held, told)
         return held
 
     def shortest_limit(self) -> float | None:
@@ -294,9 +298,9 @@ class PooledStage:
                 skips = policy is OnFailure.SKIP
                 self.verdicts[body] = error.reason if skips else error
                 return True
-        name = self.names[work.function]
-        steps = [FunctionStep(0.0)] * (work.step + 1)
-        self.outcomes[name] = FunctionOutcome(self._mod.held[name], steps, error)
+        held = self._mod.held[self.names[work.function]]
+        outcome = FunctionOutcome(None, [0.0] * (work.step + 1), failure=error)
+        self.outcomes.put(work.function, held, outcome)
         return False
 
     def look_at(self, functions: Sequence[Held]) -> None:

@@ -96,7 +96,11 @@ class Retainer:
                     for name, held in mod.held.items()
                 }
             mod.made = self.adapter.replace_functions(mod.base, functions)
-            self._known = {id(held.function): held for held in mod.held.values()}
+            self._known = {
+                id(held.function): held
+                for held in mod.held.values()
+                if held.packed is not None
+            }
         return mod.made
 
     def unpack_all(self, mod: HeldModule) -> None:

@@ -24,6 +24,7 @@ goes on for long: that may stop, and each time they may come a little further.
 from __future__ import annotations
 
 import heapq
+from array import array
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -149,7 +150,9 @@ class Schedule:
         self._workers = workers
         self._waiting: list[tuple[int, int]] = []  # a heap of (-weight, function)
         self._waiting_weight = 0
-        self._weights: dict[int, int] = {}
+        self._weights = array("q")  # by function, 0 for those that are not announced
+        self._known = 0  # functions that were announced, and their weight
+        self._known_weight = 0
         self._in_flight: dict[int, tuple[int, ...]] = {}
         self._suspects: deque[int] = deque()
         self._alone: int | None = None  # the job of a suspect
@@ -166,10 +169,7 @@ class Schedule:
         """Take in an event and return what to do."""
         match event:
             case FunctionsReady():
-                self._unannounced -= len(event.functions)
-                for pair in zip(event.functions, event.weights, strict=True):
-                    self._weights[pair[0]] = max(1, pair[1])
-                    self._put_back(pair[0])
+                self._announce(event)
             case JobFinished():
                 functions = self._in_flight.pop(event.job)
                 self._left -= len(functions)
@@ -192,6 +192,16 @@ class Schedule:
                 else:
                     self._left -= 1
         return self._next()
+
+    def _announce(self, event: FunctionsReady) -> None:
+        missing = max(event.functions, default=-1) + 1 - len(self._weights)
+        self._weights.extend([0] * missing)
+        for function, weight in zip(event.functions, event.weights, strict=True):
+            self._weights[function] = max(1, weight)
+            self._known_weight += self._weights[function]
+            self._put_back(function)
+        self._known += len(event.functions)
+        self._unannounced -= len(event.functions)
 
     def _after_death(self, event: WorkersDied) -> list[Command]:
         alone = self._alone is not None
@@ -273,8 +283,7 @@ class Schedule:
         """Return how heavy the next job may be."""
         if not self._sized:
             return 0.0
-        known = len(self._weights)
-        unannounced = self._unannounced * sum(self._weights.values()) / max(1, known)
+        unannounced = self._unannounced * self._known_weight / max(1, self._known)
         share = (self._waiting_weight + unannounced) / (self._workers * _SHARES)
         pace = self.pace
         if pace is None:

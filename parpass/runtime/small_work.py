@@ -17,8 +17,8 @@ from typing import Any
 from parpass.runtime.costs import BY_NODE, Gain
 from parpass.runtime.executor import Executor
 from parpass.runtime.in_process import run_here, work_here
+from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.retained import Held, HeldModule, Retainer
-from parpass.runtime.stage import FunctionOutcome
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import function_pass_body
 from parpass.transform.budget import are_limited, budgets_of
@@ -124,53 +124,41 @@ def begin_here(
     executor: Executor,
     retainer: Retainer,
     ledger: Ledger,
-) -> dict[str, FunctionOutcome]:
-    """Run a stage in this process while that is cheaper; return the outcomes by name.
-
-    In each outcome `function` is a `Held`, as in those that come from workers.
-    """
+    outcomes: StageOutcomes,
+) -> bool:
+    """Run a stage in this process while that is cheaper; return whether it is done."""
     asking = _asking_seconds(context, executor, len(mod.held), ledger)
-    done: dict[str, FunctionOutcome] = {}
     work = work_here(steps, mod, context, retainer)
     gain = Gain(executor.workers)
     pace, nodes, size = _PACE * len(steps), 0, 0
+    total, done = len(mod.held), 0
     spent, next_look = 0.0, 0.0
     with function_pass_body(), resting_collector(), intercepting():
-        for name, held in mod.held.items():
+        for held in mod.held.values():
             retainer.check_open()
             function = retainer.function(held, mod.base)
             limit = int(min(asking / pace, 1e9)) + 1
-            if limit < _LARGE or len(done) % _SAMPLED == 0:
+            if limit < _LARGE or done % _SAMPLED == 0:
                 size = retainer.adapter.size(function, limit)
                 if size >= limit:
                     break
             began = time.perf_counter()
-            done[name] = run_here(work, name, held)
+            run_here(work, done, held, outcomes)
             spent += time.perf_counter() - began
+            done += 1
             nodes += max(1, size)
             pace = spent / nodes
             if spent < next_look:
                 continue
             next_look = spent + _LOOK_SECONDS
-            left = (len(mod.held) - len(done)) / len(done)
-            if left * gain.seconds(spent, nodes, len(done)) > asking:
+            left = (total - done) / done
+            if left * gain.seconds(spent, nodes, done) > asking:
                 break
-    if len(done) == len(mod.held):
-        ledger.forgo(gain.seconds(spent, nodes, len(done)))
-    _learn(steps, list(done.values()), nodes)
-    return done
-
-
-def _learn(
-    steps: Sequence[Pass], outcomes: Sequence[FunctionOutcome], nodes: int
-) -> None:
-    if any(outcome.ended_early for outcome in outcomes):
-        return
-    seconds = [
-        sum([outcome.steps[at].seconds for outcome in outcomes])
-        for at in range(len(steps))
-    ]
-    BY_NODE.learn(steps, seconds, nodes)
+    if done == total:
+        ledger.forgo(gain.seconds(spent, nodes, done))
+    if not any(outcome.ended_early for outcome in outcomes.told.values()):
+        BY_NODE.learn(steps, outcomes.step_seconds, nodes)
+    return done == total
 
 
 def _asking_seconds(

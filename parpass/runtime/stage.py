@@ -36,10 +36,9 @@ from parpass.transform.record import Recorder, has_error, recording
 Verdicts = Mapping[tuple[str, int], Exception | str]
 
 
-class FunctionStep(msgspec.Struct, frozen=True):
+class Said(msgspec.Struct, frozen=True):
     """What one pass said, counted, and logged on one function."""
 
-    seconds: float
     diagnostics: Sequence[Diagnostic] = ()
     counters: Mapping[str, int] | None = None
     emissions: Sequence[Emission] = ()
@@ -49,9 +48,9 @@ class FunctionOutcome(msgspec.Struct):
     """What became of one function in a stage.
 
     Attributes:
-        function: The result; of no use if the last step failed. In a message between
-            processes, None for a function that came out as the same object.
-        steps: One for each pass that was run on it.
+        function: The result; of no use if the last step failed.
+        seconds: Of each pass that was run on it.
+        said: What passes said, by their index; most say nothing.
         failure: What the last of them raised.
         looked_at_others: Whether a pass asked for other functions, here or, since it
             may remember the answers, for an earlier function of the same work.
@@ -59,7 +58,8 @@ class FunctionOutcome(msgspec.Struct):
     """
 
     function: Any
-    steps: list[FunctionStep]
+    seconds: Sequence[float]
+    said: Mapping[int, Said] = {}
     failure: Exception | None = None
     looked_at_others: bool = False
     has_new_signature: bool = False
@@ -69,7 +69,8 @@ class FunctionOutcome(msgspec.Struct):
         """Whether the last step failed, or reported an error: it ends the run."""
         if self.failure is not None:
             return True
-        return bool(self.steps) and has_error(self.steps[-1].diagnostics)
+        last = self.said.get(len(self.seconds) - 1)
+        return last is not None and has_error(last.diagnostics)
 
 
 class StageWork:
@@ -135,7 +136,8 @@ class StageWork:
     def _run(self, name: str, tape: list[Emission]) -> FunctionOutcome:
         function = self._load(name)
         resigned = False
-        done: list[FunctionStep] = []
+        seconds: list[float] = []
+        told: dict[int, Said] = {}
         failure: Exception | None = None
         began = time.perf_counter()
         for at, step in enumerate(self._steps):
@@ -150,16 +152,15 @@ class StageWork:
                 except Exception as error:  # noqa: BLE001 -- it is the outcome
                     failure = error
             now = time.perf_counter()
-            said = recorder.said
-            emissions: Sequence[Emission] = ()
-            if tape:
-                emissions = tuple(tape)
-                tape.clear()
-            done.append(FunctionStep(now - began, said, recorder.counted, emissions))
+            seconds.append(now - began)
             began = now
+            said, counted = recorder.said, recorder.counted
+            if said or counted or tape:
+                told[at] = Said(said, counted, tuple(tape))
+                tape.clear()
             if failure is not None or (said and has_error(said)):
                 break
-        return FunctionOutcome(function, done, failure, self._looked, resigned)
+        return FunctionOutcome(function, seconds, told, failure, self._looked, resigned)
 
     def module_before(self, at: int) -> Any:
         """Return the module as it stands when step `at` begins, to be read only."""

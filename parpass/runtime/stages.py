@@ -24,6 +24,7 @@ from parpass.runtime.executor import Executor
 from parpass.runtime.in_process import settle
 from parpass.runtime.merge import merged_records
 from parpass.runtime.notes import Notes
+from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.packing import UnsendableError
 from parpass.runtime.pooled import PooledStage
 from parpass.runtime.report import Reason
@@ -31,7 +32,6 @@ from parpass.runtime.retained import HeldModule, Retainer
 from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.small_work import Ledger, Place, begin_here, best_place
 from parpass.runtime.snapshot import Snapshot
-from parpass.runtime.stage import FunctionOutcome
 from parpass.runtime.store import StorageError
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import ends_the_stage, run_stage_in_place
@@ -101,10 +101,11 @@ class Stages:
         if place is Place.HERE:
             return await self._here(command, self._why_small(command, executor))
         held = await self._host.call_through(self._retainer.hold, command.mod)
-        done: dict[str, FunctionOutcome] = {}
+        outcomes = StageOutcomes(list(held.held), len(command.steps))
+        is_done = not outcomes.names
         if place is Place.UNKNOWN:
             with self._account.here(Reason.SMALL):
-                done = await self._host.call(
+                is_done = await self._host.call(
                     begin_here,
                     command.steps,
                     held,
@@ -112,10 +113,11 @@ class Stages:
                     executor,
                     self._retainer,
                     self._ledger,
+                    outcomes,
                 )
-        if len(done) == len(held.held):
-            return await self._merged(command.steps, held, done, began)
-        return await self._there(command, held, done, executor, began)
+        if is_done:
+            return await self._merged(command.steps, held, outcomes, began)
+        return await self._there(command, held, outcomes, executor, began)
 
     async def run_in_parts(
         self, command: RunStage, parts: Sequence[tuple[RunPart, tuple[Pass, ...]]]
@@ -138,7 +140,7 @@ class Stages:
         self,
         command: RunStage,
         held: HeldModule,
-        done: dict[str, FunctionOutcome],
+        outcomes: StageOutcomes,
         executor: Executor,
         began: float,
     ) -> Outcome:
@@ -148,7 +150,7 @@ class Stages:
             held,
             snapshot,
             self._retainer,
-            done,
+            outcomes,
             wanted=command.wanted,
             is_last=command.is_last,
             workers=executor.workers,
@@ -196,15 +198,15 @@ class Stages:
         self,
         steps: Sequence[Pass],
         mod: HeldModule,
-        outcomes: dict[str, FunctionOutcome],
+        outcomes: StageOutcomes,
         began: float,
     ) -> Outcome:
         """Return what the outcomes of all functions, here or there, come to."""
         await self._host.call(
             settle, outcomes, steps, mod, self._context, self._retainer
         )
-        made = HeldModule(mod.base, {n: outcomes[n].function for n in mod.held})
-        records = merged_records(steps, list(mod.held), outcomes)
+        made = HeldModule(mod.base, outcomes.by_name())
+        records = merged_records(steps, outcomes)
         self._account.work(records)
         if not self._optimizations.retained_bytes:
             await self._host.call_through(self._retainer.unpack_all, made)

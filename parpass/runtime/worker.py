@@ -20,11 +20,12 @@ from parpass.runtime.large_values import WorkerValues
 from parpass.runtime.memory_guard import memory_guard
 from parpass.runtime.notes import Note, Phase, let_faults_be
 from parpass.runtime.packing import (
-    Index,
     Job,
     JobResult,
     Outcome,
     Packed,
+    Place,
+    Places,
     StageSpec,
     functions_name,
     index_name,
@@ -37,7 +38,7 @@ from parpass.runtime.packing import (
     why_unsendable,
 )
 from parpass.runtime.stage import StageWork
-from parpass.runtime.store import Folder, Ref, StorageError
+from parpass.runtime.store import Folder, StorageError
 from parpass.transform import Pass
 from parpass.transform.apply import function_pass_body
 from parpass.transform.budget import limits_in_force
@@ -157,8 +158,8 @@ class _Stage:
         self._optimizations = optimizations_in(self._context.config)
         run.values.large = self._optimizations.large_value_bytes
         self._module = self._spec.adapter.decode_shell(self._spec.shell)
-        self._places: dict[str, tuple[Ref, tuple[Ref, ...]]] = {}
-        self._index: Index | None = None
+        self._places: dict[str, Place] = {}  # of functions in jobs of this worker
+        self._all_places: Places | None = None
         self._loaded: dict[str, Any] = {}
         self._work = StageWork(
             self._spec.steps,
@@ -192,9 +193,9 @@ class _Stage:
             function_pass_body(),
             intercepting(),
         ):
-            for index, place, values in job.functions:
+            for index, place in job.functions:
                 name = self._spec.names[index]
-                self._places[name] = (place, values)
+                self._places[name] = place
                 outcomes.append(self._outcome(index, name))
         written = [
             (self._spec.steps[at].info.name, attribute)
@@ -218,7 +219,7 @@ class _Stage:
         result, failure = None, outcome.failure
         is_same = outcome.function is original and self._optimizations.unchanged_marks
         if failure is None and not is_same:
-            note.write(index, len(outcome.steps) - 1, Phase.PICKLE)
+            note.write(index, len(outcome.seconds) - 1, Phase.PICKLE)
             try:
                 result = pack(outcome.function, self._spec.adapter, self._run.values)
             except StorageError:
@@ -229,7 +230,8 @@ class _Stage:
         return Outcome(
             index,
             result,
-            outcome.steps,
+            outcome.seconds,
+            outcome.said,
             failed,
             outcome.looked_at_others,
             outcome.has_new_signature,
@@ -238,24 +240,24 @@ class _Stage:
     def _load(self, name: str) -> Any:
         if name in self._loaded:
             return self._loaded[name]
-        place, values = self._places[name] if name in self._places else self._at(name)
+        place = self._places[name] if name in self._places else self._place(name)
         payload = os.pread(self._functions, place.length, place.offset)
-        packed = Packed(payload, values)
+        packed = Packed(payload, place.values)
         return unpack(packed, self._spec.adapter, self._run.values, self._module)
 
-    def _at(self, name: str) -> tuple[Ref, tuple[Ref, ...]]:
+    def _place(self, name: str) -> Place:
         """Return where another function is, waiting until all are written down.
 
         The coordinator publishes the index when it has packed the last function. Only
         a pass that reads another function in the first moments of a stage waits here.
         """
-        if self._index is None:
+        if self._all_places is None:
             outer = self._run.note.wait()
-            self._index = self._awaited_index()
+            self._all_places = self._awaited_places()
             self._run.note.leave(outer)
-        return self._index[name]
+        return self._all_places[self._work.names()[name]]
 
-    def _awaited_index(self) -> Index:
+    def _awaited_places(self) -> Places:
         while True:
             published = self._run.folder.read(index_name(self.number))
             if published is not None:

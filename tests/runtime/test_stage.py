@@ -51,12 +51,12 @@ def values(work: StageWork, name: str) -> tuple[int, ...]:
 def test_all_steps_are_run_on_a_function_in_order():
     outcome = work_on(program(1), [Add(1), Say(), Add(10)]).run("f0")
     assert outcome.function.values == (13,)
-    assert [one.message for one in outcome.steps[1].diagnostics] == ["saw 2"]
-    assert [step.counters for step in outcome.steps] == [
-        {"added": 1},
-        None,
-        {"added": 1},
-    ]
+    assert [one.message for one in outcome.said[1].diagnostics] == ["saw 2"]
+    assert {at: said.counters for at, said in outcome.said.items()} == {
+        0: {"added": 1},
+        1: None,
+        2: {"added": 1},
+    }
 
 
 def test_another_function_is_seen_as_it_is_when_the_step_begins():
@@ -101,7 +101,7 @@ def test_functions_that_are_skipped_are_the_same_in_all_steps():
 def test_what_others_say_while_they_are_brought_along_is_not_said_here():
     work = work_on(program(0, 1), [Say(), AddFrom("f1")])
     outcome = work.run("f0")
-    assert [len(step.diagnostics) for step in outcome.steps] == [1, 0]
+    assert [len(said.diagnostics) for said in outcome.said.values()] == [1]
 
 
 def test_names_and_number_are_known_without_loading():
@@ -133,7 +133,7 @@ def test_the_module_can_only_be_read():
 def test_steps_after_one_that_failed_are_not_run(ending: Pass):
     outcome = work_on(program(0), [Add(0), ending, Add(1)]).run("f0")
     assert outcome.ended_early
-    assert len(outcome.steps) == 2
+    assert len(outcome.seconds) == 2
 
 
 def test_each_body_is_noted_that_of_a_function_made_on_demand_too(tmp_path: Path):

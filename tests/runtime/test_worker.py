@@ -14,6 +14,8 @@ from parpass.runtime.notes import Notes
 from parpass.runtime.packing import (
     Job,
     JobResult,
+    Place,
+    Places,
     StageSpec,
     UnsendableError,
     functions_name,
@@ -27,7 +29,6 @@ from parpass.runtime.packing import (
 )
 from parpass.runtime.retained import Retainer
 from parpass.runtime.snapshot import Snapshot
-from parpass.runtime.store import Ref
 from parpass.transform import Pass, PassContext
 from tests.support.hard_passes import Remember
 from tests.support.toy_ir import Fn, Program, ToyAdapter, program
@@ -49,18 +50,18 @@ class Run:
         spec = StageSpec(steps, snapshot, ADAPTER, shell, list(mod.functions))
         self.folder.publish(spec_name(stage), pack_message(spec))
         writer = self.folder.open_writer(functions_name(stage))
-        self.places: dict[str, tuple[Ref, tuple[Ref, ...]]] = {}
-        for name, function in mod.functions.items():
+        self.places = Places(len(mod.functions))
+        for at, function in enumerate(mod.functions.values()):
             packed = pack(function, ADAPTER, self.retainer.values)
-            self.places[name] = writer.append(packed.payload), packed.values
+            _, offset, length = writer.append(packed.payload)
+            self.places[at] = Place(offset, length, packed.values)
         writer.close()
-        self.names = list(mod.functions)
 
     def publish_index(self, stage: int) -> None:
         self.folder.publish(index_name(stage), pack_message(self.places))
 
     def work(self, stage: int, *functions: int) -> JobResult:
-        entries = [(at, *self.places[self.names[at]]) for at in functions]
+        entries = [(at, self.places[at]) for at in functions]
         job = pack_message(Job(self.folder.path, stage, entries))
         return unpack_message(worker.run_job(job))
 

@@ -1,0 +1,74 @@
+"""What became of the functions of a stage: of all of them, in little room.
+
+Of most functions there is nothing to tell but how they came out, and how long passes
+took on them. Only what said something, or failed, is kept as it was told; of the others
+there are a few bytes each, since a module may have a hundred thousand of them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+
+from parpass.runtime.retained import Held
+from parpass.runtime.stage import FunctionOutcome
+
+
+class StageOutcomes:
+    """The outcomes of a stage's functions, by index; they come in any order.
+
+    Args:
+        names: The names of all functions, in module order.
+        steps: How many passes the stage has.
+
+    Attributes:
+        names: The names.
+        held: How functions came out; None for those that have not been run.
+        seconds: Of all passes together, for each function.
+        step_seconds: Of all functions together, for each pass.
+        told: The outcomes of those that said something, or ended early.
+        has_new_signature: Whether a function came to state another signature.
+    """
+
+    def __init__(self, names: Sequence[str], steps: int) -> None:
+        self.names = names
+        self.held: list[Held | None] = [None] * len(names)
+        self.seconds = array("d", bytes(8 * len(names)))
+        self.step_seconds = [0.0] * steps
+        self.told: dict[int, FunctionOutcome] = {}
+        self.has_new_signature = False
+        self._looked = bytearray(len(names))
+
+    def put(self, function: int, held: Held, outcome: FunctionOutcome) -> None:
+        """Take down how a function came out, instead of what was known of it."""
+        self.held[function] = held
+        total = 0.0
+        for at, seconds in enumerate(outcome.seconds):
+            self.step_seconds[at] += seconds
+            total += seconds
+        self.seconds[function] = total
+        if outcome.said or outcome.failure is not None:
+            self.told[function] = outcome
+        else:
+            self.told.pop(function, None)
+        if outcome.looked_at_others:
+            self._looked[function] = True
+        if outcome.has_new_signature:
+            self.has_new_signature = True
+
+    def by_name(self) -> dict[str, Held]:
+        """Return how all functions came out, by name and in module order."""
+        pairs = zip(self.names, self.held, strict=True)
+        return {name: held for name, held in pairs if held is not None}
+
+    def told_in_order(self) -> list[tuple[int, FunctionOutcome]]:
+        """Return what there is to tell, in module order."""
+        return sorted(self.told.items())
+
+    def looked_at_others(self) -> Iterator[int]:
+        """Return the functions on which passes asked for others, in module order."""
+        return (at for at, looked in enumerate(self._looked) if looked)
+
+    def missing(self) -> list[int]:
+        """Return the functions that have not been run, in module order."""
+        return [at for at, held in enumerate(self.held) if held is None]

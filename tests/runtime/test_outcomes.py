@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from parpass.diagnostic import Diagnostic, DiagnosticLevel
+from parpass.runtime.outcomes import StageOutcomes
+from parpass.runtime.retained import Held
+from parpass.runtime.stage import FunctionOutcome, Said
+
+NAMES = ["a", "b", "c"]
+WORD = {1: Said((Diagnostic(DiagnosticLevel.NOTE, None, "word"),))}
+
+
+def test_what_says_nothing_is_kept_as_how_it_came_out_and_how_long_it_took():
+    outcomes = StageOutcomes(NAMES, 2)
+    held = Held("made")
+    outcomes.put(1, held, FunctionOutcome(None, [0.5, 0.25]))
+    outcomes.put(2, held, FunctionOutcome(None, [1.0, 1.0]))
+    assert outcomes.by_name() == {"b": held, "c": held}
+    assert list(outcomes.seconds) == [0.0, 0.75, 2.0]
+    assert outcomes.step_seconds == [1.5, 1.25]
+    assert outcomes.told == {}
+    assert outcomes.missing() == [0]
+
+
+def test_what_there_is_to_tell_is_in_module_order():
+    outcomes = StageOutcomes(NAMES, 2)
+    talking = FunctionOutcome(None, [0.0, 0.0], WORD)
+    failing = FunctionOutcome(None, [0.0], failure=ValueError())
+    for function, outcome in (
+        (2, failing),
+        (1, FunctionOutcome(None, [])),
+        (0, talking),
+    ):
+        outcomes.put(function, Held(), outcome)
+    assert outcomes.told_in_order() == [(0, talking), (2, failing)]
+
+
+def test_the_outcome_of_a_second_run_counts():
+    outcomes = StageOutcomes(NAMES, 2)
+    first = FunctionOutcome(
+        None, [0.0, 0.0], WORD, looked_at_others=True, has_new_signature=True
+    )
+    outcomes.put(0, Held(), first)
+    assert outcomes.has_new_signature
+    assert list(outcomes.looked_at_others()) == [0]
+    again = Held("again")
+    outcomes.put(0, again, FunctionOutcome(None, [0.0, 0.0]))
+    assert outcomes.told == {}
+    assert outcomes.by_name() == {"a": again}
