@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Generator, Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from parpass import relay
 from parpass.relay.adapter import RelayAdapter
 from parpass.relay.module import IRModule
 from parpass.runtime import Runner, open_runner
-from parpass.transform import Optimizations, Pass, Sequential, register_adapter
+from parpass.transform import Pass, Sequential, register_adapter
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from parpass.transform.optimizations import OPTIMIZATIONS
 from tests.support.comparing import (
@@ -38,6 +37,7 @@ from tests.support.relay_pipelines import (
     Weigh,
     hard_pipelines,
 )
+from tests.support.switching import NAMES, OFF, ON, switches
 from tests.support.talking import Talk, TalkAside
 from tests.support.toy_ir import CheckedProgram, Fn, Program, program
 from tests.support.toy_passes import Add, AddFrom, Duplicate, FailOn, Say
@@ -46,24 +46,7 @@ from tests.support.watching import Blind
 
 pytestmark = pytest.mark.slow
 
-NAMES = Optimizations.__struct_fields__
 HERE, WORKERS = 1e9, 0.0
-
-# A number of bytes is forced on by 0, and off by a number that no value has.
-ON: dict[str, Any] = {**dict.fromkeys(NAMES, True), "large_value_bytes": 0}
-OFF: dict[str, Any] = {**dict.fromkeys(NAMES, False), "large_value_bytes": sys.maxsize}
-
-
-def switches() -> st.SearchStrategy[dict[str, Any]]:
-    """Generate what is on and off; half of the time nearly all of it is alike."""
-
-    def strategy(rest: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
-        other = OFF if rest is ON else ON
-        return st.sets(st.sampled_from(NAMES), max_size=len(NAMES)).map(
-            lambda names: {**rest, **{name: other[name] for name in names}}
-        )
-
-    return st.sampled_from([ON, OFF]).flatmap(strategy)
 
 
 def places() -> st.SearchStrategy[float]:

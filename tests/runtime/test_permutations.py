@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -9,8 +11,10 @@ from hypothesis import strategies as st
 from parpass.errors import other_failures
 from parpass.runtime import open_runner
 from parpass.transform import Sequential
+from parpass.transform.optimizations import OPTIMIZATIONS
 from tests.support.executors import ThreadExecutor
 from tests.support.pooled import POOLED, pooled
+from tests.support.switching import switches
 from tests.support.toy_ir import Program, program
 from tests.support.toy_passes import Add, FailOn
 from tests.support.toy_pipelines import pipelines, programs, see
@@ -25,10 +29,16 @@ pytestmark = pytest.mark.slow
     seed=st.integers(0, 2**32),
     workers=st.integers(1, 4),
     deaths=st.integers(0, 3),
+    given_switches=switches(),
 )
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_order_and_no_death_shows(
-    mod: Program, pipeline: Sequential, seed: int, workers: int, deaths: int
+    mod: Program,
+    pipeline: Sequential,
+    seed: int,
+    workers: int,
+    deaths: int,
+    given_switches: dict[str, Any],
 ):
     executor = ThreadExecutor(workers, seed, deaths=deaths)
     runner = open_runner(executor=executor)
@@ -39,7 +49,7 @@ def test_no_order_and_no_death_shows(
         mod,
         told,
         run=lambda root, given_mod: runner.run_sync(given_mod, root),
-        settings={"config": POOLED},
+        settings={"config": {**POOLED, OPTIMIZATIONS: given_switches}},
     )
     runner.close()
     executor.close()

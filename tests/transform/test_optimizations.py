@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +39,12 @@ def test_an_unknown_part_is_refused_with_the_nearest_and_all_known_ones():
 def test_other_values_than_its_type_has_are_refused(given: Any):
     with pytest.raises(ConfigError, match=f"'{OPTIMIZATIONS}': expected Optimizations"):
         switched(given)
+
+
+def test_the_page_on_debugging_tells_of_each():
+    page = Path(__file__).parents[2] / "docs" / "debugging.md"
+    told = re.findall(r"^\| `(\w+)` \|", page.read_text(), re.MULTILINE)
+    assert tuple(told) == Optimizations.__struct_fields__
 
 
 def test_a_working_collector_takes_no_rest():
