@@ -56,8 +56,7 @@ def nothing_left() -> Generator[None]:
 class Killer(threading.Thread):
     """Kills a worker of this process at random moments, a number of times.
 
-    Seldom enough that workers come to work in between: starting them takes a second
-    where cores are busy.
+    Often they have not yet begun: starting them takes a second where cores are busy.
     """
 
     def __init__(self, kills: int, others: set[int]) -> None:
@@ -68,7 +67,7 @@ class Killer(threading.Thread):
     def run(self) -> None:
         draw = random.Random(7)
         while self.left:
-            time.sleep(draw.uniform(0.5, 3.5))
+            time.sleep(draw.uniform(0.05, 1.0))
             workers = sorted(child_processes() - self.others)
             if workers:
                 with contextlib.suppress(ProcessLookupError):
