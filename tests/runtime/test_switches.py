@@ -11,6 +11,7 @@ import pytest
 from parpass import IRModule, PassContext, relay
 from parpass.relay.typed import Typed, remember_typed
 from parpass.runtime import Runner, RunReport
+from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.pooled import PooledStage
 from parpass.runtime.retained import Retainer
 from parpass.runtime.schedule import FunctionsReady
@@ -70,7 +71,10 @@ def pooled_stage(
 ) -> PooledStage:
     snapshot = Snapshot.take(context(**switches))
     held = retainer.hold(MOD)
-    stage = PooledStage(passes, held, snapshot, retainer, {}, wanted=True, is_last=True)
+    outcomes = StageOutcomes(list(held.held), len(passes))
+    stage = PooledStage(
+        passes, held, snapshot, retainer, outcomes, wanted=True, is_last=True
+    )
     stage.publish_spec()
     return stage
 
