@@ -159,7 +159,7 @@ class PooledStage:
         until = began + budget
         ready: list[int] = []
         weights: list[int] = []
-        with resting_collector():
+        with resting_collector(is_acyclic=self._retainer.adapter.is_acyclic):
             while self._packed < len(self._to_pack) and time.perf_counter() < until:
                 function = self._to_pack[self._packed]
                 packed = self._packed_function(self.names[function])
@@ -306,7 +306,7 @@ class PooledStage:
     def look_at(self, functions: Sequence[Held]) -> None:
         """Unpack new functions, because somebody will look at them."""
         began = time.perf_counter()
-        with resting_collector():
+        with resting_collector(is_acyclic=self._retainer.adapter.is_acyclic):
             for held in functions:
                 self._retainer.function(held, self._mod.base)
                 if not self._keeps_bytes:

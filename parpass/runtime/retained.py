@@ -90,7 +90,7 @@ class Retainer:
         if not isinstance(mod, HeldModule):
             return mod
         if mod.made is None:
-            with resting_collector():
+            with resting_collector(is_acyclic=self.adapter.is_acyclic):
                 functions = {
                     name: self.function(held, mod.base)
                     for name, held in mod.held.items()

@@ -178,7 +178,7 @@ class Stages:
         try:
             # For the whole stage: at the end of each short rest all that was made in
             # it would be gone through at once.
-            with resting_collector():
+            with resting_collector(is_acyclic=self._adapter.is_acyclic):
                 await self._host.run(run_stage, stage, executor, notes)
         finally:
             self._account.journey(stage.journey, stage.total, was_warm=was_warm)

@@ -93,6 +93,8 @@ class Check(FunctionwisePass):
 class ToyAdapter:
     """Handles programs."""
 
+    is_acyclic = True
+
     def functions(self, mod: Program) -> Mapping[str, Fn]:
         return mod.functions
 

@@ -32,6 +32,34 @@ def test_cycles_that_are_made_in_and_between_rests_are_freed_in_the_end():
     assert made_between() is None
 
 
+@pytest.mark.usefixtures("few_are_bearable")
+def test_what_is_free_of_cycles_is_never_looked_through_and_little_else_is_left():
+    with resting_collector(is_acyclic=True):
+        made_in_one = weakref.ref(Knot())
+        with resting_collector(is_acyclic=True):
+            Knot()
+    for _ in range(10):
+        with resting_collector(is_acyclic=True):
+            Knot()
+    assert made_in_one() is not None
+    for _ in range(30):
+        with resting_collector(is_acyclic=True):
+            Knot()
+    assert made_in_one() is None
+
+
+@pytest.mark.usefixtures("few_are_bearable")
+def test_one_rest_that_may_make_cycles_makes_all_that_go_on_with_it_suspect():
+    for _ in range(10):
+        with resting_collector(is_acyclic=True):
+            made = weakref.ref(Knot())
+            with resting_collector():
+                pass
+    with resting_collector():
+        pass
+    assert made() is None
+
+
 def test_thresholds_are_as_before_after_the_last_of_several_rests():
     before = gc.get_threshold()
     with resting_collector():
