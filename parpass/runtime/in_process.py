@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Generator, Sequence
 
 from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.retained import Held, HeldModule, Retainer
@@ -14,6 +15,7 @@ from parpass.transform.interception import intercepting
 from parpass.transform.plan import Reproduce
 
 
+@contextlib.contextmanager
 def work_here(
     steps: Sequence[Pass],
     mod: HeldModule,
@@ -21,8 +23,8 @@ def work_here(
     retainer: Retainer,
     *,
     assumes: bool = True,
-) -> StageWork:
-    """Return the work of a stage on the functions as objects."""
+) -> Generator[StageWork]:
+    """Give the work of a stage on the functions as objects, to be done inside."""
     work = StageWork(
         steps,
         context,
@@ -34,7 +36,13 @@ def work_here(
     )
     if not assumes:  # it is done again, by those that come after the workers
         work.verdicts = retainer.verdicts_of(steps)
-    return work
+    with (
+        contextlib.closing(work),
+        function_pass_body(),
+        resting_collector(),
+        intercepting(),
+    ):
+        yield work
 
 
 def run_here(
@@ -53,8 +61,8 @@ def reproduce(
     if not command.steps:
         command.write(retainer.module(mod), context, retainer.adapter)
         return
-    work = work_here(command.steps, mod, context, retainer, assumes=False)
-    with function_pass_body(), resting_collector(), intercepting():
+    steps = command.steps
+    with work_here(steps, mod, context, retainer, assumes=False) as work:
         before = work.module_before(command.at)
         command.write(before, context, retainer.adapter)
 
@@ -72,8 +80,7 @@ def settle(
     """
     if not outcomes.has_new_signature:
         return
-    work = work_here(steps, mod, context, retainer, assumes=False)
-    with function_pass_body(), resting_collector(), intercepting():
+    with work_here(steps, mod, context, retainer, assumes=False) as work:
         for function in outcomes.looked_at_others():
             retainer.check_open()
             held = mod.held[outcomes.names[function]]

@@ -20,11 +20,8 @@ from parpass.runtime.in_process import run_here, work_here
 from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.transform import ModuleAdapter, Pass, PassContext
-from parpass.transform.apply import function_pass_body
 from parpass.transform.budget import are_limited, budgets_of
-from parpass.transform.collector import resting_collector
 from parpass.transform.config import ASKING_WORKERS_SECONDS, CHECK_CONTRACT
-from parpass.transform.interception import intercepting
 from parpass.transform.optimizations import optimizations_in
 from parpass.transform.reproducer import REPRODUCER
 
@@ -128,12 +125,11 @@ def begin_here(
 ) -> bool:
     """Run a stage in this process while that is cheaper; return whether it is done."""
     asking = _asking_seconds(context, executor, len(mod.held), ledger)
-    work = work_here(steps, mod, context, retainer)
     gain = Gain(executor.workers)
     pace, nodes, size = _PACE * len(steps), 0, 0
     total, done = len(mod.held), 0
     spent, next_look = 0.0, 0.0
-    with function_pass_body(), resting_collector(), intercepting():
+    with work_here(steps, mod, context, retainer) as work:
         for held in mod.held.values():
             retainer.check_open()
             function = retainer.function(held, mod.base)

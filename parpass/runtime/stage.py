@@ -123,10 +123,15 @@ class StageWork:
         self._looked = False
         self._signatures: dict[str, Any] = {}
         self._versions: dict[tuple[str, int], Any] = {}
-        self._views = [
-            adapter.read_only(module, _Version(self, at), step.info.name)
-            for at, step in enumerate(steps)
-        ]
+        self._module = module
+        self._views: dict[int, Any] = {}
+
+    def close(self) -> None:
+        """Let go of the modules that passes were given.
+
+        They refer to this, which could be freed by the garbage collector only.
+        """
+        self._views.clear()
 
     def run(self, name: str) -> FunctionOutcome:
         """Run all steps on a function."""
@@ -143,7 +148,7 @@ class StageWork:
         for at, step in enumerate(self._steps):
             if self._note is not None:
                 self._note.write(self._index[name], at)
-            recorder = Recorder(self._views[at], step.info.name)
+            recorder = Recorder(self.module_before(at), step.info.name)
             with recording(recorder):
                 try:
                     before, function = function, self._step(at, name, function)
@@ -164,7 +169,12 @@ class StageWork:
 
     def module_before(self, at: int) -> Any:
         """Return the module as it stands when step `at` begins, to be read only."""
-        return self._views[at]
+        view = self._views.get(at)
+        if view is None:
+            functions, reader = _Version(self, at), self._steps[at].info.name
+            view = self._adapter.read_only(self._module, functions, reader)
+            self._views[at] = view
+        return view
 
     def names(self) -> Mapping[str, int]:
         """Return the names of all functions, in module order, with their indices."""
@@ -192,7 +202,7 @@ class StageWork:
             versions[name, known] = self._fetched(name, at)
         for step in range(known, at):
             # What it says is said again by the job that the function belongs to.
-            recorder = Recorder(self._views[step])
+            recorder = Recorder(self.module_before(step))
             with self._noted(name, step), recording(recorder), keeping():
                 versions[name, step + 1] = self._step(step, name, versions[name, step])
         return versions[name, at]
@@ -236,7 +246,7 @@ class StageWork:
                 step,
                 name,
                 function,
-                self._views[at],
+                self.module_before(at),
                 self._context,
                 self._adapter,
                 self._budgets[at],

@@ -175,6 +175,7 @@ class _Stage:
         self._functions = run.folder.open_reader(functions_name(number))
 
     def close(self) -> None:
+        self._work.close()
         os.close(self._functions)
 
     def run_job(self, job: Job) -> JobResult:
