@@ -100,7 +100,10 @@ def _grow_old() -> None:
         return
     made_inside = max(0, _made() - _made_before)
     _unseen += _made_before + (min(made_inside, _OWN) if _is_acyclic else made_inside)
-    is_due = _unseen > (_BEARABLE if _bearable is None else _bearable)
+    # A run that makes no cycles itself, and that an event loop may go on beside, rather
+    # leaves the look to one that does.
+    patience = 2 if _is_acyclic else 1
+    is_due = _unseen > patience * (_BEARABLE if _bearable is None else _bearable)
     if is_due:
         _unseen = 0
         if _bearable is not None:
