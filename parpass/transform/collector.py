@@ -24,7 +24,7 @@ _OWN = 1_000
 _resting = 0
 _working = 0  # runs that want it to work as ever
 _before = (0, 0, 0)
-_made_before = 0
+_counts_before = (0, 0, 0)
 _is_acyclic = True  # whether all that rests now make is free of cycles
 _unseen = 0  # objects that have grown old without a look, and may be in cycles
 _bearable: int | None = None  # of these, None as long as nobody knows
@@ -44,14 +44,14 @@ def resting_collector(*, is_acyclic: bool = False) -> Generator[None]:
             functions are decoded whose IR has no cycles. It is freed by its reference
             count, so there is nothing that the collector would have to look for later.
     """
-    global _resting, _before, _made_before, _is_acyclic
+    global _resting, _before, _counts_before, _is_acyclic
     if _working:
         yield
         return
     with _lock:
         if _resting == 0:
             _before = gc.get_threshold()
-            _made_before = _made()
+            _counts_before = gc.get_count()
             _is_acyclic = True
             if 0 < _before[0] < _SELDOM[0]:
                 gc.set_threshold(*_SELDOM)
@@ -80,10 +80,13 @@ def working_collector() -> Generator[None]:
             _working -= 1
 
 
-def _made() -> int:
-    """Return how many objects were made since all were gone through, about."""
-    young, middle, old = gc.get_count()
-    first, second, _ = gc.get_threshold()
+def _objects(counts: tuple[int, int, int], thresholds: tuple[int, int, int]) -> int:
+    """Return how many objects the collector's counts stand for.
+
+    They count young objects, collections of the young, and those of the older ones.
+    """
+    young, middle, old = counts
+    first, second, _ = thresholds
     return young + first * (middle + second * old)
 
 
@@ -98,10 +101,14 @@ def _grow_old() -> None:
     global _unseen, _bearable
     if not gc.isenabled() or gc.get_freeze_count():
         return
-    made_inside = max(0, _made() - _made_before)
-    _unseen += _made_before + (min(made_inside, _OWN) if _is_acyclic else made_inside)
-    # A run that makes no cycles itself, and that an event loop may go on beside, rather
-    # leaves the look to one that does.
+    now, thresholds = gc.get_count(), gc.get_threshold()
+    made_before = _objects(_counts_before, _before)
+    made_inside = max(
+        0, _objects(now, thresholds) - _objects(_counts_before, thresholds)
+    )
+    _unseen += made_before + (min(made_inside, _OWN) if _is_acyclic else made_inside)
+    # Beside a run that makes no cycles itself an event loop may go on, so it rather
+    # leaves the look to another one.
     patience = 2 if _is_acyclic else 1
     is_due = _unseen > patience * (_BEARABLE if _bearable is None else _bearable)
     if is_due:

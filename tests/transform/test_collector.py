@@ -42,7 +42,7 @@ def test_what_is_free_of_cycles_is_never_looked_through_and_little_else_is_left(
         with resting_collector(is_acyclic=True):
             Knot()
     assert made_in_one() is not None
-    for _ in range(30):
+    for _ in range(60):
         with resting_collector(is_acyclic=True):
             Knot()
     assert made_in_one() is None
