@@ -31,7 +31,9 @@ def test_the_new_module_goes_with_its_last_reference(
 ):
     steps = [Add(), AddFrom("f0")]
     config = {"parpass.asking_workers_seconds": asking_seconds}
-    new = runner.run_sync(program(*range(50)), steps, context=PassContext(config=config))
+    new = runner.run_sync(
+        program(*range(50)), steps, context=PassContext(config=config)
+    )
     made = [weakref.ref(new), *map(weakref.ref, new.functions.values())]
     del new
     assert not any(one() for one in made)
