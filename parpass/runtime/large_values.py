@@ -90,7 +90,8 @@ class LargeValues:
 
     def put(self, value: LargeValue) -> Ref | None:
         """Return a reference to a value; None if it is small, or no longer at hand."""
-        if value.nbytes < max(1, self.large):  # what is empty cannot be mapped
+        size = value.nbytes
+        if size < self.large or not size:  # what is empty cannot be mapped
             return None
         source = value.source
         if isinstance(source, Mapped) and source.values is self:

@@ -54,6 +54,14 @@ def test_a_small_value_is_not_taken(ours: CoordinatorValues) -> None:
     assert ours.put(_array(size=LARGE - 1)) is None
 
 
+def test_of_values_that_all_are_large_an_empty_one_is_not_taken(
+    ours: CoordinatorValues,
+) -> None:
+    ours.large = 0
+    assert ours.put(_array(size=0)) is None
+    assert ours.put(_array(size=1)) is not None
+
+
 def test_the_coordinator_gives_back_the_very_same_object(
     ours: CoordinatorValues,
 ) -> None:

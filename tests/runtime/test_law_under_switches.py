@@ -15,7 +15,8 @@ from parpass.relay.adapter import RelayAdapter
 from parpass.relay.module import IRModule
 from parpass.runtime import Runner, open_runner
 from parpass.transform import Pass, Sequential, register_adapter
-from parpass.transform.config import ASKING_WORKERS_SECONDS
+from parpass.transform.bisect import OPT_BISECT_LIMIT
+from parpass.transform.config import ASKING_WORKERS_SECONDS, ON_FAILURE
 from parpass.transform.optimizations import OPTIMIZATIONS
 from tests.support.comparing import (
     Told,
@@ -66,10 +67,23 @@ def talking_pipelines() -> st.SearchStrategy[Sequential]:
     return st.builds(Sequential, st.lists(st.one_of(talk, pipelines()), max_size=4))
 
 
+def policies() -> st.SearchStrategy[dict[str, Any]]:
+    """Generate options that hold for the serial run, too, and bear on stages."""
+    return st.sampled_from(
+        [{}, {}, {ON_FAILURE: "skip"}, {ON_FAILURE: "retry"}, {OPT_BISECT_LIMIT: 7}]
+    )
+
+
 def check_toy(
-    root: Pass, mod: Program, make: Watchers, runner: Runner, config: dict[str, Any]
+    root: Pass,
+    mod: Program,
+    make: Watchers,
+    runner: Runner,
+    config: dict[str, Any],
+    policy: Mapping[str, Any] | None = None,
 ) -> None:
-    serial, parallel = both(root, mod, make, {}, runner, config)
+    shared = {"config": policy or {}}
+    serial, parallel = both(root, mod, make, shared, runner, config)
     assert parallel == serial
 
 
@@ -158,16 +172,18 @@ def toy_law(
     mod: Program,
     pipeline: Sequential,
     make: Watchers,
+    policy: dict[str, Any],
     given_switches: dict[str, Any],
     place: float,
 ) -> None:
-    check_toy(pipeline, mod, make, runner, config_of(given_switches, place))
+    check_toy(pipeline, mod, make, runner, config_of(given_switches, place), policy)
 
 
 toy_cases = given(
     mod=programs(),
     pipeline=talking_pipelines(),
     make=instruments(),
+    policy=policies(),
     given_switches=switches(),
     place=places(),
 )

@@ -93,7 +93,8 @@ def both(
 ) -> tuple[Seen, Seen]:
     """Return what is seen of a serial run and of a parallel one.
 
-    What is heard of passes and what instruments are told is compared.
+    What is heard of passes and what instruments are told is compared. `config` is for
+    the parallel run alone, beside the one in `given_settings`.
     """
     serial_watchers, parallel_watchers = make(), make()
     with listening() as heard_serially:
@@ -104,7 +105,10 @@ def both(
             mod,
             *parallel_watchers,
             run=on_pool(runner),
-            settings={**given_settings, "config": config},
+            settings={
+                **given_settings,
+                "config": {**given_settings.get("config", {}), **config},
+            },
         )
     assert heard == heard_serially
     assert [one.log for one in parallel_watchers] == [
