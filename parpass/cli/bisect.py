@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,8 @@ NOTHING_FOUND = 3
 @options.config
 @options.jobs
 @options.load
+@options.function_timeout
+@options.memory_limit
 @options.running(
     "--check",
     metavar="COMMAND",
@@ -64,6 +66,8 @@ def bisect(
     level: int,
     config: Sequence[str],
     jobs: int | None,
+    function_timeout: float | None,
+    memory_limit: int | None,
     check: str | None,
     seed: int,
 ) -> None:
@@ -83,7 +87,9 @@ def bisect(
     from parpass.runtime import open_runner
 
     pipeline = read_pipeline(passes)
-    context = make_context(pipeline, level, config, Watching.nothing(), _settings(jobs))
+    limits = {"function_timeout": function_timeout, "memory_limit": memory_limit}
+    settings = limits | _settings(jobs)
+    context = make_context(pipeline, level, config, Watching.nothing(), settings)
     mod = _read(file)
     with open_runner(workers=jobs) as runner:
         bisection = Bisection(
@@ -98,7 +104,7 @@ def bisect(
             culprit = bisection.culprit(whole)
         except CannotTellError as error:
             raise InputError(str(error)) from None
-    _report(culprit, _command(file, passes, level, config))
+    _report(culprit, _command(file, passes, level, config, limits))
 
 
 def _settings(jobs: int | None) -> dict[str, float | None]:
@@ -142,11 +148,19 @@ def _nothing(why: str) -> None:
     click.get_current_context().exit(NOTHING_FOUND)
 
 
-def _command(file: Path, passes: str, level: int, config: Sequence[str]) -> list[str]:
+def _command(
+    file: Path,
+    passes: str,
+    level: int,
+    config: Sequence[str],
+    limits: Mapping[str, float | None],
+) -> list[str]:
     words = ["parpass", "opt", str(file), "-p", passes]
     words += [] if level == 2 else [f"-O{level}"]
     for setting in config:
         words += ["--config", setting]
+    for name, limit in limits.items():
+        words += [] if limit is None else [f"--{name.replace('_', '-')}={limit}"]
     for name in click.get_current_context().meta[options.LOADED]:
         words += ["--load", name]
     return words

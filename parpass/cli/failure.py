@@ -9,7 +9,9 @@ from typing import IO, Any
 
 import click
 
-from parpass.errors import DiagnosticError, FunctionFailure
+from parpass.errors import DiagnosticError, FunctionFailure, other_failures
+
+_SHOWN = 10  # failures on other functions
 
 # What `faulthandler` writes; the first line is the innermost.
 _FRAME = re.compile(
@@ -50,7 +52,19 @@ def _message(error: Exception) -> str:
         what = "the program has errors, shown above"  # they have been rendered
     else:
         what = f"{type(error).__name__}: {error}"
-    return "\n  ".join([what, *getattr(error, "__notes__", ()), *_where(error)])
+    lines = [what, *getattr(error, "__notes__", ()), *_where(error), *_others(error)]
+    return "\n  ".join(lines)
+
+
+def _others(error: Exception) -> Iterator[str]:
+    """Yield what else failed in the same pass, on later functions."""
+    others = other_failures(error)
+    for other in others[:_SHOWN]:
+        where = next(iter(getattr(other, "__notes__", ())), "")
+        text = str(other).partition("\n")[0]
+        yield f"also {where}: {type(other).__name__}: {text}"
+    if len(others) > _SHOWN:
+        yield f"also on {len(others) - _SHOWN:,} other functions"
 
 
 def _where(error: Exception) -> Iterator[str]:

@@ -16,7 +16,7 @@ from parpass.cli.failure import InputError
 from parpass.cli.replay import FILE, read_reproducer
 
 if TYPE_CHECKING:
-    from parpass.cli.reducing import Reduction
+    from parpass.cli.reducing import Reduction, Trials
     from parpass.relay.module import IRModule
     from parpass.runtime.executor import Executor
     from parpass.transform.reproducer import Reproducer
@@ -69,30 +69,36 @@ def reduce(
     Functions, passes, expressions, fields of tuples and attributes are taken out, and
     expressions replaced by parts of them, by parameters or by zeros. Candidates run in
     children of worker processes, so a pass that crashes or hangs is reduced as well.
-    The result does not depend on -j.
+    The result does not depend on -j. If it is interrupted, the smallest program so far
+    is written.
     """
+    from parpass.cli.reducing import Reduction
     from parpass.errors import ParpassError
 
     reproducer, mod = read_reproducer(file)
     try:
         with _executor(jobs) as executor:
             seconds = timeout or _seconds_for(reproducer)
-            reduction = _reduced(reproducer, mod, executor, match, seconds)
+            trials = _trials(reproducer, executor, match, seconds)
+            reduction = Reduction(reproducer, mod, trials)
+            was_interrupted = _run(reduction)
     except ParpassError as error:
         raise InputError(f"{file}: {error}") from None
     _report(mod, reproducer, reduction)
-    with click.open_file(output, "w", encoding="utf-8") as out:
+    with click.open_file(output, "w", encoding="utf-8", atomic=output != "-") as out:
         out.write(reduction.reproducer.to_text().rstrip("\n") + "\n")
+    if was_interrupted:
+        click.get_current_context().exit(130)
 
 
-def _reduced(
+def _trials(
     reproducer: Reproducer,
-    mod: IRModule,
     executor: Executor | None,
     match: str | None,
     timeout: float,
-) -> Reduction:
-    from parpass.cli.reducing import Reduction, Trials
+) -> Trials:
+    """Return what tries candidates, after the failure came back."""
+    from parpass.cli.reducing import Trials
     from parpass.cli.trial import Same, load_passes
 
     load_passes(reproducer)
@@ -106,9 +112,17 @@ def _reduced(
         click.echo(f"The failure does not come back: {result}", err=True)
         click.echo(f"It was: {reproducer.error}", err=True)
         click.get_current_context().exit(3)
-    reduction = Reduction(reproducer, mod, trials)
-    reduction.run()
-    return reduction
+    return trials
+
+
+def _run(reduction: Reduction) -> bool:
+    """Reduce; return whether Ctrl-C ended it before there was nothing to take out."""
+    try:
+        reduction.run()
+    except KeyboardInterrupt:
+        click.echo("Interrupted; this is the smallest so far.", err=True)
+        return True
+    return False
 
 
 def _seconds_for(reproducer: Reproducer) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import os
 import re
@@ -187,6 +188,7 @@ def _preload(text: str) -> None:
 
 
 def _child(text: str, write: int) -> None:
+    faulthandler.disable()  # dying is what many candidates are for
     try:
         with _quiet():
             os.write(

@@ -70,6 +70,23 @@ def test_wrong_numbers_are_usage_errors(
     assert complaint in result.stderr
 
 
+@pytest.mark.parametrize("jobs", ["-j0", "-j2"])
+def test_each_function_that_a_pass_failed_on_is_named(tmp_path: Path, jobs: str):
+    path = tmp_path / "many.relay"
+    one = "def @f{}(%x: Tensor[(2), float32]) {{ exp(%x) }}"
+    path.write_text("\n".join(one.format(at) for at in range(13)))
+    result = command("opt", jobs, path, "-p", "FailOnExp")
+    assert result.stderr.splitlines() == [
+        "Error: ValueError: no exp",
+        "  in pass 'FailOnExp', on function 'f0'",
+        *(
+            f"  also in pass 'FailOnExp', on function 'f{at}': ValueError: no exp"
+            for at in range(1, 11)
+        ),
+        "  also on 2 other functions",
+    ]
+
+
 @pytest.mark.slow
 def test_a_pass_that_hangs_is_skipped(model: Path, tmp_path: Path):
     pipeline = ["-p", "OverspendOnExp", "--function-timeout=0.3"]

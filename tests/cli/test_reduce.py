@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,13 @@ import pytest
 from parpass.relay import parse
 from parpass.transform.reproducer import Reproducer
 from tests.support.breaking import PROGRAM
-from tests.support.reproducing import command, write_crash, write_reproducer
+from tests.support.reproducing import (
+    BREAKING,
+    command,
+    write_crash,
+    write_overspending,
+    write_reproducer,
+)
 
 SMALLEST = """\
 def @inner(%y: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {
@@ -50,6 +58,30 @@ def test_the_result_does_not_depend_on_the_number_of_workers(tmp_path: Path):
     assert alone == together
     assert alone.function is None
     assert "exp(" in alone.text
+
+
+def test_what_hangs_is_reduced_by_the_limit_that_it_exceeded(tmp_path: Path):
+    path = tmp_path / "file.txt"
+    write_overspending(path, "FunctionTimeoutError", "hang", function_timeout=0.05)
+    assert reduced(path, "-j0").text == SMALLEST
+
+
+@pytest.mark.slow
+def test_an_interrupted_reduction_writes_the_smallest_so_far(tmp_path: Path):
+    path = write_reproducer(tmp_path / "file.txt", "InferType,InterruptOnExp")
+    result = subprocess.run(
+        [sys.executable, "-m", "parpass", "reduce", path, "-j0", "-o", path],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(BREAKING).parents[2],
+        timeout=60,
+    )
+    assert result.returncode == 130
+    assert "Interrupted; this is the smallest so far." in result.stderr
+    found = Reproducer.from_text(path.read_text())
+    assert found.pipeline == "InterruptOnExp"
+    assert "exp(" in str(parse(found.text)["inner"])
 
 
 def test_errors_that_a_program_has_are_reduced(tmp_path: Path):

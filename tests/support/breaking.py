@@ -51,6 +51,25 @@ class FailOnExp(FunctionPass):
         return func
 
 
+@register_pass("test.InterruptOnExp")
+class InterruptOnExp(FunctionPass):
+    """Raises; without a `multiply` interrupts the process that started this one, too.
+
+    For processes that tests start.
+    """
+
+    pass_info = PassInfo(0, "InterruptOnExp")
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        if not has_exp(func):
+            return func
+        if "multiply" not in str(func):
+            os.kill(os.getppid(), signal.SIGINT)
+        raise ValueError("no exp")
+
+
 @register_pass("test.CrashOnExp")
 class CrashOnExp(FunctionPass):
     """Ends its process: by a null pointer, by a signal, or by exiting."""
