@@ -69,6 +69,12 @@ class StageOutcomes:
         """Return the functions on which passes asked for others, in module order."""
         return (at for at, looked in enumerate(self._looked) if looked)
 
+    def forget_those_that_looked(self) -> None:
+        """Have functions on which passes asked for others run again."""
+        for at in list(self.looked_at_others()):
+            self.held[at], self._looked[at] = None, False
+            self.told.pop(at, None)
+
     def missing(self) -> list[int]:
         """Return the functions that have not been run, in module order."""
         return [at for at, held in enumerate(self.held) if held is None]

@@ -74,7 +74,8 @@ class StageSpec(msgspec.Struct, frozen=True):
 
     `shell` is the module without functions, encoded; `names` are those of all
     functions, in module order; `budgets` are those of the steps, and `limits` are those
-    of the call, for passes that the steps run themselves.
+    of the call, for passes that the steps run themselves; `assumes` tells whether
+    functions are taken to keep their signatures.
     """
 
     steps: Sequence[Pass]
@@ -84,6 +85,7 @@ class StageSpec(msgspec.Struct, frozen=True):
     names: Sequence[str]
     budgets: Sequence[Budget] | None = None
     limits: Limits = Limits()
+    assumes: bool = True
 
 
 class Place(NamedTuple):

@@ -66,8 +66,11 @@ class PooledStage:
         wanted: Whether the functions will be looked at right after.
         is_last: Whether no function will be sent to workers any more.
         workers: How many workers there are.
+        assumes: Whether functions are taken to keep their signatures.
 
     Attributes:
+        assumes: The same.
+        budgets: Of the passes.
         journey: How the time goes.
         optimizations: What is done to be fast.
         outcomes: The outcomes so far.
@@ -86,7 +89,9 @@ class PooledStage:
         wanted: bool,
         is_last: bool,
         workers: int = 1,
+        assumes: bool = True,
     ) -> None:
+        self.assumes = assumes
         self.journey = Journey()
         self.steps = steps
         self.names = outcomes.names
@@ -107,6 +112,8 @@ class PooledStage:
         self._to_pack += [at for at, held in enumerate(outcomes.held) if held]
         self.budgets = budgets_of(steps, snapshot.config)
         self.verdicts: dict[tuple[str, int], Exception | str] = {}
+        if not assumes:  # it is done again
+            self.verdicts.update(retainer.verdicts_of(steps))
         self._tries: Counter[tuple[str, int]] = Counter()
         retainer.judge(steps, self.verdicts)
         self._packed = 0
@@ -138,6 +145,7 @@ class PooledStage:
             self.names,
             self.budgets,
             limits_of_call(),
+            self.assumes,
         )
         folder = self._retainer.folder
         published = pack_by_value(spec)

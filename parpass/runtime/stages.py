@@ -35,6 +35,7 @@ from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.store import StorageError
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import ends_the_stage, run_stage_in_place
+from parpass.transform.budget import are_limited
 from parpass.transform.collector import resting_collector
 from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan import Outcome, RunStage, StepRecord
@@ -143,6 +144,8 @@ class Stages:
         outcomes: StageOutcomes,
         executor: Executor,
         began: float,
+        *,
+        assumes: bool = True,
     ) -> Outcome:
         snapshot = await self._host.call_through(Snapshot.take, self._context)
         stage = PooledStage(
@@ -154,6 +157,7 @@ class Stages:
             wanted=command.wanted,
             is_last=command.is_last,
             workers=executor.workers,
+            assumes=assumes,
         )
         try:
             await self._host.call_through(stage.publish_spec)
@@ -162,15 +166,22 @@ class Stages:
         except Exception as error:  # noqa: BLE001 -- looked into
             return await self._unsendable(command, snapshot, error)
         try:
-            return await self._pooled(stage, held, executor, began)
+            await self._pooled(stage, executor)
         except StorageError as error:
             return await self._stay_here(command, Reason.NO_ROOM, str(error))
         except UnsendableError as error:
             return await self._stay_here(command, Reason.UNSENDABLE, str(error))
+        if assumes and outcomes.has_new_signature and are_limited(stage.budgets):
+            # `settle` would do it in this process, where nobody can end a pass.
+            outcomes.forget_those_that_looked()
+            return await self._there(
+                command, held, outcomes, executor, began, assumes=False
+            )
+        return await self._merged(
+            command.steps, held, outcomes, began, settled=not assumes
+        )
 
-    async def _pooled(
-        self, stage: PooledStage, mod: HeldModule, executor: Executor, began: float
-    ) -> Outcome:
+    async def _pooled(self, stage: PooledStage, executor: Executor) -> None:
         from parpass.runtime.coordinator import run_stage
 
         notes = Notes(self._retainer.folder)
@@ -192,7 +203,6 @@ class Stages:
                 PassStateWarning,
                 stacklevel=2,
             )
-        return await self._merged(stage.steps, mod, stage.outcomes, began)
 
     async def _merged(
         self,
@@ -200,11 +210,14 @@ class Stages:
         mod: HeldModule,
         outcomes: StageOutcomes,
         began: float,
+        *,
+        settled: bool = False,
     ) -> Outcome:
         """Return what the outcomes of all functions, here or there, come to."""
-        await self._host.call(
-            settle, outcomes, steps, mod, self._context, self._retainer
-        )
+        if not settled:
+            await self._host.call(
+                settle, outcomes, steps, mod, self._context, self._retainer
+            )
         made = HeldModule(mod.base, outcomes.by_name())
         records = merged_records(steps, outcomes)
         self._account.work(records)

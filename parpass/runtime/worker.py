@@ -171,6 +171,7 @@ class _Stage:
             run.note,
             memory_guard if _is_own_process else None,
             budgets=self._spec.budgets,
+            assumes=self._spec.assumes,
         )
         self._functions = run.folder.open_reader(functions_name(number))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from parpass import (
@@ -11,10 +13,13 @@ from parpass import (
     open_runner,
     relay,
 )
-from parpass.errors import DiagnosticError
+from parpass.errors import DiagnosticError, FunctionTimeoutError
+from parpass.relay.module import stated_type
 from parpass.relay.op.registry import Op
 from parpass.runtime.run import Runner
 from parpass.transform import FunctionPass, PassInfo, Sequential
+from parpass.transform.budget import LimitArguments
+from tests.support.ending import end
 from tests.support.pooled import POOLED
 
 
@@ -92,6 +97,42 @@ def test_callers_get_the_types_that_their_callees_came_to_have(
     assert_structural_equal(parallel, serial)
     for name in serial.functions_by_name:
         assert parallel[name].checked_type == serial[name].checked_type
+
+
+class HangOnInt(FunctionPass):
+    """Hangs on `main` when `f1`, which that calls, is said to give integers."""
+
+    pass_info = PassInfo(0, "HangOnInt")
+
+    def transform_function(
+        self, func: relay.Function, mod: IRModule, ctx: PassContext
+    ) -> relay.Function:
+        if ctx.function_name == "main":
+            stated = stated_type(mod.functions_by_name, "f1")
+            if "int32" in str(stated):
+                end("hang")
+        return func
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["fail", "skip"])
+def test_a_caller_that_is_run_again_is_still_under_its_limits(
+    policy: Literal["fail", "skip"], runner: Runner
+) -> None:
+    mod = _module()
+    main = relay.Function(mod["main"].params, mod["main"].body)
+    mod["main"] = main
+    passes = [ToInt("f1"), HangOnInt(), Swap()]
+    context = PassContext(config=POOLED)
+    limits: LimitArguments = {"function_timeout": 0.3, "on_failure": policy}
+    if policy == "fail":
+        with pytest.raises(FunctionTimeoutError) as caught:
+            runner.run_sync(mod, passes, context=context, **limits)
+        assert (caught.value.pass_name, caught.value.function) == ("HangOnInt", "main")
+    else:
+        after = runner.run_sync(mod, passes, context=context, **limits)
+        expected = Sequential([ToInt("f1"), Swap()])(mod)
+        assert_structural_equal(after, expected)
 
 
 def test_a_caller_whose_callee_stops_to_fit_is_the_same_error(
