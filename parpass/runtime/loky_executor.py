@@ -7,6 +7,7 @@ import importlib
 import multiprocessing.process
 import os
 import signal
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import loky
+from loky import process_executor
 from loky.backend.context import LokyContext
 from loky.process_executor import ShutdownExecutorError
 
@@ -227,8 +229,6 @@ def _new_pool(workers: int, hash_seed: int | None) -> loky.ProcessPoolExecutor:
         seed = str(hash_seed)
     env = {"PYTHONHASHSEED": seed if seed.isdecimal() else "0"}
     env |= dict.fromkeys(_ONE_THREAD, "1")
-    # Constants are mapped and shared with all; they are no leak of the process.
-    env["LOKY_MAX_MEMORY_LEAK_SIZE"] = "1e18"
     semaphores = new_semaphores()
     return loky.ProcessPoolExecutor(
         workers,
@@ -256,5 +256,8 @@ class _Context(LokyContext):
 
 def _begin_worker(coordinator: int) -> None:
     """Load what jobs need, while the coordinator is still packing the first."""
+    # loky replaces workers that grow. Constants are mapped, and shared with all, and
+    # caches of passes are to be kept; what is too much, `memory_limit` says.
+    setattr(process_executor, "_MAX_MEMORY_LEAK_SIZE", sys.maxsize)  # noqa: B010 -- private
     worker = importlib.import_module("parpass.runtime.worker")
     worker.end_with_parent(coordinator)

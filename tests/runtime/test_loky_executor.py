@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -31,6 +32,18 @@ def environment(job: bytes) -> bytes:
 
 def imported(_job: bytes) -> bytes:
     return b",".join(name.encode() for name in ("trio", "onnx") if name in sys.modules)
+
+
+def grow(_job: bytes) -> bytes:
+    """Take memory for good, and some time; return which process it is."""
+    _kept.append(b"x" * 400_000_000)
+    until = time.monotonic() + 1.1
+    while time.monotonic() < until:
+        pass
+    return str(os.getpid()).encode()
+
+
+_kept: list[bytes] = []
 
 
 def end(_job: bytes) -> bytes:
@@ -120,6 +133,17 @@ def test_a_pool_for_one_is_another_pool(executor: LokyExecutor):
     alone.close()
     assert executor.submit(echo, b"x").result(60) == b"x"
     assert alone.workers == 1
+
+
+@pytest.mark.stress
+def test_a_process_that_grows_is_kept():
+    # loky looks at the memory of processes once a second, if psutil is there.
+    pytest.importorskip("psutil", reason="without it loky does not look")
+    executor = LokyExecutor(1)
+    executor.start()
+    first, then, at_last = [executor.submit(grow, b"").result(60) for _ in range(3)]
+    executor.kill()
+    assert first == then == at_last
 
 
 def test_closing_ends_the_processes_for_good():
