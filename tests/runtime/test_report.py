@@ -15,6 +15,10 @@ import pytest
 
 from parpass.errors import UnpicklablePassWarning
 from parpass.runtime import Runner, RunReport, open_runner
+from parpass.runtime.account import Account
+from parpass.runtime.outcomes import StageOutcomes
+from parpass.runtime.retained import Held
+from parpass.runtime.stage import FunctionOutcome
 from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
 from tests.support.hard_passes import Locked
 from tests.support.pooled import run_pooled
@@ -112,12 +116,30 @@ def test_a_module_pass_is_named_as_what_to_change(runner: Runner):
 
 
 def test_the_largest_function_is_named_as_what_to_cut(runner: Runner):
+    run_pooled(runner, Keep(), program(1))  # else starting the workers may take longer
     mod = program(*[1000] * 20, large=Fn((20_000_000,)))
     run_pooled(runner, Spin(), mod)
     report = report_of(runner)
     assert report.largest_function == "large"
     assert report.limit < report.ceiling
     assert report.advice[0].startswith("function 'large' holds ")
+
+
+def test_seconds_of_functions_add_up_although_module_passes_change_which_there_are():
+    account = Account(workers=2)
+    stages: list[dict[str, float]] = [
+        {"a": 1.0, "b": 2.0, "gone": 2.5},
+        {"new": 1.0, "b": 2.0, "a": 1.0},
+        {"new": 1.0, "b": 2.0, "a": 1.0},
+    ]
+    for seconds in stages:
+        outcomes = StageOutcomes(list(seconds), 1)
+        for at, spent in enumerate(seconds.values()):
+            outcomes.put(at, Held(), FunctionOutcome(None, [spent]))
+        account.functions(outcomes)
+    report = account.report()
+    assert (report.largest_function, report.largest_function_seconds) == ("b", 6.0)
+    assert report.longest_path == 6.5
 
 
 def test_a_pass_that_cannot_be_pickled_is_named(runner: Runner):
