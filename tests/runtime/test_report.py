@@ -116,8 +116,8 @@ def test_a_module_pass_is_named_as_what_to_change(runner: Runner):
 
 
 def test_the_largest_function_is_named_as_what_to_cut(runner: Runner):
-    run_pooled(runner, Keep(), program(1))  # else starting the workers may take longer
     mod = program(*[1000] * 20, large=Fn((20_000_000,)))
+    run_pooled(runner, Spin(), mod)  # starting both workers may take longer
     run_pooled(runner, Spin(), mod)
     report = report_of(runner)
     assert report.largest_function == "large"
