@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import sys
+import warnings
+from collections.abc import Generator
 from typing import Any
 
 import click
@@ -21,10 +24,28 @@ class _Interruptible(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         if sys.__stderr__ is not None and not faulthandler.is_enabled():
             faulthandler.enable(sys.__stderr__)  # a pass may crash this process
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            ctx.exit(130)
+        with _plain_warnings():
+            try:
+                return super().invoke(ctx)
+            except KeyboardInterrupt:
+                ctx.exit(130)
+
+
+@contextlib.contextmanager
+def _plain_warnings() -> Generator[None]:
+    """Have warnings of parpass itself shown without a line of its code."""
+    usual = warnings.formatwarning
+
+    def format_plainly(message: Any, category: Any, *args: Any, **kwargs: Any) -> str:
+        if category.__module__ == "parpass.errors":
+            return f"Warning: {message}\n"
+        return usual(message, category, *args, **kwargs)
+
+    warnings.formatwarning = format_plainly
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 @click.group(

@@ -20,8 +20,10 @@ from parpass.cli.enforcing import interrupting
 from parpass.diagnostic import override_renderer
 from parpass.errors import DiagnosticError, PipelineSyntaxError, ReproducerError
 from parpass.instrument import PassInstrument
+from parpass.runtime import run_pipeline_sync
 from parpass.transform import PassContext, PassInfo, Sequential, parse_pipeline
 from parpass.transform.budget import enforced_by
+from parpass.transform.config import CHECK_CONTRACT
 from parpass.transform.origin import found_at, load_module, register_origins
 from parpass.transform.reproducer import Reproducer
 
@@ -121,7 +123,11 @@ def run_passes(
     try:
         with watched:
             for a_pass in pipeline.passes:
-                mod = a_pass(mod) if a_pass is not None else mod
+                if a_pass is not None and context.config.get(CHECK_CONTRACT):
+                    # It is a runner that checks, in processes of its own.
+                    mod = run_pipeline_sync(mod, a_pass, workers=0)
+                elif a_pass is not None:
+                    mod = a_pass(mod)
     except Exception as error:  # noqa: BLE001 -- what came of it is the answer
         message = str(error)
         if isinstance(error, DiagnosticError):

@@ -23,10 +23,16 @@ from typing import Any
 
 import msgspec
 
-from parpass.errors import ReproducerError, UnprintablePassError, WorkerError
+from parpass.errors import (
+    ContractError,
+    ReproducerError,
+    UnprintablePassError,
+    WorkerError,
+)
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.budget import budgets_of
 from parpass.transform.config import (
+    CHECK_CONTRACT,
     FUNCTION_TIMEOUT,
     MEMORY_LIMIT,
     register_config_option,
@@ -231,7 +237,7 @@ def _reproducer(
         opt_level=context.opt_level,
         required=list(context.required_pass),
         disabled=list(context.disabled_pass),
-        config=msgspec.to_builtins(_config(failure.pass_, context)),
+        config=msgspec.to_builtins(_config(failure, context)),
         versions=_versions(),
         text=excerpt.text,
     )
@@ -244,11 +250,13 @@ def _headline(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _config(pass_: Pass, context: PassContext) -> dict[str, Any]:
+def _config(failure: Failure, context: PassContext) -> dict[str, Any]:
     """Return the options that the pass ran under, its budget wherever that was set."""
     config = {k: v for k, v in context.config.items() if not _LEFT_OUT.fullmatch(k)}
-    if pass_.is_functionwise:
-        (budget,) = budgets_of([pass_], context.config)
+    if isinstance(failure.error, ContractError):
+        config[CHECK_CONTRACT] = True
+    if failure.pass_.is_functionwise:
+        (budget,) = budgets_of([failure.pass_], context.config)
         limits = {FUNCTION_TIMEOUT: budget.seconds, MEMORY_LIMIT: budget.memory}
         config |= {key: limit for key, limit in limits.items() if limit is not None}
     return config

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from parpass.cli.options import ByteSize
+from parpass.errors import BudgetWarning
 from tests.support.breaking import PROGRAM
 from tests.support.reproducing import command
 
@@ -96,6 +100,20 @@ def test_a_pass_that_hangs_is_skipped(model: Path, tmp_path: Path):
     assert "warning: pass 'OverspendOnExp' was skipped" in result.stderr
 
 
+def test_what_cannot_be_enforced_is_said_in_a_line(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def show(*args: Any) -> None:  # pytest keeps warnings to itself
+        sys.stderr.write(warnings.formatwarning(*args))
+
+    monkeypatch.setattr(warnings, "showwarning", show)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", BudgetWarning)
+        result = command("opt", "-j0", model, "-p", "FailOnExp", "--memory-limit=1G")
+    first, *_ = result.stderr.splitlines()
+    assert first.startswith("Warning: memory_limit is enforced in workers only")
+
+
 @pytest.mark.parametrize(
     ("given", "limit"),
     [
@@ -141,10 +159,13 @@ def test_the_contract_is_checked(model: Path, tmp_path: Path):
         "    return func\n"
     )
     passes = ["-p", "FoldConstant,CarelessFile", "--load", path]
-    result = command("opt", "-j0", model, *passes, "--check-contract")
+    failure = tmp_path / "failure.txt"
+    options = ["--check-contract", "--reproducer", failure]
+    result = command("opt", "-j0", model, *passes, *options)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
         "Error: ContractError: pass 'keeping' changed the global 'names', on function "
-        "'main'\n"
+        f"'main'\n  reproducer: {failure}\n"
     )
+    assert command("replay", failure).exit_code == 1
     assert command("opt", "-j0", model, *passes).exit_code == 0
