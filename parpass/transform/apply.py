@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import time
 import warnings
 from collections.abc import Callable, Generator, Sequence
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import Any, cast
 
 import msgspec
@@ -34,7 +33,14 @@ from parpass.transform.context import PassContext, in_force
 from parpass.transform.interception import intercepting, keeping
 from parpass.transform.passes import FunctionPass, FunctionwisePass, ModulePass, Pass
 from parpass.transform.plan import Outcome, StepRecord
-from parpass.transform.record import Recorder, current_recorder, has_error, recording
+from parpass.transform.record import (
+    Recorder,
+    current_recorder,
+    has_error,
+    recording,
+    start_recording,
+    stop_recording,
+)
 
 _in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
 
@@ -47,14 +53,16 @@ def inside_function_pass() -> bool:
     return _in_function_pass.get()
 
 
-@contextlib.contextmanager
-def function_pass_body() -> Generator[None]:
+class function_pass_body:  # noqa: N801 -- used like a function, as contextlib's own
     """Mark what runs inside as bodies of function passes."""
-    token = _in_function_pass.set(True)
-    try:
-        yield
-    finally:
-        _in_function_pass.reset(token)
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token: Token[bool] = _in_function_pass.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        _in_function_pass.reset(self._token)
 
 
 def applies_to(pass_: Pass, function: Any, adapter: ModuleAdapter) -> bool:
@@ -84,9 +92,9 @@ def transform_function(
     recorder = current_recorder()
     if recorder is not None:
         recorder.function_name = name
-    body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
 
     def checked() -> Any:
+        body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
         result = body(function, mod, context)
         if result is not function and not adapter.is_function(result):
             raise PassResultError(
@@ -113,41 +121,47 @@ def run_stage_in_place(
     adapter: ModuleAdapter,
     checkpoint: Callable[[], None] | None = None,
     *,
+    budgets: Sequence[Budget] | None = None,
     finds_others: bool = False,
 ) -> Outcome:
     """Run function-wise passes here, one after the other: the serial definition.
 
-    `checkpoint` is called before each function, and may raise to end the run. With
-    `finds_others` a pass that failed goes on, only to learn where else it fails.
+    `checkpoint` is called before each function, and may raise to end the run. By
+    default `budgets` are those of the passes and the context. With `finds_others` a
+    pass that failed goes on, only to learn where else it fails.
     """
     began = time.perf_counter()
     records: list[StepRecord] = []
-    budgets = budgets_of(steps, context.config)
-    is_unchecked = not inside_function_pass() and not are_enforced_here()
-    if is_unchecked and any(one.memory is not None for one in budgets):
+    if budgets is None:
+        budgets = budgets_of(steps, context.config)
+    if any(one.memory is not None for one in budgets) and not (
+        inside_function_pass() or are_enforced_here()
+    ):
         warnings.warn(
             "memory_limit is enforced in workers only, and this pass runs in process; "
             "run it by run_pipeline, with workers",
             BudgetWarning,
             stacklevel=2,
         )
-    for pass_, budget in zip(steps, budgets, strict=True):
-        before = mod
-        mod, record = _run_step(pass_, budget, mod, context, adapter, checkpoint)
-        records.append(record)
-        if record.failure is not None and finds_others:
-            failures = _failures_after(
-                record, pass_, budget, before, context, adapter, checkpoint
-            )
-            attach_others(record.failure, failures)
-        if ends_the_stage(record):
-            break
+    with function_pass_body(), resting_collector():
+        for pass_, budget in zip(steps, budgets, strict=True):
+            before = mod
+            mod, record = _run_step(pass_, budget, mod, context, adapter, checkpoint)
+            records.append(record)
+            if record.failure is not None and finds_others:
+                failures = _failures_after(
+                    record, pass_, budget, before, context, adapter, checkpoint
+                )
+                attach_others(record.failure, failures)
+            if ends_the_stage(record):
+                break
     return Outcome(mod, records, began, time.perf_counter())
 
 
 def ends_the_stage(record: StepRecord) -> bool:
     """Return whether the passes after this one are not run any more."""
-    return record.failure is not None or has_error(record.diagnostics)
+    said = record.diagnostics
+    return record.failure is not None or (bool(said) and has_error(said))
 
 
 def _run_step(
@@ -159,19 +173,20 @@ def _run_step(
     checkpoint: Callable[[], None] | None,
 ) -> tuple[Any, StepRecord]:
     began = time.perf_counter()
+    pass_name = pass_.info.name
     functions = adapter.functions(mod)
-    view = adapter.read_only(mod, dict(functions), pass_.info.name)
-    recorder = Recorder(view, pass_.info.name)
+    view = adapter.read_only(mod, dict(functions), pass_name)
+    recorder = Recorder(view, pass_name)
     changed: dict[str, Any] = {}
     failure: Exception | None = None
     failed_on: str | None = None
-    with recording(recorder), function_pass_body(), resting_collector():
+    with recording(recorder):
         for name, function in functions.items():
             if checkpoint is not None:
                 checkpoint()
             if not applies_to(pass_, function, adapter):
                 continue
-            said = len(recorder.said)
+            before = len(recorder.said)
             try:
                 result = transform_function(
                     pass_, name, function, view, context, adapter, budget
@@ -179,11 +194,12 @@ def _run_step(
             except Exception as error:  # noqa: BLE001 -- raised by the plan
                 failure, failed_on = error, name
                 break
-            if failed_on is None and has_error(recorder.said[said:]):
+            said = recorder.said
+            if failed_on is None and len(said) > before and has_error(said[before:]):
                 failed_on = name
             if result is not function:
                 changed[name] = result
-    record = _record(pass_, recorder, began, failure, failed_on)
+    record = _record(pass_name, recorder, began, failure, failed_on)
     return adapter.replace_functions(mod, changed), record
 
 
@@ -204,8 +220,6 @@ def _failures_after(
     assert record.function is not None
     with (
         recording(Recorder(view)),
-        function_pass_body(),
-        resting_collector(),
         intercepting(),
         keeping(),  # in the order of the run none of this has happened
     ):
@@ -227,19 +241,23 @@ def run_module_pass(
     pass_: Pass, mod: Any, context: PassContext, adapter: ModuleAdapter
 ) -> Outcome | AsyncBody:
     """Run a module pass; one whose body is async is begun, and not awaited."""
-    recorder = Recorder(mod, pass_.info.name)
-    watched = context.config and context.config.get(IMMUTABLE_MODULE, False)
+    name = pass_.info.name
+    recorder = Recorder(mod, name)
+    config = context.config
+    watched = config and config.get(IMMUTABLE_MODULE, False)
     content = _content(mod, adapter) if watched else None
-    began = time.perf_counter()
     result, failure = mod, None
+    began = time.perf_counter()
+    token = start_recording(recorder)
     try:
-        with recording(recorder):
-            result = cast("ModulePass", pass_).transform_module(mod, context)
+        result = cast("ModulePass", pass_).transform_module(mod, context)
     except Exception as error:  # noqa: BLE001 -- raised by the plan
         failure = error
+    finally:
+        stop_recording(token)
     is_module = adapter.is_module(result)
     if failure is None and is_module and not watched:
-        record = _record(pass_, recorder, began, None)
+        record = _record(name, recorder, began)
         return Outcome(result, (record,), began, began + record.seconds)
     running = _ModuleRun(pass_, mod, adapter, recorder, content, began)
     if not is_module and hasattr(result, "__await__"):
@@ -274,7 +292,7 @@ def _outcome(run: _ModuleRun, result: Any, failure: Exception | None) -> Outcome
         failure = _why_wrong(run, result)
     if failure is not None:
         failure.add_note(f"in pass '{name}'")
-    record = _record(run.pass_, run.recorder, run.began, failure)
+    record = _record(name, run.recorder, run.began, failure)
     return Outcome(result, (record,), run.began, run.began + record.seconds)
 
 
@@ -318,15 +336,15 @@ def _content(mod: Any, adapter: ModuleAdapter) -> tuple[list[Any], bytes]:
 
 
 def _record(
-    pass_: Pass,
+    pass_name: str,
     recorder: Recorder,
     began: float,
-    failure: Exception | None,
+    failure: Exception | None = None,
     function: str | None = None,
 ) -> StepRecord:
     spent = time.perf_counter() - began
-    name, said, counted = pass_.info.name, recorder.said, recorder.counted
-    return StepRecord(name, said, counted, spent, failure, function)
+    said, counted = recorder.said, recorder.counted
+    return StepRecord(pass_name, said, counted, spent, failure, function)
 
 
 __all__ = [

@@ -16,7 +16,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
+from operator import attrgetter
 from typing import Any, Literal, TypedDict
 
 import msgspec
@@ -83,19 +84,24 @@ class LimitArguments(TypedDict, total=False):
     on_failure: Literal["fail", "skip", "retry"] | None
 
 
-_UNSET = Limits()
-_call: ContextVar[Limits] = ContextVar("parpass_limits_of_call", default=_UNSET)
+UNSET = Limits()
+_call: ContextVar[Limits] = ContextVar("parpass_limits_of_call", default=UNSET)
 _enforcer: ContextVar[Enforcer | None] = ContextVar("parpass_enforcer", default=None)
 
 
-@contextlib.contextmanager
-def limits_in_force(limits: Limits) -> Generator[None]:
+class limits_in_force:  # noqa: N801 -- used like a function, as contextlib's own
     """Have budgets be those of a call while the block runs."""
-    token = _call.set(limits)
-    try:
-        yield
-    finally:
-        _call.reset(token)
+
+    __slots__ = ("_limits", "_token")
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def __enter__(self) -> None:
+        self._token: Token[Limits] = _call.set(self._limits)
+
+    def __exit__(self, *_: object) -> None:
+        _call.reset(self._token)
 
 
 def limits_of_call() -> Limits:
@@ -129,7 +135,8 @@ def budgets_of(steps: Sequence[Pass], config: Mapping[str, Any]) -> tuple[Budget
     Raises:
         ArgumentError: A limit is not above 0, or there is no such policy.
     """
-    return tuple(_budget_of(step, config, _call.get()) for step in steps)
+    call = _call.get()
+    return tuple([_budget_of(step, config, call) for step in steps])
 
 
 def are_limited(budgets: Sequence[Budget]) -> bool:
@@ -140,10 +147,18 @@ def are_limited(budgets: Sequence[Budget]) -> bool:
     return any(one != UNLIMITED for one in budgets)
 
 
+_given = attrgetter("function_timeout", "memory_limit", "on_failure")
+_NOTHING = (None, None, None)
+
+
 def _budget_of(step: Pass, config: Mapping[str, Any], call: Limits) -> Budget:
+    # A class that was decorated, and a pass on some functions, have an inner one.
+    inner = getattr(step, "_inst", None)
+    if inner is None and not config and _given(step) == _given(call) == _NOTHING:
+        return UNLIMITED
+
     def found(name: str, key: str) -> Any:
-        # A class that was decorated, and a pass on some functions, have an inner one.
-        for place in (step, getattr(step, "_inst", None), call):
+        for place in (step, inner, call):
             value = getattr(place, name, None)
             if value is not None:
                 return value
@@ -280,6 +295,7 @@ def _holding(
 
 __all__ = [
     "UNLIMITED",
+    "UNSET",
     "Budget",
     "Enforcer",
     "LimitArguments",

@@ -70,7 +70,7 @@ class CallHook(msgspec.Struct, frozen=True):
         return call_pass_hook(self.hooks, self.hook_name, mod, *self.args)
 
 
-class RunModulePass(msgspec.Struct, frozen=True):
+class RunModulePass(msgspec.Struct, frozen=True, gc=False):
     """Command: run a module pass; the answer is an Outcome with one record."""
 
     pass_: Pass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import final
+
 import msgspec
 
 from parpass.errors import (
@@ -17,20 +19,22 @@ from parpass.transform.passes import FunctionPass, Pass, Sequential
 from parpass.transform.registry import create_pass, registered_passes
 
 
-class Enter(msgspec.Struct, eq=False):
+@final
+class Enter(msgspec.Struct, eq=False, gc=False):
     """A pass begins; `end` is the index after its Leave, where a vetoed pass goes."""
 
     pass_: Pass
     end: int = 0
 
 
-class Leave(msgspec.Struct, frozen=True):
+@final
+class Leave(msgspec.Struct, frozen=True, gc=False):
     """A pass ends."""
 
     pass_: Pass
 
 
-class Step(msgspec.Struct, frozen=True):
+class Step(msgspec.Struct, frozen=True, gc=False):
     """The body of a pass that works function by function.
 
     Attributes:
@@ -45,13 +49,14 @@ class Step(msgspec.Struct, frozen=True):
     restores: Pass | None = None
 
 
-class Whole(msgspec.Struct, frozen=True):
+class Whole(msgspec.Struct, frozen=True, gc=False):
     """The body of a pass that works on the whole module; see `Step`."""
 
     pass_: Pass
     is_counted: bool = True
 
 
+@final
 class Impossible(msgspec.Struct, frozen=True):
     """Something that cannot be run; an error if the run comes here."""
 
@@ -75,24 +80,27 @@ class _Layout:
         self._context = context
         self._required = context.required_pass
         self._restoring = adapter.restoring_pass()
+        self._is_strict = context.config.get(STRICT_REQUIRED, False)
 
     def add(
         self, pass_: Pass, *, is_counted: bool, restores: Pass | None = None
     ) -> None:
+        events = self.events
         enter = Enter(pass_)
-        self.events.append(enter)
-        counted = is_counted and not self._is_required(pass_)
+        events.append(enter)
         if isinstance(pass_, Sequential):
             for child in pass_.passes:
                 self._add_child(child, pass_, is_counted=is_counted)
-        elif pass_.is_functionwise:
-            self.events.append(Step(pass_, counted, restores))
-            if isinstance(pass_, FunctionPass) and self._restoring is not None:
-                self.add(self._restoring, is_counted=False, restores=pass_)
         else:
-            self.events.append(Whole(pass_, counted))
-        self.events.append(Leave(pass_))
-        enter.end = len(self.events)
+            is_counted = is_counted and not self._is_required(pass_)
+            if pass_.is_functionwise:
+                events.append(Step(pass_, is_counted, restores))
+                if isinstance(pass_, FunctionPass) and self._restoring is not None:
+                    self.add(self._restoring, is_counted=False, restores=pass_)
+            else:
+                events.append(Whole(pass_, is_counted))
+        events.append(Leave(pass_))
+        enter.end = len(events)
 
     def _is_required(self, pass_: Pass) -> bool:
         if type(pass_) is type(self._restoring):
@@ -109,16 +117,16 @@ class _Layout:
             )
             self.events.append(Impossible(error))
             return
-        if not self._context.pass_enabled(child.info):
+        info = child.info
+        if not self._context.pass_enabled(info):
             return
-        for name in child.info.required:
+        for name in info.required:
             self._add_required(name, child)
         self.add(child, is_counted=is_counted)
 
     def _add_required(self, name: str, child: Pass) -> None:
         # A required pass runs whatever its level, each time anew, and what it requires
         # itself does not count (contract items 7.7 and 7.8).
-        strict = self._context.config.get(STRICT_REQUIRED, False)
         try:
             required = create_pass(name)
         except UnknownPassError:
@@ -129,5 +137,7 @@ class _Layout:
         except ArgumentError as error:
             self.events.append(Impossible(error))
         else:
-            if not (strict and required.info.name in self._context.disabled_pass):
+            if not (
+                self._is_strict and required.info.name in self._context.disabled_pass
+            ):
                 self.add(required, is_counted=False)

@@ -153,20 +153,21 @@ class _Walk:
 
     def run(self, mod: Any) -> Plan:
         program, context = self.program, self.context
-        while self.at < len(program):
+        opened, end = self.opened, len(program)
+        while self.at < end:
             event = program[self.at]
             self.at += 1
-            if isinstance(event, Enter):
+            if type(event) is Enter:
                 if not context.instruments:
-                    self.opened.append(_Opened(event.pass_, mod))
+                    opened.append(_Opened(event.pass_, mod))
                 elif not (yield from self._enter(event.pass_, mod)):
                     self.at = event.end
-            elif isinstance(event, Leave):
+            elif type(event) is Leave:
                 if context.instruments:
                     yield from self._leave(mod)
                 else:
-                    self.opened.pop()
-            elif isinstance(event, Impossible):
+                    opened.pop()
+            elif type(event) is Impossible:
                 self.calling = None
                 raise event.error
             else:
@@ -202,7 +203,9 @@ class _Walk:
 
     def _body(self, event: Body, mod: Any) -> Plan:
         self.calling = None
-        if not self.ready:
+        if self.ready:
+            record = self._next_record()
+        else:
             if isinstance(event, Step):
                 steps, wanted = self._steps_ahead(event)
                 passes = yield from self._let_through(steps, mod)
@@ -215,13 +218,10 @@ class _Walk:
                 self.stage = (event,)
                 outcome = yield RunModulePass(event.pass_, mod)
             self.given, mod = mod, outcome.mod
+            record = outcome.records[0]
             self.ran = len(outcome.records)
             if self.ran > 1:
                 self._go_through(outcome)
-            else:
-                self.ready.append(outcome.records[0])
-        record = self.ready.popleft()
-        self._pass_time(record)
         if not self._has_consequences(record):
             return mod
         try:
@@ -237,7 +237,7 @@ class _Walk:
     ) -> Generator[Command, Any, tuple[Pass, ...]]:
         """Return the passes of a stage, on those functions that bisection lets them."""
         if self.gate is None:
-            return tuple(step.pass_ for step in steps)
+            return tuple([step.pass_ for step in steps])
         passes: list[Pass] = []
         for step in steps:
             pass_ = step.pass_
@@ -294,17 +294,20 @@ class _Walk:
         return Reproduce((), 0, around.given, failure)
 
     def _go_through(self, outcome: Outcome) -> None:
-        """Have the walk go on with the records of several steps."""
-        self.ready.extend(outcome.records)
+        """Have the walk go on with the records of several steps, after the first."""
+        first, *others = outcome.records
+        self.ready.extend(others)
         total = sum([record.seconds for record in outcome.records])
         self.pace = (outcome.ended - outcome.began) / total if total else 0.0
-        self.moment = outcome.began
+        self.moment = outcome.began + first.seconds * self.pace
 
-    def _pass_time(self, record: StepRecord) -> None:
+    def _next_record(self) -> StepRecord:
+        record = self.ready.popleft()
         if not self.ready:
             self.moment = None
         elif self.moment is not None:
             self.moment += record.seconds * self.pace
+        return record
 
     def _has_consequences(self, record: StepRecord) -> bool:
         return bool(
@@ -337,12 +340,13 @@ class _Walk:
         alone = (
             observed or self.gate is not None or any(one.should_run for one in hooks)
         )
-        for event in self.program[self.at :]:
+        for at in range(self.at, len(self.program)):
+            event = self.program[at]
             if isinstance(event, Step):
                 if alone:
                     return tuple(steps), observed
                 steps.append(event)
-            elif not isinstance(event, Enter | Leave):
+            elif not isinstance(event, (Enter, Leave)):
                 break
         return tuple(steps), True
 

@@ -84,6 +84,11 @@ def current_recorder() -> Recorder | None:
     return _recorder.get()
 
 
+# What `recording` does, in two parts: where each pass comes by, a frame shows.
+start_recording = _recorder.set
+stop_recording = _recorder.reset
+
+
 class recording:  # noqa: N801 -- used like a function, as contextlib's own
     """Make `recorder` the current one while the block runs."""
 
