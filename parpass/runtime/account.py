@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.report import Reason, RunReport
-from parpass.transform.plan import StepRecord
+from parpass.transform.plan import Outcome, StepRecord
 
 
 class Part(enum.Enum):
@@ -31,11 +31,13 @@ class Span:
 
     __slots__ = ("_spans", "name", "part", "seconds")
 
-    def __init__(self, spans: list[Span], part: Part, name: str = "") -> None:
+    def __init__(
+        self, spans: list[Span], part: Part, name: str = "", seconds: float = 0.0
+    ) -> None:
         self._spans = spans
         self.part = part
         self.name = name
-        self.seconds = 0.0
+        self.seconds = seconds
 
     def __enter__(self) -> None:
         self.seconds = -time.perf_counter()
@@ -146,7 +148,13 @@ class Account:
 
     def here(self, reason: Reason) -> Span:
         """Return what takes down the time of function passes in this process."""
-        return Span(self._spans, Part.HERE, reason.value)
+        return Span(self._spans, Part.HERE, reason)
+
+    def stayed(self, reason: Reason, outcome: Outcome) -> None:
+        """Take down a stage that was run in this process."""
+        seconds = outcome.ended - outcome.began
+        self._spans.append(Span(self._spans, Part.HERE, reason, seconds))
+        self.work(outcome.records)
 
     def looking(self) -> Span:
         """Return what takes down the time of unpacking because somebody looks."""
@@ -225,7 +233,8 @@ class Account:
         found: dict[str, float] = {}
         for span in self._spans:
             if span.part is part:
-                found[span.name] = found.get(span.name, 0.0) + span.seconds
+                name = str(span.name)
+                found[name] = found.get(name, 0.0) + span.seconds
         return found
 
     def _passes(self) -> dict[str, float]:

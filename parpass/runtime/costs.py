@@ -11,7 +11,7 @@ from typing import NamedTuple
 from parpass.transform import Pass
 
 _MOST = 10_000  # passes remembered, so that a service that makes new ones cannot leak
-_WEIGHT = 0.5  # of what was measured last
+_WEIGHT = 0.5  # of what was measured last, if that is more than what was known
 
 # Seconds that handing functions to the workers costs beside their passes: packing, the
 # journey there and back, unpacking. Measured for Relay by `bench`. So much of it is
@@ -41,16 +41,25 @@ class Costs:
         return total
 
     def learn(self, steps: Sequence[Pass], seconds: Sequence[float], size: int) -> None:
-        """Take down how long each step took on so many units."""
+        """Take down how long each step took on so many units.
+
+        A first run, or an unlucky moment, takes longer than there is to do, and nothing
+        takes less; so what takes less than was known is believed at once.
+        """
         if size <= 0:
             return
         for step, spent in zip(steps, seconds, strict=False):
             key = _key(step)
             pace = spent / size
             before = self._known.pop(key, pace)
-            self._known[key] = before + _WEIGHT * (pace - before)
+            self._known[key] = min(pace, before + _WEIGHT * (pace - before))
         while len(self._known) > _MOST:
             del self._known[next(iter(self._known))]
+
+    def forget(self, steps: Iterable[Pass]) -> None:
+        """Forget what these steps cost."""
+        for step in steps:
+            self._known.pop(_key(step), None)
 
 
 class Gain(NamedTuple):

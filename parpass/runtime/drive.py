@@ -1,14 +1,15 @@
 """The parallel driver: carries out the commands of the same plan as the serial one.
 
-It is written once, as a coroutine. What waiting means is the host's (`hosts`), so
-it runs under trio, under asyncio, and in one go when called from a plain thread.
+What needs no waiting is carried out in one go, in a thread of the host's (`hosts`);
+what does (the workers, an async module pass) is awaited. What that means is the host's,
+so this runs under trio, under asyncio, and called from a plain thread.
 """
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any
 
 from parpass.runtime.account import Account
@@ -32,6 +33,7 @@ from parpass.transform.plan import (
     Emit,
     NameFunctions,
     Outcome,
+    Plan,
     Render,
     Reproduce,
     RunModulePass,
@@ -40,7 +42,7 @@ from parpass.transform.plan import (
     TellVerdicts,
     plan,
 )
-from parpass.transform.serial import call_hook
+from parpass.transform.serial import Later, call_hook, go_on
 
 if TYPE_CHECKING:
     from parpass.runtime.contract_check import ContractChecker
@@ -89,8 +91,8 @@ class Drive:
         self._host = host
         self._context = context
         self._adapter = adapter
-        self._optimizations = optimizations_in(context.config)
-        self._retainer = Retainer(adapter, self._optimizations)
+        self._optimizations = optimizations = optimizations_in(context.config)
+        self._retainer = retainer = Retainer(adapter, optimizations)
         self.account = Account(0 if executor is None else executor.workers)
         self._stages = Stages(
             host,
@@ -98,15 +100,18 @@ class Drive:
             context,
             adapter,
             ledger,
-            self._retainer,
+            retainer,
             self.account,
         )
         self._checker = _contract_checker(context)
 
-    async def run(self, root: Pass, mod: Any) -> Any:
+    def run(self, root: Pass, mod: Any) -> Coroutine[Any, Any, Any]:
         """Run a pass on a module and return the new module."""
         if self._optimizations.resting_collector:
-            return await self._run(root, mod)
+            return self._run(root, mod)
+        return self._run_with_collector(root, mod)
+
+    async def _run_with_collector(self, root: Pass, mod: Any) -> Any:
         with working_collector():
             return await self._run(root, mod)
 
@@ -118,53 +123,59 @@ class Drive:
             self._adapter,
             instrumented=not inside_function_pass(),
         )
+        advance: Callable[[], Command] = commands.__next__
         try:
-            command = next(commands)
             while True:
+                end = await self._host.call(self._go_on, commands, advance)
+                if type(end) is not Later:
+                    return end
                 try:
-                    answer = await self._carry_out(command)
-                except BaseException as error:  # noqa: BLE001 -- the plan raises it
-                    command = commands.throw(error)
+                    answer = await end.answer()
+                except Exception as error:  # noqa: BLE001 -- the plan raises it again
+                    advance = functools.partial(commands.throw, error)
                 else:
-                    command = commands.send(answer)
-        except StopIteration as end:
-            return await self._stages.module(end.value)
+                    advance = functools.partial(commands.send, answer)
         finally:
             self.account.end()
+            self._retainer.end()
             if self._checker is not None:
                 await self._host.call_through(self._checker.close)
-            await self._host.call_through(self._retainer.close)
+            if self._retainer.has_folder:
+                await self._host.call_through(self._retainer.close)
 
-    async def _carry_out(self, command: Command) -> Any:
+    def _go_on(self, commands: Plan, advance: Callable[[], Command]) -> Any:
+        end = go_on(commands, advance, self._carry_out)
+        return end if type(end) is Later else self._stages.module(end)
+
+    def _carry_out(self, command: Command) -> Any:
+        self._retainer.check_open()
         match command:
-            case CallHook():
-                return await self._hook(command)
             case RunStage():
-                if self._checker is not None:
-                    return await self._checked_stage(command, self._checker)
-                return await self._stages.run(command)
+                if self._checker is None:
+                    return self._stages.begin(command)
+                checked = functools.partial(self._checked_stage, command, self._checker)
+                return Later(checked)
             case RunModulePass():
-                return await self._module_pass(command)
+                return self._module_pass(command)
+            case CallHook():
+                return self._hook(command)
             case NameFunctions():
-                held = await self._host.call_through(self._retainer.hold, command.mod)
-                return list(held.held)
+                return list(self._retainer.hold(command.mod).held)
             case TellVerdicts():
-                return await self._host.call(command.tell)
+                return command.tell()
             case Reproduce():
-                held = await self._host.call_through(self._retainer.hold, command.mod)
-                args = (command, held, self._context, self._retainer)
-                return await self._host.call(reproduce, *args)
+                held = self._retainer.hold(command.mod)
+                return reproduce(command, held, self._context, self._retainer)
             case Emit():
-                return await self._host.call(command.emit)
+                return command.emit()
             case Render():
-                seen = await self._stages.module(command.mod)
-                return await self._host.call(command.render, seen, self._context)
+                return command.render(self._stages.module(command.mod), self._context)
 
-    async def _hook(self, command: CallHook) -> Any:
-        seen = await self._stages.module(command.mod)
+    def _hook(self, command: CallHook) -> Any:
+        seen = self._stages.module(command.mod)
         hooks = command.hooks
         with self.account.hook(hooks.name, observes_ir=hooks.observes_ir):
-            return await self._host.call(call_hook, command, seen)
+            return call_hook(command, seen)
 
     async def _checked_stage(
         self, command: RunStage, checker: ContractChecker
@@ -174,7 +185,7 @@ class Drive:
         async def run_checked(one: RunStage) -> Outcome:
             began = time.perf_counter()
             (step,) = one.steps
-            mod = await self._stages.module(one.mod)
+            mod = await self._host.call(self._stages.module, one.mod)
             snapshot = await self._host.call_through(Snapshot.take, self._context)
             error = await self._host.call(
                 checker.check, step, mod, self._adapter, snapshot
@@ -187,18 +198,22 @@ class Drive:
         parts = [(run_checked, (step,)) for step in command.steps]
         return await self._stages.run_in_parts(command, parts)
 
-    async def _module_pass(self, command: RunModulePass) -> Outcome:
-        mod = await self._stages.module(command.mod)
-        with self.account.module_pass(command.pass_.info.name):
-            return await self._run_module_pass(command, mod)
-
-    async def _run_module_pass(self, command: RunModulePass, mod: Any) -> Outcome:
-        answer = await self._host.call(
-            run_module_pass, command.pass_, mod, self._context, self._adapter
-        )
+    def _module_pass(self, command: RunModulePass) -> Outcome | Later:
+        mod = self._stages.module(command.mod)
+        name = command.pass_.info.name
+        with self.account.module_pass(name):
+            answer = run_module_pass(command.pass_, mod, self._context, self._adapter)
         if isinstance(answer, Outcome):
             return answer
-        waiting = answer.waiting
+        return Later(functools.partial(self._async_module_pass, name, answer.waiting))
+
+    async def _async_module_pass(
+        self, name: str, waiting: Generator[Waiter, Any, Outcome]
+    ) -> Outcome:
+        with self.account.module_pass(name):
+            return await self._waited_for(waiting)
+
+    async def _waited_for(self, waiting: Generator[Waiter, Any, Outcome]) -> Outcome:
         advance = waiting.__next__
         while True:
             # A StopIteration cannot come out of a coroutine, so it is caught below it.

@@ -39,6 +39,10 @@ class Host(Protocol):
         """The same for our own work, which no cancellation cuts short."""
         ...
 
+    def call_now(self, function: Callable[[], ValueT]) -> ValueT:
+        """Call something quick of ours, there, without waiting for it."""
+        ...
+
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Wait for the body of an async module pass, on the caller's event loop."""
         ...
@@ -70,6 +74,10 @@ class TrioHost:
             done.append(await _in_thread(run))
         return done[0]
 
+    def call_now(self, function: Callable[[], ValueT]) -> ValueT:
+        """Call in this task."""
+        return self._context.run(function)
+
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Wait in this task."""
         return await body()
@@ -96,6 +104,10 @@ class AsyncioHost:
         run = _bound(self._context.copy(), function, *args)
         return await _to_its_end(_in_asyncio_thread(run))
 
+    def call_now(self, function: Callable[[], ValueT]) -> ValueT:
+        """Call in this task."""
+        return self._context.run(function)
+
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Wait in this task."""
         return await body()
@@ -113,19 +125,21 @@ class BlockingHost:
     """Called from a plain thread, or from one whose event loop may be blocked."""
 
     def __init__(self) -> None:
-        library = _running_library()
-        if library == "trio":
+        if trio.lowlevel.in_trio_run():
             raise RuntimeUseError(
                 "run_pipeline_sync was called inside a running trio event loop, which "
                 "it would block; write 'await parpass.run_pipeline(...)' instead"
             )
-        self._in_loop = library is not None
 
     async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
         """Call here."""
         return _without_stop_iteration(function, *args)
 
     call_through = call
+
+    def call_now(self, function: Callable[[], ValueT]) -> ValueT:
+        """Call here."""
+        return function()
 
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Wait for it on a trio event loop of its own."""
@@ -135,7 +149,7 @@ class BlockingHost:
         self, function: Callable[..., Awaitable[ValueT]], *args: Any
     ) -> ValueT:
         """Run a trio event loop here, or in a thread beside the loop that runs here."""
-        if not self._in_loop:
+        if _running_library() is None:
             return trio.run(function, *args)
         elsewhere = _Elsewhere(function, *args)
         thread = threading.Thread(target=elsewhere.run_for_future, daemon=True)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 
-class Reason(enum.Enum):
+class Reason(enum.StrEnum):
     """Why function passes ran in the coordinator's process."""
 
     NO_WORKERS = "without workers"

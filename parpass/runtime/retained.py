@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parpass.errors import RuntimeUseError
 from parpass.runtime.large_values import CoordinatorValues
 from parpass.runtime.packing import Packed, pack, unpack
 from parpass.runtime.stage import Verdicts
@@ -18,6 +17,10 @@ from parpass.runtime.store import Folder
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.collector import resting_collector
 from parpass.transform.optimizations import Optimizations
+
+
+class AbandonedError(BaseException):
+    """Nobody waits for this thread any more; no pass or hook shall catch it."""
 
 
 class Held:
@@ -53,7 +56,7 @@ class Retainer:
         self.adapter = adapter
         self._optimizations = optimizations or Optimizations()
         self.stages = 0
-        self.is_closed = False
+        self.has_ended = False
         self._judged: tuple[Sequence[Pass], Verdicts] = (), {}
         self._known: dict[int, Held] = {}
         self._folder: Folder | None = None
@@ -112,6 +115,7 @@ class Retainer:
     def function(self, held: Held, base: Any) -> Any:
         """Return a held function as an object."""
         if held.function is None:
+            self.check_open()  # the folder may be gone
             assert held.packed is not None
             held.function = unpack(held.packed, self.adapter, self.values, base)
         return held.function
@@ -135,13 +139,22 @@ class Retainer:
         return verdicts if list(judged) == list(steps) else {}
 
     def check_open(self) -> None:
-        """Raise, in a thread that a cancelled run abandoned."""
-        if self.is_closed:
-            raise RuntimeUseError("this run was cancelled")
+        """End what goes on in a thread that a cancelled run abandoned."""
+        if self.has_ended:
+            raise AbandonedError
+
+    def end(self) -> None:
+        """Have what was abandoned end soon."""
+        self.has_ended = True
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether there is anything to close."""
+        return self._folder is not None
 
     def close(self) -> None:
-        """Remove the run's folder, and have what was abandoned end soon."""
-        self.is_closed = True
+        """Remove the run's folder."""
+        self.has_ended = True
         if self._values is not None:
             self._values.close()
         if self._folder is not None:

@@ -20,9 +20,9 @@ from parpass.runtime.executor import Executor
 from parpass.runtime.report import RunReport
 from parpass.runtime.small_work import Ledger
 from parpass.transform import Pass, PassContext, adapter_of, as_pass
-from parpass.transform.adapter import wrapped
+from parpass.transform.adapter import Unwrap, wrapped
 from parpass.transform.apply import inside_function_pass
-from parpass.transform.budget import LimitArguments, Limits, limits_in_force
+from parpass.transform.budget import UNSET, LimitArguments, Limits, limits_in_force
 
 ValueT = TypeVar("ValueT")
 
@@ -148,7 +148,7 @@ class Runner:
         """Run a pipeline; see `run_pipeline`."""
         from parpass.runtime.hosts import current_host
 
-        with limits_in_force(Limits(**limits)):
+        with limits_in_force(Limits(**limits) if limits else UNSET):
             return await self._run(current_host(), mod, pipeline, context)
 
     def run_sync(
@@ -162,18 +162,18 @@ class Runner:
         """Run a pipeline and wait for it; see `run_pipeline_sync`."""
         from parpass.runtime.hosts import BlockingHost
 
-        with limits_in_force(Limits(**limits)):
+        with limits_in_force(Limits(**limits) if limits else UNSET):
             return _completed(self._run(BlockingHost(), mod, pipeline, context))
 
-    async def _run(
+    def _run(
         self, host: Any, mod: Any, pipeline: Pipeline, context: PassContext | None
-    ) -> Any:
+    ) -> Coroutine[Any, Any, Any]:
         if self._closed:
             raise RuntimeUseError("this runner is closed; open another one")
         root = as_pass(pipeline)
         module, unwrap = wrapped(mod)
         adapter = adapter_of(module, root.info.name)
-        current: PassContext = await host.call(PassContext.current)
+        current: PassContext = host.call_now(PassContext.current)
         context = current if context is None else context
         # The workers are all at work when a pass body in one of them comes here.
         executor = None if inside_function_pass() else self._executor
@@ -184,20 +184,14 @@ class Runner:
         ):
             executor = None
         drive = Drive(host, executor, context, adapter, self._ledger)
-        if context is current:
-            return unwrap(await self._reported(drive, root, module))
-        await host.call(context.__enter__)
-        try:
-            result = await self._reported(drive, root, module)
-        except BaseException:
-            await host.call_through(context.__exit__, *sys.exc_info())
-            raise
-        await host.call(context.__exit__, None, None, None)
-        return unwrap(result)
+        run = self._reported(drive, root, module, unwrap)
+        return run if context is current else _entered(context, host, run)
 
-    async def _reported(self, drive: Drive, root: Pass, module: Any) -> Any:
+    async def _reported(
+        self, drive: Drive, root: Pass, module: Any, unwrap: Unwrap
+    ) -> Any:
         try:
-            return await drive.run(root, module)
+            return unwrap(await drive.run(root, module))
         finally:
             self._last_account = drive.account
 
@@ -239,6 +233,24 @@ class Runner:
         from parpass.runtime.hosts import current_host
 
         await current_host().call_through(self.close)
+
+
+async def _entered(
+    context: PassContext, host: Any, run: Coroutine[Any, Any, ValueT]
+) -> ValueT:
+    """Run under a context that is entered for it."""
+    try:
+        await host.call(context.__enter__)
+    except BaseException:
+        run.close()
+        raise
+    try:
+        result = await run
+    except BaseException:
+        await host.call_through(context.__exit__, *sys.exc_info())
+        raise
+    await host.call(context.__exit__, None, None, None)
+    return result
 
 
 def _completed(run: Coroutine[Any, Any, ValueT]) -> ValueT:

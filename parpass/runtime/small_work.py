@@ -10,9 +10,11 @@ pool loses a few milliseconds, once, and a small one never pays for a pool.
 from __future__ import annotations
 
 import enum
+import math
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
 
 from parpass.runtime.costs import BY_NODE, Gain
 from parpass.runtime.executor import Executor
@@ -20,9 +22,11 @@ from parpass.runtime.in_process import run_here, work_here
 from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.transform import ModuleAdapter, Pass, PassContext
-from parpass.transform.budget import are_limited, budgets_of
+from parpass.transform.apply import ends_the_stage
+from parpass.transform.budget import Budget, are_limited
 from parpass.transform.config import ASKING_WORKERS_SECONDS, CHECK_CONTRACT
 from parpass.transform.optimizations import optimizations_in
+from parpass.transform.plan import Outcome
 from parpass.transform.reproducer import REPRODUCER
 
 _WARM_SECONDS = 0.012  # to publish a stage, send jobs and hear of them, and to be sure
@@ -33,6 +37,8 @@ _SAMPLED = 8
 _LOOK_SECONDS = 0.0005  # of work between two looks whether the workers would be faster
 _MOST_NODES = 5_000  # done here on the strength of a forecast alone
 _SAMPLE = 2  # functions that are counted to tell the size of all
+_OFF = 1.5  # times as long, or as short, as was forecast, to be learnt from
+_HARDLY_LESS = 0.75  # of the forecast, so that the workers were not worth asking
 _BYTES = 20  # of a node that is packed, about
 
 
@@ -42,6 +48,16 @@ class Place(enum.Enum):
     HERE = "in this process"
     WORKERS = "in the workers"
     UNKNOWN = "to be found out"
+
+
+class Forecast(NamedTuple):
+    """Where a stage is best run, and the seconds that it would take in this process.
+
+    The seconds are None where they were not asked for, or are not known.
+    """
+
+    place: Place
+    seconds: float | None = None
 
 
 class Ledger:
@@ -64,54 +80,89 @@ class Ledger:
 
 def best_place(
     steps: Sequence[Pass],
-    mod: Any,
+    budgets: Sequence[Budget],
+    functions: Mapping[str, Any],
     context: PassContext,
     executor: Executor,
     adapter: ModuleAdapter,
     ledger: Ledger,
-) -> Place:
+) -> Forecast:
     """Tell from what passes have cost before where to run a stage.
 
     Functions are held or not; a few of them tell the size of all.
     """
-    functions = mod.held if isinstance(mod, HeldModule) else adapter.functions(mod)
-    asking = _asking_seconds(context, executor, len(functions), ledger)
-    if functions and _must_be_outlived(steps, context):
-        return Place.WORKERS
-    if asking == float("inf") or not functions:
-        return Place.HERE
+    optimizations = optimizations_in(context.config)
+    asking = 0.0
+    if optimizations.small_work:
+        asking = _asking_seconds(context, executor, len(functions), ledger)
+    if functions and _must_be_outlived(budgets, context):
+        return Forecast(Place.WORKERS)
+    if asking == math.inf or not functions:
+        return Forecast(Place.HERE)
     if asking <= 0:
-        return Place.WORKERS
-    remembers = optimizations_in(context.config).remembered_costs
-    pace = BY_NODE.of(steps) if remembers else None
+        return Forecast(Place.WORKERS)
+    pace = BY_NODE.of(steps) if optimizations.remembered_costs else None
     if pace is None:
-        return Place.UNKNOWN
-    nodes = _size(list(functions.values()), adapter)
-    gain = Gain(executor.workers).seconds(pace * nodes, nodes, len(functions))
+        return Forecast(Place.UNKNOWN)
+    nodes = _size(functions, adapter)
+    seconds = pace * nodes
+    gain = Gain(executor.workers).seconds(seconds, nodes, len(functions))
     if gain > asking:
-        return Place.WORKERS
-    ledger.forgo(gain)
-    return Place.HERE if nodes < _MOST_NODES else Place.UNKNOWN
+        return Forecast(Place.WORKERS, seconds)
+    if nodes >= _MOST_NODES:
+        return Forecast(Place.UNKNOWN)
+    if gain > 0:
+        ledger.forgo(gain)
+    return Forecast(Place.HERE, seconds)
 
 
-def _must_be_outlived(steps: Sequence[Pass], context: PassContext) -> bool:
+def correct(
+    forecast: Forecast,
+    steps: Sequence[Pass],
+    mod: Any,
+    outcome: Outcome,
+    adapter: ModuleAdapter,
+) -> None:
+    """Have a wrong forecast be learnt from, so that no unlucky moment is remembered.
+
+    If a stage took much more or less in this process, all its nodes are counted: a
+    forecast knows of a few functions. If the workers hardly saved anything, what passes
+    cost is to be found out anew.
+    """
+    expected, records = forecast.seconds, outcome.records
+    if expected is None or len(records) < len(steps) or ends_the_stage(records[-1]):
+        return
+    if forecast.place is Place.WORKERS:
+        if outcome.ended - outcome.began > expected * _HARDLY_LESS:
+            BY_NODE.forget(steps)
+        return
+    seconds = [record.seconds for record in records]
+    is_right = expected / _OFF < sum(seconds) < expected * _OFF
+    if not is_right and type(mod) is not HeldModule:
+        functions = adapter.functions(mod).values()
+        nodes = sum([adapter.size(one, _MOST_NODES) for one in functions])
+        BY_NODE.learn(steps, seconds, nodes)
+
+
+def _must_be_outlived(budgets: Sequence[Budget], context: PassContext) -> bool:
     """Return whether what passes may do must not end this process, or hold it up."""
     config = context.config
     is_hunted = bool(config.get(REPRODUCER) or config.get(CHECK_CONTRACT))
-    return is_hunted or are_limited(budgets_of(steps, config))
+    return is_hunted or are_limited(budgets)
 
 
-def _size(functions: Sequence[Any], adapter: ModuleAdapter) -> float:
+def _size(functions: Mapping[str, Any], adapter: ModuleAdapter) -> float:
     """Return how many nodes functions have, about."""
-    nodes = 0
-    sample = functions[:: max(1, len(functions) // _SAMPLE)]
-    for function in sample:
-        held = function if isinstance(function, Held) else Held(function)
-        if held.function is not None:
-            nodes += adapter.size(held.function, _MOST_NODES)
-        elif held.packed is not None:
-            nodes += len(held.packed.payload) // _BYTES
-    return nodes * len(functions) / len(sample)
+    nodes = counted = 0
+    step = -(-len(functions) // _SAMPLE)
+    for one in islice(functions.values(), 0, None, step):
+        counted += 1
+        function = one.function if type(one) is Held else one
+        if function is not None:
+            nodes += adapter.size(function, _MOST_NODES)
+        elif one.packed is not None:
+            nodes += len(one.packed.payload) // _BYTES
+    return nodes * len(functions) / counted
 
 
 def begin_here(
@@ -160,13 +211,11 @@ def begin_here(
 def _asking_seconds(
     context: PassContext, executor: Executor, functions: int, ledger: Ledger
 ) -> float:
-    if not optimizations_in(context.config).small_work:
-        return 0.0
     given: float | None = context.config.get(ASKING_WORKERS_SECONDS)
     if given is not None:
         return given
     if functions <= 1 or executor.workers <= 1:
-        return float("inf")  # nothing can be shared out
+        return math.inf  # nothing can be shared out
     if executor.is_warm:
         return _WARM_SECONDS
     return max(_WARM_SECONDS, _COLD_SECONDS - ledger.forgone)

@@ -30,15 +30,23 @@ from parpass.runtime.pooled import PooledStage
 from parpass.runtime.report import Reason
 from parpass.runtime.retained import HeldModule, Retainer
 from parpass.runtime.shipping import why_not_picklable
-from parpass.runtime.small_work import Ledger, Place, begin_here, best_place
+from parpass.runtime.small_work import (
+    Forecast,
+    Ledger,
+    Place,
+    begin_here,
+    best_place,
+    correct,
+)
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.store import StorageError
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import ends_the_stage, run_stage_in_place
-from parpass.transform.budget import are_limited
+from parpass.transform.budget import Budget, are_limited, budgets_of
 from parpass.transform.collector import resting_collector
 from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan import Outcome, RunStage, StepRecord
+from parpass.transform.serial import Later
 
 if TYPE_CHECKING:
     from parpass.runtime.hosts import Host
@@ -73,38 +81,60 @@ class Stages:
         self._why_none = Reason.NO_WORKERS  # where there is no executor
         self._optimizations = optimizations_in(context.config)
 
-    async def module(self, mod: Any) -> Any:
+    def module(self, mod: Any) -> Any:
         """Return a module as an object, for somebody who looks at it."""
-        if not isinstance(mod, HeldModule) or mod.made is not None:
-            return self._retainer.module(mod)
+        if type(mod) is not HeldModule:
+            return mod
+        if mod.made is not None:
+            return mod.made
         with self._account.looking():
-            return await self._host.call_through(self._retainer.module, mod)
+            return self._retainer.module(mod)
+
+    def begin(self, command: RunStage) -> Outcome | Later:
+        """Run a stage here if it is known that this is best, else have it awaited."""
+        executor = self._executor
+        if executor is None:
+            return self._here(command, self._why_none)
+        steps, mod = command.steps, command.mod
+        budgets = budgets_of(steps, self._context.config)
+        is_held = type(mod) is HeldModule
+        functions = mod.held if is_held else self._adapter.functions(mod)
+        forecast = best_place(
+            steps,
+            budgets,
+            functions,
+            self._context,
+            executor,
+            self._adapter,
+            self._ledger,
+        )
+        if forecast.place is not Place.HERE:
+            return Later(
+                functools.partial(self._elsewhere, command, executor, forecast)
+            )
+        reason = _why_small(len(functions), executor)
+        outcome = self._here(command, reason, budgets)
+        correct(forecast, steps, mod, outcome, self._adapter)
+        return outcome
 
     async def run(self, command: RunStage) -> Outcome:
         """Run a stage."""
-        executor = self._executor
-        if executor is None:
-            return await self._here(command, self._why_none)
+        begun = await self._host.call(self.begin, command)
+        return await begun.answer() if isinstance(begun, Later) else begun
+
+    async def _elsewhere(
+        self, command: RunStage, executor: Executor, forecast: Forecast
+    ) -> Outcome:
         most = _MOST_STEPS if self._optimizations.stages else 1
         if len(command.steps) > most:
             parts = range(0, len(command.steps), most)
             steps = [command.steps[at : at + most] for at in parts]
             return await self.run_in_parts(command, [(self.run, one) for one in steps])
         began = time.perf_counter()
-        place = best_place(
-            command.steps,
-            command.mod,
-            self._context,
-            executor,
-            self._adapter,
-            self._ledger,
-        )
-        if place is Place.HERE:
-            return await self._here(command, self._why_small(command, executor))
         held = await self._host.call_through(self._retainer.hold, command.mod)
         outcomes = StageOutcomes(list(held.held), len(command.steps))
         is_done = not outcomes.names
-        if place is Place.UNKNOWN:
+        if forecast.place is Place.UNKNOWN:
             with self._account.here(Reason.SMALL):
                 is_done = await self._host.call(
                     begin_here,
@@ -118,7 +148,10 @@ class Stages:
                 )
         if is_done:
             return await self._merged(command.steps, held, outcomes, began)
-        return await self._there(command, held, outcomes, executor, began)
+        outcome = await self._there(command, held, outcomes, executor, began)
+        args = (forecast, command.steps, command.mod, outcome, self._adapter)
+        await self._host.call(correct, *args)
+        return outcome
 
     async def run_in_parts(
         self, command: RunStage, parts: Sequence[tuple[RunPart, tuple[Pass, ...]]]
@@ -253,7 +286,10 @@ class Stages:
         if not any(stays):
             text = f"the module, {type(error).__name__}: {error}"
             return await self._stay_here(command, Reason.UNSENDABLE, text)
-        here = functools.partial(self._here, reason=Reason.UNSENDABLE)
+
+        async def here(part: RunStage) -> Outcome:
+            return await self._host.call(self._here, part, Reason.UNSENDABLE)
+
         pairs = zip(stays, command.steps, strict=True)
         parts = [
             (here if stay else self.run, tuple(step for _, step in part))
@@ -276,25 +312,28 @@ class Stages:
             SlowerRunWarning,
             stacklevel=2,
         )
-        return await self._here(command, reason)
+        return await self._host.call(self._here, command, reason)
 
-    def _why_small(self, command: RunStage, executor: Executor) -> Reason:
-        mod = command.mod
-        held = mod.held if isinstance(mod, HeldModule) else self._adapter.functions(mod)
-        if len(held) == 1:
-            return Reason.ONE_FUNCTION
-        return Reason.NO_WORKERS if executor.workers == 1 else Reason.SMALL
-
-    async def _here(self, command: RunStage, reason: Reason) -> Outcome:
-        mod = await self.module(command.mod)
-        with self._account.here(reason):
-            outcome = await self._host.call(
-                functools.partial(run_stage_in_place, finds_others=True),
-                command.steps,
-                mod,
-                self._context,
-                self._adapter,
-                self._retainer.check_open,
-            )
-        self._account.work(outcome.records)
+    def _here(
+        self,
+        command: RunStage,
+        reason: Reason,
+        budgets: Sequence[Budget] | None = None,
+    ) -> Outcome:
+        outcome = run_stage_in_place(
+            command.steps,
+            self.module(command.mod),
+            self._context,
+            self._adapter,
+            self._retainer.check_open,
+            budgets=budgets,
+            finds_others=True,
+        )
+        self._account.stayed(reason, outcome)
         return outcome
+
+
+def _why_small(functions: int, executor: Executor) -> Reason:
+    if functions == 1:
+        return Reason.ONE_FUNCTION
+    return Reason.NO_WORKERS if executor.workers == 1 else Reason.SMALL

@@ -5,7 +5,10 @@ This is the definition of what a pipeline does; the parallel driver must agree w
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
+
+import msgspec
 
 from parpass.errors import RuntimeUseError
 from parpass.transform import clock
@@ -24,6 +27,7 @@ from parpass.transform.plan import (
     Emit,
     NameFunctions,
     Outcome,
+    Plan,
     Render,
     Reproduce,
     RunModulePass,
@@ -41,27 +45,58 @@ def run_serial(root: Pass, given: Any) -> Any:
     commands = plan(
         root, mod, context, adapter, instrumented=not inside_function_pass()
     )
+
+    def carry_out(command: Command) -> Any:
+        return _carry_out(command, context, adapter)
+
+    return unwrap(go_on(commands, commands.__next__, carry_out))
+
+
+class Later(msgspec.Struct, frozen=True):
+    """In place of an answer to a command: what has to be awaited for it."""
+
+    answer: Callable[[], Awaitable[Any]]
+
+
+def go_on(
+    commands: Plan,
+    advance: Callable[[], Command],
+    carry_out: Callable[[Command], Any],
+) -> Any:
+    """Carry out the commands of a plan in place.
+
+    Args:
+        commands: The plan.
+        advance: Has it go on from where it is, to its next command.
+        carry_out: Returns the answer to a command, or a `Later`.
+
+    Returns:
+        The new module; or the `Later`, for a driver that goes on when it has the
+        answer.
+    """
     try:
-        command = next(commands)
+        command = advance()
         while True:
             try:
-                answer = _carry_out(command, context, adapter)
+                answer = carry_out(command)
             except BaseException as error:  # noqa: BLE001 -- the plan raises it again
                 command = commands.throw(error)
-            else:
-                command = commands.send(answer)
+                continue
+            if type(answer) is Later:
+                return answer
+            command = commands.send(answer)
     except StopIteration as end:
-        return unwrap(end.value)
+        return end.value
 
 
 def _carry_out(command: Command, context: PassContext, adapter: ModuleAdapter) -> Any:
     match command:
-        case CallHook():
-            return call_hook(command, command.mod)
-        case RunStage():
-            return run_stage_in_place(command.steps, command.mod, context, adapter)
         case RunModulePass():
             return _run_module_pass(command, context, adapter)
+        case RunStage():
+            return run_stage_in_place(command.steps, command.mod, context, adapter)
+        case CallHook():
+            return call_hook(command, command.mod)
         case NameFunctions():
             return list(adapter.functions(command.mod))
         case TellVerdicts():

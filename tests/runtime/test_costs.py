@@ -24,6 +24,21 @@ def test_what_was_measured_last_counts_most():
     assert 2.5 < known < 3.0
 
 
+def test_what_took_less_is_believed_at_once():
+    costs = Costs()
+    for seconds in (8.0, 2.0):
+        costs.learn([Add(1)], [seconds], size=1)
+    assert costs.of([Add(1)]) == 2.0
+
+
+def test_what_is_forgotten_is_not_known():
+    costs = Costs()
+    costs.learn([Add(1), Keep()], [1.0, 1.0], size=1)
+    costs.forget([Add(1)])
+    assert costs.of([Keep()]) == 1.0
+    assert costs.of([Add(1)]) is None
+
+
 def test_nothing_is_learnt_from_nothing():
     costs = Costs()
     costs.learn([Add(1)], [1.0], size=0)

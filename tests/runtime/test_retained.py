@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from parpass.errors import RuntimeUseError
-from parpass.runtime.retained import Held, HeldModule, Retainer
+from parpass.runtime.retained import AbandonedError, Held, HeldModule, Retainer
 from tests.support.toy_ir import Fn, Program, ToyAdapter, program
 
 
@@ -76,6 +75,6 @@ def test_closing_removes_the_folder(retainer: Retainer):
 
 def test_what_goes_on_after_the_end_is_stopped(retainer: Retainer):
     retainer.check_open()
-    retainer.close()
-    with pytest.raises(RuntimeUseError, match="cancelled"):
+    retainer.end()
+    with pytest.raises(AbandonedError):
         retainer.check_open()

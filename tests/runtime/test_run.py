@@ -372,5 +372,33 @@ def test_a_cancelled_run_stops_what_it_began_in_this_process():
     assert len(seen) == 1
 
 
+def test_after_a_cancelled_pass_nothing_of_the_run_is_called():
+    released, begun = threading.Event(), threading.Event()
+    watched = Log()
+
+    @parpass.module_pass(opt_level=0)
+    def slow(mod: Any, ctx: PassContext) -> Any:
+        begun.set()
+        released.wait(10)
+        watched.log.append("the end of slow")
+        return mod
+
+    async def run() -> list[str]:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_run_here, Sequential([slow, Keep()]))
+            await trio.to_thread.run_sync(begun.wait)
+            nursery.cancel_scope.cancel()
+        called = list(watched.log)
+        released.set()
+        with trio.fail_after(10):  # until the thread that nobody waits for is free
+            while trio.to_thread.current_default_thread_limiter().borrowed_tokens:
+                await trio.lowlevel.checkpoint()
+        return called
+
+    with PassContext(instruments=[watched]):
+        called = trio.run(run)
+        assert watched.log == [*called, "the end of slow"]
+
+
 async def _run_here(pass_: Any) -> None:
     await run_pipeline(program(1, 2), [pass_], workers=0)

@@ -28,6 +28,7 @@ from parpass.transform import (
     register_adapter,
 )
 from parpass.transform.adapter import KeepOutside
+from parpass.transform.budget import UNLIMITED
 from parpass.transform.collector import resting_collector
 from parpass.transform.optimizations import OPTIMIZATIONS
 from tests.support.executors import ThreadExecutor
@@ -88,8 +89,9 @@ def test_without_stages_each_pass_goes_to_the_workers_alone(runner: Runner):
 def test_without_small_work_all_goes_to_the_workers(executor: ThreadExecutor):
     def place(**switches: Any) -> Place:
         given = PassContext(config={OPTIMIZATIONS: switches})
-        steps = [Add(1)]
-        return best_place(steps, program(1), given, executor, ToyAdapter(), Ledger())
+        functions = program(1).functions
+        args = (given, executor, ToyAdapter(), Ledger())
+        return best_place([Add(1)], [UNLIMITED], functions, *args).place
 
     assert place() is Place.HERE
     assert place(small_work=False) is Place.WORKERS
