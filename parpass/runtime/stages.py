@@ -163,7 +163,7 @@ class Stages:
         for run, steps in parts:
             ends = steps is parts[-1][1]
             wanted, is_last = command.wanted and ends, command.is_last and ends
-            outcome = await run(RunStage(steps, mod, wanted, is_last))
+            outcome = await run(RunStage(steps, mod, wanted, is_last, is_part=True))
             mod = outcome.mod
             records.extend(outcome.records)
             if ends_the_stage(records[-1]):
@@ -328,6 +328,7 @@ class Stages:
             self._retainer.check_open,
             budgets=budgets,
             finds_others=True,
+            keeps=command.is_part,
         )
         self._account.stayed(reason, outcome)
         return outcome

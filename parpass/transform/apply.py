@@ -123,12 +123,14 @@ def run_stage_in_place(
     *,
     budgets: Sequence[Budget] | None = None,
     finds_others: bool = False,
+    keeps: bool = False,
 ) -> Outcome:
     """Run function-wise passes here, one after the other: the serial definition.
 
     `checkpoint` is called before each function, and may raise to end the run. By
     default `budgets` are those of the passes and the context. With `finds_others` a
-    pass that failed goes on, only to learn where else it fails.
+    pass that failed goes on, only to learn where else it fails. With `keeps` what is
+    logged and warned of is left in the records, as what passes before these said is.
     """
     began = time.perf_counter()
     records: list[StepRecord] = []
@@ -146,7 +148,8 @@ def run_stage_in_place(
     with function_pass_body(), resting_collector():
         for pass_, budget in zip(steps, budgets, strict=True):
             before = mod
-            mod, record = _run_step(pass_, budget, mod, context, adapter, checkpoint)
+            run = _run_step_silently if keeps else _run_step
+            mod, record = run(pass_, budget, mod, context, adapter, checkpoint)
             records.append(record)
             if record.failure is not None and finds_others:
                 failures = _failures_after(
@@ -201,6 +204,13 @@ def _run_step(
                 changed[name] = result
     record = _record(pass_name, recorder, began, failure, failed_on)
     return adapter.replace_functions(mod, changed), record
+
+
+def _run_step_silently(*args: Any) -> tuple[Any, StepRecord]:
+    with intercepting(), keeping() as tape:
+        mod, record = _run_step(*args)
+    record.emissions = tuple(tape)
+    return mod, record
 
 
 def _failures_after(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from parpass.errors import UnpicklablePassWarning
 from parpass.runtime import Runner
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
@@ -192,6 +194,27 @@ def test_captured_warnings_are_log_records_that_name_the_pass(
             (vars(r)["parpass_pass"], vars(r)["parpass_function"]) for r in records
         ]
         assert named == [("Talk", "f0")] * 2
+
+
+class LockedTalk(Talk):
+    """Talks, but cannot travel, because it has a lock."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
+
+
+def test_a_pass_that_stays_here_is_heard_after_those_before_it_in_workers(
+    runner: Runner,
+):
+    passes = Sequential([Talk(), LockedTalk(), TalkAside(), LockedTalk()])
+    mod = program(1, 2, 3)
+    heard, result = heard_of(on(runner, IN_WORKERS), passes, mod, action="always")
+    expected, expected_result = heard_of(serially, passes, mod, action="always")
+    ours = [one for one in heard if one[0] is not UnpicklablePassWarning]
+    assert len(heard) > len(ours)  # LockedTalk did stay here
+    assert ours == expected
+    assert result == expected_result
 
 
 def test_a_warning_that_is_an_error_is_raised_in_the_worker(runner: Runner):
