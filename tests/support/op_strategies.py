@@ -226,7 +226,7 @@ def reshape(draw: st.DrawFn) -> Built:
     data = floats(a, b, c * d)
     code = choice(
         draw, (0, -1), (-1,), (-2,), (0, -2), (-3, 0), (0, -3), (0, 0, -4, c, d),
-        (0, 0, -4, -1, d), (-1, c, d), (0, -1, d), (a * b, 0 if a * b == b else -1),
+        (0, 0, -4, -1, d), (-1, c, d), (0, -1, d), (a * b, 0 if b == c * d else -1),
     )  # fmt: skip
     return op.reshape(data, code)
 
