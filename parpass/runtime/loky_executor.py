@@ -260,4 +260,4 @@ def _begin_worker(coordinator: int) -> None:
     # caches of passes are to be kept; what is too much, `memory_limit` says.
     setattr(process_executor, "_MAX_MEMORY_LEAK_SIZE", sys.maxsize)  # noqa: B010 -- private
     worker = importlib.import_module("parpass.runtime.worker")
-    worker.end_with_parent(coordinator)
+    worker.begin(coordinator)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import faulthandler
+import fcntl
 import os
 import signal
 import struct
@@ -26,7 +27,7 @@ _IDLE = _FORMAT.pack(-1, 0, -1, 0, 0, 0)
 _SINCE = struct.Struct("<q")
 _SINCE_AT = _FORMAT.size - _SINCE.size
 _NOTE = "note-"
-_FAULT = "fault-"
+FAULT = "fault-"  # what names of the files begin with that faulthandler writes
 _DUMP_SECONDS = 0.2  # to write a traceback, once asked to
 _TELL_SIGNAL = getattr(signal, "SIGUSR2", None)
 
@@ -38,6 +39,11 @@ class Phase(enum.IntEnum):
     UNPICKLE = 1
     PASS = 2
     PICKLE = 3
+
+
+def process_of(owner: str) -> int:
+    """Return the number of the process whose note it is."""
+    return int(owner.partition("-")[0])
 
 
 class Work(NamedTuple):
@@ -65,7 +71,7 @@ class Work(NamedTuple):
     @property
     def process(self) -> int:
         """The number of the worker's process."""
-        return int(self.owner.partition("-")[0])
+        return process_of(self.owner)
 
 
 class Note:
@@ -82,7 +88,10 @@ class Note:
         self._map = writer.mapped()
         # To be appended to, as the coordinator empties it.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        self._fault = os.open(f"{folder.path}/{_FAULT}{owner}", flags, 0o600)
+        self._fault = os.open(f"{folder.path}/{FAULT}{owner}", flags, 0o600)
+        # It tells others that the process of that number is this one, still.
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(self._fault, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._values = (-1, 0, -1, 0, 0, 0)
 
     def write(self, function: int, step: int, phase: Phase = Phase.PASS) -> None:
@@ -170,7 +179,7 @@ class Notes:
 
     def traceback(self, owner: str) -> str:
         """Return what `faulthandler` wrote of a worker, and empty the file."""
-        name = f"{_FAULT}{owner}"
+        name = f"{FAULT}{owner}"
         text = (self._folder.read(name) or b"").decode(errors="replace")
         if text:
             with contextlib.suppress(FileNotFoundError):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextvars
 import gc
 import os
-import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +18,7 @@ from parpass.errors import InternalError
 from parpass.runtime.large_values import WorkerValues
 from parpass.runtime.memory_guard import memory_guard
 from parpass.runtime.notes import Note, Phase, let_faults_be
+from parpass.runtime.orphans import end_with_parent
 from parpass.runtime.packing import (
     Job,
     JobResult,
@@ -47,29 +47,16 @@ from parpass.transform.optimizations import optimizations_in
 
 _INDEX_POLL = 0.001  # seconds between two looks for the index of a stage
 
-_PARENT_POLL = 1.0  # seconds between two looks whether the coordinator is still there
-
 _runs: dict[str, _Run] = {}  # by folder
 _caught_by: _Run | None = None  # the run that learns of faults of this process
 _is_own_process = False  # else it is a thread that stands for one
 
 
-def end_with_parent(parent: int) -> None:
-    """Have this process end soon after its parent, however that ends.
-
-    A coordinator that was killed can neither end its workers nor remove its folders.
-    """
+def begin(coordinator: int) -> None:
+    """Have this process, a worker's own, end soon after its coordinator."""
     global _is_own_process
     _is_own_process = True
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_PARENT_POLL)
-        for run in list(_runs.values()):
-            run.folder.remove()
-        os._exit(1)
-
-    threading.Thread(target=watch, name="parpass-end-with-parent", daemon=True).start()
+    end_with_parent(coordinator, lambda: [run.folder for run in list(_runs.values())])
 
 
 def run_job(packed_job: bytes) -> bytes:

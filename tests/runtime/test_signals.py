@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 SCRIPT = """
 import asyncio, sys
 import parpass, trio
-from tests.support.hard_passes import Hang
+from tests.support.hard_passes import Hang, HoldLock
 from tests.support.pooled import pooled
 from tests.support.toy_ir import program
 
@@ -32,6 +32,10 @@ def run_sync():
     hang = Hang(sys.argv[2])
     parpass.run_pipeline_sync(program(1, 2, 3), [hang], context=pooled(), workers=2)
 
+def run_holding_lock():
+    hold = HoldLock(sys.argv[2], 1)
+    parpass.run_pipeline_sync(program(1, 2), [hold], context=pooled(), workers=2)
+
 async def notebook():
     run_sync()
 
@@ -39,6 +43,7 @@ forms = {
     "trio": lambda: trio.run(run),
     "asyncio": lambda: asyncio.run(run()),
     "plain": run_sync,
+    "holding lock": run_holding_lock,
     # Not asyncio.run, which has its own way with the first Ctrl-C.
     "notebook": lambda: asyncio.new_event_loop().run_until_complete(notebook()),
 }
@@ -49,15 +54,19 @@ forms[sys.argv[1]]()
 def started(form: str, tmp_path: Path) -> subprocess.Popen[str]:
     """Start a program in a process group of its own; return when it is in a worker."""
     begun = new_pipe(tmp_path)
-    program = subprocess.Popen(
+    program = launched(form, begun)
+    begun.read_bytes()
+    return program
+
+
+def launched(form: str, begun: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
         [sys.executable, "-c", SCRIPT, form, str(begun)],
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
         cwd=Path(__file__).parents[2],
     )
-    begun.read_bytes()
-    return program
 
 
 def all_has_ended(program: subprocess.Popen[str]) -> str:
@@ -95,6 +104,20 @@ def test_workers_end_and_tidy_up_after_a_program_that_was_killed(
     assert all_has_ended(program) == ""
     assert time.monotonic() - began < 2
     assert program.returncode == -sent
+    assert not folders(program.pid)
+
+
+def test_a_worker_that_cannot_notice_is_ended_by_the_others(tmp_path: Path):
+    pipes = [tmp_path / f"begun-{number}" for number in (1, 2)]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    program = launched("holding lock", tmp_path / "begun")
+    for pipe in pipes:
+        pipe.read_bytes()
+    program.kill()
+    began = time.monotonic()
+    assert all_has_ended(program) == ""
+    assert time.monotonic() - began < 2
     assert not folders(program.pid)
 
 

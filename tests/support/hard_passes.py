@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import threading
@@ -61,6 +62,23 @@ class Hang(FunctionPass):
             pass
         while True:
             signal.pause()
+
+
+class HoldLock(FunctionPass):
+    """Opens a named pipe for each function; on one keeps Python's lock for a minute."""
+
+    pass_info = PassInfo(0, "HoldLock")
+
+    def __init__(self, path: str, number: int) -> None:
+        self.path = path
+        self.number = number
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        with open(f"{self.path}-{func.values[0]}", "w"):
+            pass
+        if self.number in func.values:
+            ctypes.PyDLL(None).sleep(60)
+        return func
 
 
 class AppendPropagated(FunctionPass):
