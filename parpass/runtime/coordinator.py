@@ -36,6 +36,7 @@ from parpass.runtime.schedule import (
     DeadlinePassed,
     Event,
     Finish,
+    FunctionsReady,
     GiveUp,
     JobFinished,
     RestartWorkers,
@@ -133,12 +134,16 @@ class _StageRun:
                         commands.extend(self._schedule.handle(settled))
                     else:
                         await self._carry_out(command)
+                if isinstance(known, FunctionsReady):
+                    self._nursery.start_soon(self._pack)
 
     async def _pack(self) -> None:
-        while True:
-            ready = await _in_thread(self._stage.pack_some)
-            if ready is None:
-                return
+        """Pack some functions; the next when these are on their way.
+
+        Before, it would only keep Python's lock from the loop that sends them.
+        """
+        ready = await _in_thread(self._stage.pack_some)
+        if ready is not None:
             with contextlib.suppress(trio.BrokenResourceError):
                 self._send.send_nowait(ready)
 

@@ -13,12 +13,13 @@ from parpass.transform import Pass
 _MOST = 10_000  # passes remembered, so that a service that makes new ones cannot leak
 _WEIGHT = 0.5  # of what was measured last, if that is more than what was known
 
-# Seconds that handing functions to the workers costs beside their passes: packing, the
-# journey there and back, unpacking. Measured for Relay by `bench`. So much of it is
-# done in the coordinator, one function after the other.
-_FOR_NODE = 5e-6
-_FOR_FUNCTION = 2.5e-4
-_IN_COORDINATOR = 0.5
+# Seconds that handing functions to the workers costs beside their passes: packing and
+# unpacking on both sides, jobs, what is kept of each. Measured for Relay by `bench`.
+# What the coordinator does of it, it does for one function after the other.
+_COORDINATOR_FOR_NODE = 1.5e-6
+_COORDINATOR_FOR_FUNCTION = 1.7e-4
+_WORKER_FOR_NODE = 1.5e-6
+_WORKER_FOR_FUNCTION = 8e-5
 _MARGIN = 1.4  # cores are slower when all are busy, and when passes alternate
 
 _Key = tuple[str, str, str]
@@ -69,9 +70,9 @@ class Gain(NamedTuple):
 
     def seconds(self, work: float, nodes: float, functions: float) -> float:
         """Return what is saved on work of so many seconds; less than 0 is lost."""
-        journey = _FOR_NODE * nodes + _FOR_FUNCTION * functions
-        there = (_MARGIN * work + journey) / self.workers
-        return work - max(there, _IN_COORDINATOR * journey)
+        one = _COORDINATOR_FOR_NODE * nodes + _COORDINATOR_FOR_FUNCTION * functions
+        all_ = _WORKER_FOR_NODE * nodes + _WORKER_FOR_FUNCTION * functions
+        return work - max(one, (_MARGIN * work + one + all_) / self.workers)
 
 
 def _key(step: Pass) -> _Key:

@@ -52,10 +52,10 @@ def end_with_parent(parent: int, folders: Callable[[], Iterable[Folder]]) -> Non
 def _others(folder: Folder) -> list[tuple[int, int]]:
     """Return the processes that have a note here, each with the file that it locks."""
     found: list[tuple[int, int]] = []
-    for name in folder.names(FAULT):
-        process = process_of(name.removeprefix(FAULT))
-        if process != os.getpid():
-            with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # another one has removed it
+        for name in folder.names(FAULT):
+            process = process_of(name.removeprefix(FAULT))
+            if process != os.getpid():
                 found.append((process, folder.open_reader(name)))
     return found
 

@@ -6,6 +6,7 @@ never two that write at the same time, and takes care of when.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -47,7 +48,8 @@ from parpass.transform.optimizations import optimizations_in
 
 ON_THE_WAY_SECONDS = 10.0  # at least, for a function that is unpickled or pickled
 
-# Of packing between two announcements: little at first, so that workers begin soon.
+# Of packing between two announcements: little at first, so that workers begin soon, and
+# each time twice as much, up to the second one.
 _FIRST_PACK_SECONDS = 0.0005
 _PACK_SECONDS = 0.005
 _SEARCH_SECONDS = 0.02  # for large functions, before the others are packed
@@ -117,6 +119,9 @@ class PooledStage:
         self._tries: Counter[tuple[str, int]] = Counter()
         retainer.judge(steps, self.verdicts)
         self._packed = 0
+        self._pack_seconds, self._longest_pack = _FIRST_PACK_SECONDS, _PACK_SECONDS
+        if not self.optimizations.overlap:
+            self._pack_seconds = self._longest_pack = math.inf
         self._is_sorted = not self.optimizations.largest_first
         self._bytes = 0  # of the functions that came back
         self._seconds = [0.0] * len(steps)
@@ -158,13 +163,11 @@ class PooledStage:
 
         None says that all are packed, and their index is published.
         """
-        budget = _PACK_SECONDS if self._packed else _FIRST_PACK_SECONDS
-        if not self.optimizations.overlap:
-            budget = float("inf")
         if self._packed and not self._is_sorted:
             self._put_large_ones_first()
         began = time.perf_counter()
-        until = began + budget
+        until = began + self._pack_seconds
+        self._pack_seconds = min(2 * self._pack_seconds, self._longest_pack)
         ready: list[int] = []
         weights: list[int] = []
         with resting_collector(is_acyclic=self._retainer.adapter.is_acyclic):

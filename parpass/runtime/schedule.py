@@ -29,8 +29,9 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-TARGET_SECONDS = 0.1  # what a job should take: far above its overhead of 1 ms
+TARGET_SECONDS = 0.25  # what a job should take: far above its overhead of 1 ms
 _LEAST_SECONDS = 0.004  # even at the end, when jobs get small
+_ENOUGH_SECONDS = 0.02  # of a job that waits for a worker, while more is being packed
 _CAUTION = 8  # while the cost is unknown jobs are smaller by this: begin, and learn
 _IN_FLIGHT = 2  # jobs for each worker, so that none waits for the coordinator
 _MOST_MISHAPS = 3  # deaths in a row that no function is to blame for
@@ -246,7 +247,7 @@ class Schedule:
         commands: list[Command] = []
         while self._waiting and len(self._in_flight) < self._workers * _IN_FLIGHT:
             all_busy = len(self._in_flight) >= self._workers
-            if all_busy and self._unannounced and self._waiting_weight < self._limit():
+            if all_busy and self._unannounced and self._waiting_weight < self._enough():
                 break  # more is coming, and a job of many costs no more than one of few
             commands.append(self._submit(self._take()))
         return commands
@@ -279,6 +280,11 @@ class Schedule:
         self._waiting_weight -= weight
         return tuple(taken)
 
+    def _enough(self) -> float:
+        """Return how much must wait for a job on which no worker waits."""
+        pace = self.pace
+        return min(self._limit(), _ENOUGH_SECONDS / pace) if pace else self._limit()
+
     def _limit(self) -> float:
         """Return how heavy the next job may be."""
         if not self._sized:
@@ -287,10 +293,13 @@ class Schedule:
         share = (self._waiting_weight + unannounced) / (self._workers * _SHARES)
         pace = self.pace
         if pace is None:
-            return share / _CAUTION
-        if pace == 0:
-            return share
-        return min(max(share, _LEAST_SECONDS / pace), TARGET_SECONDS / pace)
+            share /= _CAUTION
+        elif pace > 0:
+            share = min(max(share, _LEAST_SECONDS / pace), TARGET_SECONDS / pace)
+        idle = self._workers - len(self._in_flight)
+        if idle > 0:  # what is there is for all of them
+            share = min(share, self._waiting_weight / idle)
+        return share
 
     @property
     def pace(self) -> float | None:

@@ -29,7 +29,7 @@ from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan import Outcome
 from parpass.transform.reproducer import REPRODUCER
 
-_WARM_SECONDS = 0.012  # to publish a stage, send jobs and hear of them, and to be sure
+_WARM_SECONDS = 0.02  # to publish a stage, send jobs and hear of them, and to be sure
 _COLD_SECONDS = 0.3  # to start the processes, besides
 _PACE = 2e-5  # seconds for a pass on a node, until it has been measured
 _LARGE = 20_000  # nodes; where only larger functions matter, of so many one is counted:

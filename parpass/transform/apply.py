@@ -106,7 +106,7 @@ def transform_function(
         return result
 
     try:
-        if budget is UNLIMITED:
+        if budget == UNLIMITED:  # not `is`: it may have travelled
             return checked()
         return within(budget, pass_.info.name, name, function, checked, guard, away)
     except Exception as error:

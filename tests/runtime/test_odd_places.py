@@ -37,7 +37,7 @@ PROGRAM = """
 import os, sys
 import parpass
 from parpass.transform import FunctionPass, PassInfo
-from tests.support.pooled import pooled
+from tests.support.pooled import child_processes, pooled
 from tests.support.toy_ir import program
 
 class Where(FunctionPass):
@@ -79,7 +79,8 @@ print("done")
 
 FORKED_WITHOUT_A_WORD = """
 with parpass.open_runner(workers=2) as runner:
-    ours = run(runner)
+    run(runner)
+    ours = child_processes()
     child = os.fork()
     if not child:
         sys.exit(0)
