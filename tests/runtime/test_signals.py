@@ -119,6 +119,7 @@ def test_a_worker_that_cannot_notice_is_ended_by_the_others(tmp_path: Path):
     assert all_has_ended(program) == ""
     assert time.monotonic() - began < 2
     assert not folders(program.pid)
+    os.killpg(program.pid, signal.SIGKILL)  # what sleeps
 
 
 def test_after_workers_and_all_were_killed_the_next_run_tidies_up(tmp_path: Path):
