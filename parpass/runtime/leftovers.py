@@ -13,7 +13,7 @@ import fcntl
 import functools
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 PREFIX = "parpass-"
@@ -57,14 +57,34 @@ def remove_abandoned(folders: Iterable[Path]) -> None:
 
 
 def _is_abandoned(folder: Path) -> bool:
-    """Return whether a folder was claimed, and its holder is no more.
+    """Return whether a folder was claimed, and all who lock a file of it are no more.
 
     Raises:
-        OSError: It was not claimed (yet), or its holder is there.
+        OSError: It was not claimed (yet).
     """
-    lock = os.open(folder / _ALIVE, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    finally:
-        os.close(lock)
+    with _opened(folder / _ALIVE) as lock:
+        if is_locked(lock):
+            return False
+    for path in folder.iterdir():  # workers lock theirs, and remove the folder
+        with _opened(path) as file:
+            if is_locked(file):
+                return False
     return True
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Generator[int]:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+def is_locked(file: int) -> bool:
+    """Return whether another process holds a lock on an open file."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False

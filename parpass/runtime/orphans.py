@@ -8,13 +8,13 @@ a file of its, which goes with it: the number alone may be another one's by then
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
 
+from parpass.runtime.leftovers import is_locked
 from parpass.runtime.notes import FAULT, process_of
 from parpass.runtime.store import Folder
 
@@ -41,7 +41,7 @@ def end_with_parent(parent: int, folders: Callable[[], Iterable[Folder]]) -> Non
             folder.remove()
         time.sleep(_GRACE_SECONDS)
         for process, file in others:
-            if _is_locked(file):
+            if is_locked(file):
                 with contextlib.suppress(OSError):
                     os.kill(process, signal.SIGKILL)
         os._exit(1)
@@ -58,11 +58,3 @@ def _others(folder: Folder) -> list[tuple[int, int]]:
             if process != os.getpid():
                 found.append((process, folder.open_reader(name)))
     return found
-
-
-def _is_locked(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    return False
