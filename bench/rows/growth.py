@@ -8,8 +8,8 @@ import parpass
 from bench.measure import Figure, Setting, clocked, interleaved, ratio
 from bench.memory import peak_resident_bytes, resident_bytes
 from bench.table import Goal, Line, Row
-from bench.work import generated_function, light_pass
-from parpass import IRModule, Sequential, relay
+from bench.work import USE_WORKERS, generated_function, light_pass
+from parpass import IRModule, PassContext, Sequential, relay
 
 _NODES = 10
 _AT_ONCE = 1000  # functions typed at once, so that little is freed while they are made
@@ -18,7 +18,11 @@ _AT_ONCE = 1000  # functions typed at once, so that little is freed while they a
 def _growth(setting: Setting) -> Iterator[Line]:
     few, many = setting.scaled(10_000, 100), setting.scaled(100_000, 1000)
     passes = Sequential(light_pass())
-    with parpass.open_runner(workers=setting.workers) as runner:
+    # All of it, as it is the runner that is to grow no faster than its work.
+    with (
+        parpass.open_runner(workers=setting.workers) as runner,
+        PassContext(config=USE_WORKERS),
+    ):
         small = _module(few)
         runner.run_sync(small, passes)  # all is loaded, the workers have started
         before = resident_bytes()
@@ -30,7 +34,7 @@ def _growth(setting: Setting) -> Iterator[Line]:
             "many": clocked(lambda: runner.run_sync(large, passes)),
         }
         times = interleaved(sides, setting.fewer)
-    what = f"one light pass on {many:,} functions of {_NODES} nodes"
+    what = f"one light pass on {many:,} functions of {_NODES} nodes, all by workers"
     yield Line(
         what,
         f"time : time for {few:,} functions",

@@ -67,7 +67,7 @@ class Killer(threading.Thread):
     def run(self) -> None:
         draw = random.Random(7)
         while self.left:
-            time.sleep(draw.uniform(0.05, 1.0))
+            time.sleep(draw.uniform(0.05, 2.0))
             workers = sorted(child_processes() - self.others)
             if workers:
                 with contextlib.suppress(ProcessLookupError):
