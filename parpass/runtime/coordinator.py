@@ -50,6 +50,7 @@ from parpass.runtime.worker import run_job
 
 _in_thread = trio.to_thread.run_sync
 
+_LONGEST_WAY = 0.01  # seconds from packing functions to sending them, mostly
 _LONGEST_LOOK = 0.1  # seconds between two looks at the notes
 _KILLED = {"SIGKILL", "SIGTERM"}
 _LITTLE = 16_384  # bytes of functions that are unpacked sooner than a thread is asked
@@ -110,6 +111,7 @@ class _StageRun:
         self._alone_job = 0
         self._watching = trio.CancelScope()
         self._token = trio.lowlevel.current_trio_token()
+        self._on_their_way = trio.Event()  # what was packed last
         self._send, self._receive = _open_news(math.inf)
         self._new, self._to_unpack = _open_held(math.inf)
 
@@ -135,17 +137,20 @@ class _StageRun:
                     else:
                         await self._carry_out(command)
                 if isinstance(known, FunctionsReady):
-                    self._nursery.start_soon(self._pack)
+                    self._on_their_way.set()
 
     async def _pack(self) -> None:
-        """Pack some functions; the next when these are on their way.
-
-        Before, it would only keep Python's lock from the loop that sends them.
-        """
-        ready = await _in_thread(self._stage.pack_some)
-        if ready is not None:
+        while True:
+            ready = await _in_thread(self._stage.pack_some)
+            if ready is None:
+                return
+            self._on_their_way = trio.Event()
             with contextlib.suppress(trio.BrokenResourceError):
                 self._send.send_nowait(ready)
+            # Else it would keep Python's lock from the loop that sends them. But that
+            # may wait for a suspect, and the suspect for a function not packed yet.
+            with trio.move_on_after(_LONGEST_WAY):
+                await self._on_their_way.wait()
 
     async def _unpack(self) -> None:
         async for functions in self._to_unpack:

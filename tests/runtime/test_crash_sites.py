@@ -24,6 +24,7 @@ from parpass.errors import (
 )
 from parpass.runtime import Runner, loky_executor, open_runner, schedule
 from parpass.runtime import pooled as pooled_stage
+from parpass.transform import Sequential
 from tests.support.ending import (
     EndAtStart,
     EndIn,
@@ -31,12 +32,14 @@ from tests.support.ending import (
     EndsWhenSent,
     LeaveBehind,
     ReturnEnding,
+    SlowToSend,
     Tell,
     TellProcess,
 )
+from tests.support.hard_passes import ExitOnce
 from tests.support.pooled import child_processes, folders, pooled
 from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_passes import Add
+from tests.support.toy_passes import Add, AddFrom
 
 pytestmark = pytest.mark.slow
 
@@ -204,6 +207,18 @@ def test_a_worker_that_dies_on_idle_is_replaced_silently(
     assert values_of(whole.run_sync(mod, step, context=pooled())) == expected
     os.kill(int(next(tmp_path.iterdir()).name), number)
     assert values_of(whole.run_sync(mod, step, context=pooled())) == expected
+
+
+async def test_a_suspect_may_ask_for_a_function_that_is_not_packed_yet(
+    whole: Runner, tmp_path: Path
+):
+    # Packing all takes longer than dying.
+    functions = {f"f{at}": Fn((SlowToSend(at),)) for at in range(400)}
+    mod = Program({"f-1": Fn((-1,)), **functions})
+    steps = Sequential([ExitOnce(-1, str(tmp_path / "died")), AddFrom("f399")])
+    with trio.fail_after(60):
+        after = await whole.run(mod, steps, context=pooled())
+    assert after["f-1"].values == (-1, 399)
 
 
 async def test_a_worker_that_is_stopped_on_idle_can_be_cancelled(

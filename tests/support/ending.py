@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,19 @@ class EndIn(FunctionPass):
         if any(number in func.values for number in self.numbers):
             end(self.how)
         return func.with_values(value + 1 for value in func.values)
+
+
+class SlowToSend:
+    """A value in a function that takes some milliseconds to be pickled: to a number."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        until = time.perf_counter() + 0.004
+        while time.perf_counter() < until:
+            pass
+        return int, (self.number,)
 
 
 class EndsOnTheWay:
