@@ -47,17 +47,14 @@ class EndIn(FunctionPass):
         return func.with_values(value + 1 for value in func.values)
 
 
-class SlowToSend:
-    """A value in a function that takes some milliseconds to be pickled: to a number."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
+class SlowToSend(int):
+    """A number that takes some milliseconds to be pickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         until = time.perf_counter() + 0.004
         while time.perf_counter() < until:
             pass
-        return int, (self.number,)
+        return int, (int(self),)
 
 
 class EndsOnTheWay:
