@@ -65,14 +65,20 @@ _DOING = {
 }
 
 
+def _beyond_its_limit(pass_name: str, function: str, reason: str) -> str:
+    return (
+        f"pass '{pass_name}' on function '{function}': {reason}; allow it more, or "
+        "set on_failure='skip' to go on without this pass on this function"
+    )
+
+
 class FunctionTimeoutError(FunctionFailure, TimeoutError):
     """A pass took longer on a function than `function_timeout`; `limit` in seconds."""
 
     def __init__(self, *, pass_name: str, function: str, limit: float) -> None:
         reason = f"it took longer than its function_timeout of {limit:g} s"
         super().__init__(
-            f"pass '{pass_name}' on function '{function}': {reason}; allow it more, or "
-            "set on_failure='skip' to go on without this pass on this function",
+            _beyond_its_limit(pass_name, function, reason),
             pass_name=pass_name,
             function=function,
             reason=reason,
@@ -88,8 +94,7 @@ class MemoryLimitError(MemoryError, FunctionFailure):
         # MemoryError comes first, as it has a constructor of its own.
         FunctionFailure.__init__(
             self,
-            f"pass '{pass_name}' on function '{function}': {reason}; allow it more, or "
-            "set on_failure='skip' to go on without this pass on this function",
+            _beyond_its_limit(pass_name, function, reason),
             pass_name=pass_name,
             function=function,
             reason=reason,

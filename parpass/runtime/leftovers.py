@@ -62,10 +62,9 @@ def _is_abandoned(folder: Path) -> bool:
     Raises:
         OSError: It was not claimed (yet).
     """
-    with _opened(folder / _ALIVE) as lock:
-        if is_locked(lock):
-            return False
-    for path in folder.iterdir():  # workers lock theirs, and remove the folder
+    (folder / _ALIVE).lstat()
+    # The coordinator's, and those of workers, which remove the folder.
+    for path in folder.iterdir():
         with _opened(path) as file:
             if is_locked(file):
                 return False
