@@ -65,9 +65,10 @@ def _is_abandoned(folder: Path) -> bool:
     (folder / _ALIVE).lstat()
     # The coordinator's, and those of workers, which remove the folder.
     for path in folder.iterdir():
-        with _opened(path) as file:
-            if is_locked(file):
-                return False
+        if path.is_file():  # a socket cannot be opened, nor locked
+            with _opened(path) as file:
+                if is_locked(file):
+                    return False
     return True
 
 
