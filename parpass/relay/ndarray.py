@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-from collections.abc import Generator, Sequence
-from contextvars import ContextVar
+from collections.abc import Sequence
+from contextvars import ContextVar, Token
 from typing import Any
 
 import numpy as np
@@ -149,24 +148,30 @@ class NDArray:
         return f"NDArray(shape={self.shape}, dtype={self.dtype})"
 
 
-@contextlib.contextmanager
-def leaving_arrays(keep_outside: KeepOutside | None) -> Generator[None]:
+class _Setting:
+    """Gives a context variable a value while the block runs."""
+
+    __slots__ = ("_token", "_value", "_variable")
+
+    def __init__(self, variable: ContextVar[Any], value: Any) -> None:
+        self._variable = variable
+        self._value = value
+
+    def __enter__(self) -> None:
+        self._token: Token[Any] = self._variable.set(self._value)
+
+    def __exit__(self, *_: object) -> None:
+        self._variable.reset(self._token)
+
+
+def leaving_arrays(keep_outside: KeepOutside | None) -> _Setting:
     """While arrays are pickled, have `keep_outside` take the large ones."""
-    token = _keep_outside.set(keep_outside)
-    try:
-        yield
-    finally:
-        _keep_outside.reset(token)
+    return _Setting(_keep_outside, keep_outside)
 
 
-@contextlib.contextmanager
-def arrays_from(sources: Sequence[Source]) -> Generator[None]:
+def arrays_from(sources: Sequence[Source]) -> _Setting:
     """While arrays are unpickled, get those that were left outside from here."""
-    token = _sources.set(sources)
-    try:
-        yield
-    finally:
-        _sources.reset(token)
+    return _Setting(_sources, sources)
 
 
 def _outside(index: int, shape: tuple[int, ...], dtype: str) -> NDArray:

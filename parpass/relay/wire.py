@@ -4,13 +4,13 @@ The nodes are pickled as one list that ends with the function. What stands befor
 is in the pickler's memo already, so it does not go down far from there. The nearest
 nodes come last, which is found out quickly and nearly always good enough; where it is
 not, the list is in post-order, and the pickler never recurses, however deep the
-expression is. What InferType knows of the function goes with them. The values of large
-constants may stay outside of it.
+expression is. Where a function is known to have few nodes, it alone is the list. What
+InferType knows of the function goes with them. The values of large constants may stay
+outside of it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import pickle
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,11 @@ from parpass.relay.node import breadth_first, post_order
 from parpass.relay.typed import remember_typed, typed_under
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from parpass.transform.adapter import KeepOutside, Source
+
+_FEW = 64  # nodes, which the pickler can go down as deep as they are
 
 _globals: ContextVar[Mapping[str, GlobalVar]] = ContextVar("_globals")
 
@@ -35,9 +37,12 @@ def encode(function: Function, keep_outside: KeepOutside | None = None) -> bytes
         function: The function.
         keep_outside: Called with the array of each constant; see `KeepOutside`.
     """
-    nodes: list[Any] = breadth_first(function)
-    nodes.reverse()
-    nodes.append(typed_under(function))
+    typed = typed_under(function)
+    nodes: list[Any] = [function]
+    if typed is None or typed.nodes > _FEW:
+        nodes = breadth_first(function)
+        nodes.reverse()
+    nodes.append(typed)
     try:
         with leaving_arrays(keep_outside):
             return pickle.dumps(nodes, protocol=5)
@@ -61,8 +66,12 @@ def decode(
         global_vars: The global variables of the module that the function joins;
             references to others of their names become references to them.
     """
-    with _using(global_vars or {}), arrays_from(outside):
-        nodes = pickle.loads(encoded)
+    token = _globals.set(global_vars or {})
+    try:
+        with arrays_from(outside):
+            nodes = pickle.loads(encoded)
+    finally:
+        _globals.reset(token)
     function, typed = nodes[-2:]
     if typed is not None:
         remember_typed(function, typed)
@@ -73,12 +82,3 @@ def global_var_named(name: str) -> GlobalVar:
     """Return the global variable of that name while `decode` runs, else a new one."""
     known = _globals.get({}).get(name)
     return known if known is not None else GlobalVar(name)
-
-
-@contextlib.contextmanager
-def _using(global_vars: Mapping[str, GlobalVar]) -> Generator[None]:
-    token = _globals.set(global_vars)
-    try:
-        yield
-    finally:
-        _globals.reset(token)

@@ -52,6 +52,10 @@ ON_THE_WAY_SECONDS = 10.0  # at least, for a function that is unpickled or pickl
 # each time twice as much, up to the second one.
 _FIRST_PACK_SECONDS = 0.0005
 _PACK_SECONDS = 0.005
+# Where costs are known, there is work for a while in the first announcement, so that
+# workers are not done before they hear of more; if it is no more than so many bytes.
+_FIRST_WORK_SECONDS = 0.03
+_MOST_FIRST_BYTES = 50_000
 _SEARCH_SECONDS = 0.02  # for large functions, before the others are packed
 _LARGE = 1_000  # nodes
 
@@ -118,8 +122,11 @@ class PooledStage:
             self.verdicts.update(retainer.verdicts_of(steps))
         self._tries: Counter[tuple[str, int]] = Counter()
         retainer.judge(steps, self.verdicts)
-        self._packed = 0
+        self._packed = self._packed_bytes = 0
         self._pack_seconds, self._longest_pack = _FIRST_PACK_SECONDS, _PACK_SECONDS
+        pace = self.pace()
+        work = workers * _FIRST_WORK_SECONDS
+        self._first_bytes = min(work / pace, _MOST_FIRST_BYTES) if pace else 0.0
         if not self.optimizations.overlap:
             self._pack_seconds = self._longest_pack = math.inf
         self._is_sorted = not self.optimizations.largest_first
@@ -166,27 +173,32 @@ class PooledStage:
         if self._packed and not self._is_sorted:
             self._put_large_ones_first()
         began = time.perf_counter()
-        until = began + self._pack_seconds
-        self._pack_seconds = min(2 * self._pack_seconds, self._longest_pack)
         ready: list[int] = []
         weights: list[int] = []
         with resting_collector(is_acyclic=self._retainer.adapter.is_acyclic):
-            while self._packed < len(self._to_pack) and time.perf_counter() < until:
+            while self._packed < len(self._to_pack) and self._goes_on_packing(began):
                 function = self._to_pack[self._packed]
                 packed = self._packed_function(self.names[function])
                 _, offset, length = self._writer.append(packed.payload)
                 self.journey.sent += length
+                self._packed_bytes += length
                 self._places[function] = Place(offset, length, packed.values)
                 if self._packed < self.total:
                     ready.append(function)
                     weights.append(self._weight(packed))
                 self._packed += 1
+        self._pack_seconds = min(2 * self._pack_seconds, self._longest_pack)
         self.journey.packing += time.perf_counter() - began
         if not ready and self._packed == len(self._to_pack):
             index = pack_message(self._places)
             self._retainer.folder.publish(index_name(self._stage), index)
             return None
         return FunctionsReady(ready, weights)
+
+    def _goes_on_packing(self, began: float) -> bool:
+        """Return whether it is too soon to announce what has been packed since then."""
+        spent = time.perf_counter() - began
+        return spent < self._pack_seconds or self._packed_bytes < self._first_bytes
 
     def _weight(self, packed: Packed) -> int:
         return len(packed.payload) if self.optimizations.largest_first else 1

@@ -36,7 +36,7 @@ _CAUTION = 8  # while the cost is unknown jobs are smaller by this: begin, and l
 _IN_FLIGHT = 2  # jobs for each worker, so that none waits for the coordinator
 _MOST_MISHAPS = 3  # deaths in a row that no function is to blame for
 _MOST_KILLS = 50  # the same, where workers were killed from outside
-_SHARES = 2  # a job takes at most this part, for each worker, of what is left
+_SHARES = 1.25  # a job takes at most this part, for each worker, of what is left
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -15,7 +17,7 @@ from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType
 from parpass.runtime.large_values import Original
 from parpass.transform.adapter import LargeValue
-from tests.support.deep import DEPTH, KINDS, function_of
+from tests.support.deep import DEPTH, KINDS, calls, function_of
 from tests.support.programs import call_op, functions, modules
 
 
@@ -88,3 +90,13 @@ def test_large_values_may_stay_outside():
 def test_any_depth_travels(kind: Callable[[int], Expr]):
     function = function_of(kind(DEPTH))
     assert_structural_equal(wire.decode(wire.encode(function)), function)
+
+
+def test_a_small_function_is_sent_from_far_down_the_stack():
+    function = InferType()(IRModule({"f": function_of(calls(20))}))["f"]
+    room = sys.getrecursionlimit() - len(inspect.stack())
+
+    def encoded(deeper: int) -> bytes:
+        return encoded(deeper - 1) if deeper else wire.encode(function)
+
+    assert_structural_equal(wire.decode(encoded(room - 40)), function)
