@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.report import Reason, RunReport
-from parpass.transform.plan import Outcome, StepRecord
+from parpass.transform.plan import StepRecord
 
 
 class Part(enum.Enum):
@@ -26,25 +26,30 @@ class Part(enum.Enum):
     LOOKING = "looking"
 
 
+class Spent(NamedTuple):
+    """Seconds that something took."""
+
+    part: Part
+    name: str
+    seconds: float
+
+
 class Span:
     """A span of time, of the statements in a `with`."""
 
-    __slots__ = ("_spans", "name", "part", "seconds")
+    __slots__ = ("_began", "_name", "_part", "_spans")
 
-    def __init__(
-        self, spans: list[Span], part: Part, name: str = "", seconds: float = 0.0
-    ) -> None:
+    def __init__(self, spans: list[Spent], part: Part, name: str = "") -> None:
         self._spans = spans
-        self.part = part
-        self.name = name
-        self.seconds = seconds
+        self._part = part
+        self._name = name
 
     def __enter__(self) -> None:
-        self.seconds = -time.perf_counter()
+        self._began = time.perf_counter()
 
     def __exit__(self, *_error: object) -> None:
-        self.seconds += time.perf_counter()
-        self._spans.append(self)
+        seconds = time.perf_counter() - self._began
+        self._spans.append(Spent(self._part, self._name, seconds))
 
 
 class Shares(NamedTuple):
@@ -118,6 +123,14 @@ class Journey:
         self._last = now
 
 
+def seconds_by_pass(records: Sequence[StepRecord]) -> list[tuple[str, float]]:
+    """Return what is kept of records.
+
+    Not they themselves: a failure holds on to all that was there when it was raised.
+    """
+    return [(one.pass_name, one.seconds) for one in records]
+
+
 class Account:
     """How the time of one run goes.
 
@@ -131,8 +144,8 @@ class Account:
         self._workers = workers
         self._began = time.perf_counter()
         self._seconds = 0.0
-        self._spans: list[Span] = []  # one after the other, in the run's own process
-        self._stages: list[list[tuple[str, float]]] = []  # of the passes in each
+        self._spans: list[Spent] = []  # one after the other, in the run's own process
+        self._stages: list[Sequence[tuple[str, float]]] = []  # of the passes in each
         self._journeys: list[tuple[Journey, int, bool]] = []
         self._names: Sequence[str] = ()  # of the functions that workers were given
         self._seconds_of = array("d")  # of each of them
@@ -150,11 +163,12 @@ class Account:
         """Return what takes down the time of function passes in this process."""
         return Span(self._spans, Part.HERE, reason)
 
-    def stayed(self, reason: Reason, outcome: Outcome) -> None:
+    def stayed(
+        self, reason: Reason, seconds: float, passes: Sequence[tuple[str, float]]
+    ) -> None:
         """Take down a stage that was run in this process."""
-        seconds = outcome.ended - outcome.began
-        self._spans.append(Span(self._spans, Part.HERE, reason, seconds))
-        self.work(outcome.records)
+        self._spans.append(Spent(Part.HERE, reason, seconds))
+        self._stages.append(passes)
 
     def looking(self) -> Span:
         """Return what takes down the time of unpacking because somebody looks."""
@@ -166,8 +180,7 @@ class Account:
 
     def work(self, records: Sequence[StepRecord]) -> None:
         """Take down what the passes of a stage left behind."""
-        # Not the records: a failure holds on to all that was there when it was raised.
-        self._stages.append([(one.pass_name, one.seconds) for one in records])
+        self._stages.append(seconds_by_pass(records))
 
     def functions(self, outcomes: StageOutcomes) -> None:
         """Take down how long the functions of a stage took."""
@@ -189,9 +202,10 @@ class Account:
         """Take down that a pass cannot be sent to the workers."""
         self._unsendable[pass_name] = reason
 
-    def end(self) -> None:
-        """Take down that the run is over."""
-        self._seconds = time.perf_counter() - self._began
+    def end(self, seconds: float | None = None) -> None:
+        """Take down that the run is over; by default it took all the time since."""
+        spent = time.perf_counter() - self._began
+        self._seconds = spent if seconds is None else seconds
 
     def report(self) -> RunReport:
         """Return the account of the run, which is over."""

@@ -41,7 +41,9 @@ class Costs:
             total += known
         return total
 
-    def learn(self, steps: Sequence[Pass], seconds: Sequence[float], size: int) -> None:
+    def learn(
+        self, steps: Sequence[Pass], seconds: Sequence[float], size: float
+    ) -> None:
         """Take down how long each step took on so many units.
 
         A first run, or an unlucky moment, takes longer than there is to do, and nothing

@@ -7,11 +7,13 @@ so this runs under trio, under asyncio, and called from a plain thread.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from parpass.errors import InternalError
 from parpass.runtime.account import Account
 from parpass.runtime.executor import Executor
 from parpass.runtime.in_process import reproduce
@@ -49,6 +51,19 @@ if TYPE_CHECKING:
     from parpass.runtime.hosts import Host
 
 Waiter = Callable[[], Awaitable[Any]]
+ValueT = TypeVar("ValueT")
+
+_AS_EVER = contextlib.nullcontext()
+
+
+def completed(run: Coroutine[Any, Any, ValueT]) -> ValueT:
+    """Return the value of a coroutine that never suspends: its host blocks instead."""
+    try:
+        run.send(None)
+    except StopIteration as end:
+        return end.value
+    run.close()
+    raise InternalError("a blocking host suspended")
 
 
 def _contract_checker(context: PassContext) -> ContractChecker | None:
@@ -91,7 +106,9 @@ class Drive:
         self._host = host
         self._context = context
         self._adapter = adapter
-        self._optimizations = optimizations = optimizations_in(context.config)
+        optimizations = optimizations_in(context.config)
+        resting = optimizations.resting_collector
+        self._collector = _AS_EVER if resting else working_collector()
         self._retainer = retainer = Retainer(adapter, optimizations)
         self.account = Account(0 if executor is None else executor.workers)
         self._stages = Stages(
@@ -105,43 +122,57 @@ class Drive:
         )
         self._checker = _contract_checker(context)
 
-    def run(self, root: Pass, mod: Any) -> Coroutine[Any, Any, Any]:
+    async def run(self, root: Pass, mod: Any) -> Any:
         """Run a pass on a module and return the new module."""
-        if self._optimizations.resting_collector:
-            return self._run(root, mod)
-        return self._run_with_collector(root, mod)
+        with self._collector:
+            commands = self._plan(root, mod)
+            try:
+                end = await self._host.call(self._go_on, commands, commands.__next__)
+                return await self._rest(commands, end)
+            finally:
+                if self._is_open_after_end():
+                    await self._close()
 
-    async def _run_with_collector(self, root: Pass, mod: Any) -> Any:
-        with working_collector():
-            return await self._run(root, mod)
+    def run_blocking(self, root: Pass, mod: Any) -> Any:
+        """Do the same where the host blocks; small work begins no coroutine."""
+        with self._collector:
+            commands = self._plan(root, mod)
+            try:
+                end = self._go_on(commands, commands.__next__)
+                if type(end) is Later:
+                    return completed(self._rest(commands, end))
+                return end
+            finally:
+                if self._is_open_after_end():
+                    completed(self._close())
 
-    async def _run(self, root: Pass, mod: Any) -> Any:
-        commands = plan(
-            root,
-            mod,
-            self._context,
-            self._adapter,
-            instrumented=not inside_function_pass(),
-        )
-        advance: Callable[[], Command] = commands.__next__
-        try:
-            while True:
-                end = await self._host.call(self._go_on, commands, advance)
-                if type(end) is not Later:
-                    return end
-                try:
-                    answer = await end.answer()
-                except Exception as error:  # noqa: BLE001 -- the plan raises it again
-                    advance = functools.partial(commands.throw, error)
-                else:
-                    advance = functools.partial(commands.send, answer)
-        finally:
-            self.account.end()
-            self._retainer.end()
-            if self._checker is not None:
-                await self._host.call_through(self._checker.close)
-            if self._retainer.has_folder:
-                await self._host.call_through(self._retainer.close)
+    def _plan(self, root: Pass, mod: Any) -> Plan:
+        inside = inside_function_pass()
+        return plan(root, mod, self._context, self._adapter, instrumented=not inside)
+
+    async def _rest(self, commands: Plan, end: Any) -> Any:
+        """Go on from the first command that has to be waited for, if there is one."""
+        while type(end) is Later:
+            try:
+                answer = await end.answer()
+            except Exception as error:  # noqa: BLE001 -- the plan raises it again
+                advance = functools.partial(commands.throw, error)
+            else:
+                advance = functools.partial(commands.send, answer)
+            end = await self._host.call(self._go_on, commands, advance)
+        return end
+
+    def _is_open_after_end(self) -> bool:
+        """Take down that the run is over; return whether something must be closed."""
+        self.account.end()
+        self._retainer.end()
+        return self._checker is not None or self._retainer.has_folder
+
+    async def _close(self) -> None:
+        if self._checker is not None:
+            await self._host.call_through(self._checker.close)
+        if self._retainer.has_folder:
+            await self._host.call_through(self._retainer.close)
 
     def _go_on(self, commands: Plan, advance: Callable[[], Command]) -> Any:
         end = go_on(commands, advance, self._carry_out)

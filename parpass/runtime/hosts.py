@@ -29,7 +29,13 @@ _in_thread = trio.to_thread.run_sync
 
 
 class Host(Protocol):
-    """A place that a pipeline is run from; how it waits there."""
+    """A place that a pipeline is run from; how it waits there.
+
+    Attributes:
+        abandons: Whether a call may still go on when nobody waits for it any more.
+    """
+
+    abandons: bool
 
     async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
         """Call something of the user's, in the caller's contextvars context."""
@@ -56,6 +62,8 @@ class Host(Protocol):
 
 class TrioHost:
     """Called from a task of trio's."""
+
+    abandons = True
 
     def __init__(self) -> None:
         self._context = contextvars.copy_context()
@@ -92,6 +100,8 @@ class TrioHost:
 class AsyncioHost:
     """Called from a task of asyncio's; trio runs in a thread beside it."""
 
+    abandons = True
+
     def __init__(self) -> None:
         self._context = contextvars.copy_context()
 
@@ -123,6 +133,8 @@ class AsyncioHost:
 
 class BlockingHost:
     """Called from a plain thread, or from one whose event loop may be blocked."""
+
+    abandons = False
 
     def __init__(self) -> None:
         if trio.lowlevel.in_trio_run():

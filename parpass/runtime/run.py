@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
 from collections.abc import Coroutine, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, Unpack, cast
 
 from parpass.errors import (
     ArgumentError,
-    InternalError,
     RuntimeUseError,
     SlowerRunWarning,
 )
@@ -24,10 +24,14 @@ from parpass.transform.adapter import Unwrap, wrapped
 from parpass.transform.apply import inside_function_pass
 from parpass.transform.budget import UNSET, LimitArguments, Limits, limits_in_force
 
+if TYPE_CHECKING:
+    from parpass.runtime.at_once import SmallRun
+
 ValueT = TypeVar("ValueT")
 
 Pipeline = Pass | Sequence[Pass] | str
 
+_AS_IT_IS = contextlib.nullcontext()
 _FOR_EACH_CORE = 4  # workers at most
 _ANYWHERE = 32  # workers that are started even where there are few cores
 
@@ -117,6 +121,16 @@ def open_runner(
     return Runner(workers=workers, executor=executor)
 
 
+class _Run(NamedTuple):
+    """A run about to begin; `entered` is the context that is to be entered for it."""
+
+    drive: Drive
+    root: Pass
+    module: Any
+    unwrap: Unwrap
+    entered: PassContext | None
+
+
 class Runner:
     """Runs pipelines on a pool of processes, started when work is worth it.
 
@@ -128,7 +142,7 @@ class Runner:
     ) -> None:
         count = usable_cores() if workers is None else _checked_workers(workers)
         self._owned: Executor | None = None
-        self._last_account: Account | None = None
+        self._last_account: Account | SmallRun | None = None
         self._closed = False
         self._ledger = Ledger()
         if executor is None and count > 0:
@@ -149,7 +163,15 @@ class Runner:
         from parpass.runtime.hosts import current_host
 
         with limits_in_force(Limits(**limits) if limits else UNSET):
-            return await self._run(current_host(), mod, pipeline, context)
+            host = current_host()
+            run = self._begun(host, mod, pipeline, context)
+            going = run.drive.run(run.root, run.module)
+            if run.entered is not None:
+                going = _entered(run.entered, host, going)
+            try:
+                return run.unwrap(await going)
+            finally:
+                self._last_account = run.drive.account
 
     def run_sync(
         self,
@@ -160,21 +182,39 @@ class Runner:
         **limits: Unpack[LimitArguments],
     ) -> Any:
         """Run a pipeline and wait for it; see `run_pipeline_sync`."""
+        root = as_pass(pipeline)
+        if context is None and not limits and not self._closed:
+            from parpass.runtime.at_once import NOT_SMALL, SmallRun, run_if_small
+
+            told = SmallRun(0 if self._executor is None else self._executor.workers)
+            try:
+                made = run_if_small(mod, root, told)
+            finally:
+                if told.has_begun:
+                    self._last_account = told
+            if made is not NOT_SMALL:
+                return made
         from parpass.runtime.hosts import BlockingHost
 
         with limits_in_force(Limits(**limits) if limits else UNSET):
-            return _completed(self._run(BlockingHost(), mod, pipeline, context))
+            run = self._begun(BlockingHost(), mod, root, context)
+            try:
+                with run.entered or _AS_IT_IS:
+                    made = run.drive.run_blocking(run.root, run.module)
+                return run.unwrap(made)
+            finally:
+                self._last_account = run.drive.account
 
-    def _run(
+    def _begun(
         self, host: Any, mod: Any, pipeline: Pipeline, context: PassContext | None
-    ) -> Coroutine[Any, Any, Any]:
+    ) -> _Run:
         if self._closed:
             raise RuntimeUseError("this runner is closed; open another one")
         root = as_pass(pipeline)
         module, unwrap = wrapped(mod)
         adapter = adapter_of(module, root.info.name)
         current: PassContext = host.call_now(PassContext.current)
-        context = current if context is None else context
+        entered = None if context is current else context
         # The workers are all at work when a pass body in one of them comes here.
         executor = None if inside_function_pass() else self._executor
         if (
@@ -183,17 +223,8 @@ class Runner:
             and not _may_have_children()
         ):
             executor = None
-        drive = Drive(host, executor, context, adapter, self._ledger)
-        run = self._reported(drive, root, module, unwrap)
-        return run if context is current else _entered(context, host, run)
-
-    async def _reported(
-        self, drive: Drive, root: Pass, module: Any, unwrap: Unwrap
-    ) -> Any:
-        try:
-            return unwrap(await drive.run(root, module))
-        finally:
-            self._last_account = drive.account
+        drive = Drive(host, executor, entered or current, adapter, self._ledger)
+        return _Run(drive, root, module, unwrap, entered)
 
     @property
     def last_report(self) -> RunReport | None:
@@ -251,16 +282,6 @@ async def _entered(
         raise
     await host.call(context.__exit__, None, None, None)
     return result
-
-
-def _completed(run: Coroutine[Any, Any, ValueT]) -> ValueT:
-    """Return the value of a coroutine that never suspends: its host blocks instead."""
-    try:
-        run.send(None)
-    except StopIteration as end:
-        return end.value
-    run.close()
-    raise InternalError("a blocking host suspended")
 
 
 def _may_have_children() -> bool:

@@ -13,13 +13,15 @@ import enum
 import math
 import time
 from collections.abc import Mapping, Sequence
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from parpass.runtime.costs import BY_NODE, Gain
 from parpass.runtime.executor import Executor
 from parpass.runtime.in_process import run_here, work_here
 from parpass.runtime.outcomes import StageOutcomes
+from parpass.runtime.report import Reason
 from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import ends_the_stage
@@ -29,7 +31,7 @@ from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan import Outcome
 from parpass.transform.reproducer import REPRODUCER
 
-_WARM_SECONDS = 0.02  # to publish a stage, send jobs and hear of them, and to be sure
+_WARM_SECONDS = 0.025  # to publish a stage, send jobs and hear of them, and to be sure
 _COLD_SECONDS = 0.3  # to start the processes, besides
 _PACE = 2e-5  # seconds for a pass on a node, until it has been measured
 _LARGE = 20_000  # nodes; where only larger functions matter, of so many one is counted:
@@ -50,14 +52,23 @@ class Place(enum.Enum):
     UNKNOWN = "to be found out"
 
 
-class Forecast(NamedTuple):
-    """Where a stage is best run, and the seconds that it would take in this process.
+class Forecast(msgspec.Struct, frozen=True):
+    """Where a stage is best run.
 
-    The seconds are None where they were not asked for, or are not known.
+    Attributes:
+        place: Where.
+        seconds: What it would take in this process; 0 where that is not known.
+        nodes: How many nodes its functions have, about; 0 where that is not known.
     """
 
     place: Place
-    seconds: float | None = None
+    seconds: float = 0.0
+    nodes: float = 0.0
+
+
+_IN_THIS_PROCESS = Forecast(Place.HERE)
+_IN_WORKERS = Forecast(Place.WORKERS)
+_NOT_KNOWN = Forecast(Place.UNKNOWN)
 
 
 class Ledger:
@@ -91,29 +102,63 @@ def best_place(
 
     Functions are held or not; a few of them tell the size of all.
     """
+    if functions and _must_be_outlived(budgets, context):
+        return _IN_WORKERS
     optimizations = optimizations_in(context.config)
     asking = 0.0
     if optimizations.small_work:
         asking = _asking_seconds(context, executor, len(functions), ledger)
-    if functions and _must_be_outlived(budgets, context):
-        return Forecast(Place.WORKERS)
     if asking == math.inf or not functions:
-        return Forecast(Place.HERE)
+        return _IN_THIS_PROCESS
     if asking <= 0:
-        return Forecast(Place.WORKERS)
-    pace = BY_NODE.of(steps) if optimizations.remembered_costs else None
-    if pace is None:
-        return Forecast(Place.UNKNOWN)
-    nodes = _size(functions, adapter)
-    seconds = pace * nodes
-    gain = Gain(executor.workers).seconds(seconds, nodes, len(functions))
+        return _IN_WORKERS
+    known = _forecast(steps, functions, adapter)
+    if known is None or not optimizations.remembered_costs:
+        return _NOT_KNOWN
+    gain = 0.0  # less than the work, so where asking takes longer it does not matter
+    if known.seconds > asking or not executor.is_warm:
+        count = len(functions)
+        gain = Gain(executor.workers).seconds(known.seconds, known.nodes, count)
     if gain > asking:
-        return Forecast(Place.WORKERS, seconds)
-    if nodes >= _MOST_NODES:
-        return Forecast(Place.UNKNOWN)
-    if gain > 0:
-        ledger.forgo(gain)
-    return Forecast(Place.HERE, seconds)
+        return Forecast(Place.WORKERS, known.seconds, known.nodes)
+    if known.nodes >= _MOST_NODES:
+        return _NOT_KNOWN
+    ledger.forgo(gain)
+    return known
+
+
+def forecast_of_small(
+    steps: Sequence[Pass], functions: Mapping[str, Any], adapter: ModuleAdapter
+) -> Forecast | None:
+    """Return what a stage is forecast to take that no workers would do sooner.
+
+    None if that is not known, or it may be worth asking them.
+    """
+    if len(functions) <= 1:
+        return _IN_THIS_PROCESS
+    known = _forecast(steps, functions, adapter)
+    if known is None or known.seconds > _WARM_SECONDS or known.nodes >= _MOST_NODES:
+        return None
+    return known
+
+
+def why_here(functions: int, workers: int) -> Reason:
+    """Return why a small stage was run in this process."""
+    if workers == 0:
+        return Reason.NO_WORKERS
+    if functions == 1:
+        return Reason.ONE_FUNCTION
+    return Reason.NO_WORKERS if workers == 1 else Reason.SMALL
+
+
+def _forecast(
+    steps: Sequence[Pass], functions: Mapping[str, Any], adapter: ModuleAdapter
+) -> Forecast | None:
+    pace = BY_NODE.of(steps)
+    if pace is None:
+        return None
+    nodes = _size(functions, adapter)
+    return Forecast(Place.HERE, pace * nodes, nodes)
 
 
 def correct(
@@ -126,18 +171,21 @@ def correct(
     """Have a wrong forecast be learnt from, so that no unlucky moment is remembered.
 
     If a stage took much more or less in this process, all its nodes are counted: a
-    forecast knows of a few functions. If the workers hardly saved anything, what passes
-    cost is to be found out anew.
+    forecast knows of a few functions. What passes took in the workers is most that they
+    can take here; if those hardly saved anything, it is to be found out anew.
     """
     expected, records = forecast.seconds, outcome.records
-    if expected is None or len(records) < len(steps) or ends_the_stage(records[-1]):
+    if not expected or len(records) < len(steps) or ends_the_stage(records[-1]):
         return
+    seconds = [record.seconds for record in records]
+    spent = sum(seconds)
     if forecast.place is Place.WORKERS:
+        if spent < expected:  # passes take longer there, if anything
+            BY_NODE.learn(steps, seconds, forecast.nodes)
         if outcome.ended - outcome.began > expected * _HARDLY_LESS:
             BY_NODE.forget(steps)
         return
-    seconds = [record.seconds for record in records]
-    is_right = expected / _OFF < sum(seconds) < expected * _OFF
+    is_right = expected / _OFF < spent < expected * _OFF
     if not is_right and type(mod) is not HeldModule:
         functions = adapter.functions(mod).values()
         nodes = sum([adapter.size(one, _MOST_NODES) for one in functions])
@@ -147,22 +195,23 @@ def correct(
 def _must_be_outlived(budgets: Sequence[Budget], context: PassContext) -> bool:
     """Return whether what passes may do must not end this process, or hold it up."""
     config = context.config
-    is_hunted = bool(config.get(REPRODUCER) or config.get(CHECK_CONTRACT))
-    return is_hunted or are_limited(budgets)
+    is_hunted = config and (config.get(REPRODUCER) or config.get(CHECK_CONTRACT))
+    return bool(is_hunted) or are_limited(budgets)
 
 
 def _size(functions: Mapping[str, Any], adapter: ModuleAdapter) -> float:
     """Return how many nodes functions have, about."""
-    nodes = counted = 0
-    step = -(-len(functions) // _SAMPLE)
-    for one in islice(functions.values(), 0, None, step):
-        counted += 1
+    held = list(functions.values())
+    # Of two the first will do: workers would save no more than the lesser one takes.
+    sample = held[:: max(2, -(-len(held) // _SAMPLE))]
+    nodes = 0
+    for one in sample:
         function = one.function if type(one) is Held else one
         if function is not None:
             nodes += adapter.size(function, _MOST_NODES)
         elif one.packed is not None:
             nodes += len(one.packed.payload) // _BYTES
-    return nodes * len(functions) / counted
+    return nodes * len(held) / len(sample)
 
 
 def begin_here(

@@ -19,7 +19,7 @@ from parpass.errors import (
     SlowerRunWarning,
     UnpicklablePassWarning,
 )
-from parpass.runtime.account import Account
+from parpass.runtime.account import Account, seconds_by_pass
 from parpass.runtime.executor import Executor
 from parpass.runtime.in_process import settle
 from parpass.runtime.merge import merged_records
@@ -37,6 +37,7 @@ from parpass.runtime.small_work import (
     begin_here,
     best_place,
     correct,
+    why_here,
 )
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.store import StorageError
@@ -78,6 +79,7 @@ class Stages:
         self._ledger = ledger
         self._retainer = retainer
         self._account = account
+        self._checkpoint = retainer.check_open if host.abandons else None
         self._why_none = Reason.NO_WORKERS  # where there is no executor
         self._optimizations = optimizations_in(context.config)
 
@@ -112,7 +114,7 @@ class Stages:
             return Later(
                 functools.partial(self._elsewhere, command, executor, forecast)
             )
-        reason = _why_small(len(functions), executor)
+        reason = why_here(len(functions), executor.workers)
         outcome = self._here(command, reason, budgets)
         correct(forecast, steps, mod, outcome, self._adapter)
         return outcome
@@ -325,16 +327,11 @@ class Stages:
             self.module(command.mod),
             self._context,
             self._adapter,
-            self._retainer.check_open,
+            self._checkpoint,
             budgets=budgets,
             finds_others=True,
             keeps=command.is_part,
         )
-        self._account.stayed(reason, outcome)
+        seconds = outcome.ended - outcome.began
+        self._account.stayed(reason, seconds, seconds_by_pass(outcome.records))
         return outcome
-
-
-def _why_small(functions: int, executor: Executor) -> Reason:
-    if functions == 1:
-        return Reason.ONE_FUNCTION
-    return Reason.NO_WORKERS if executor.workers == 1 else Reason.SMALL

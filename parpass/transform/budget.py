@@ -144,7 +144,7 @@ def are_limited(budgets: Sequence[Budget]) -> bool:
 
     There alone a limit can be enforced, and a death be outlived.
     """
-    return any(one != UNLIMITED for one in budgets)
+    return budgets.count(UNLIMITED) < len(budgets)
 
 
 _given = attrgetter("function_timeout", "memory_limit", "on_failure")

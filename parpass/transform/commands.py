@@ -81,14 +81,16 @@ class RunStage(msgspec.Struct, frozen=True):
     """Command: run function-wise passes on all functions; the answer is an Outcome.
 
     `wanted` tells whether somebody will look at the functions right after, `is_last`
-    whether no function-wise pass comes after these. `is_part` is for drivers that run
-    a stage in parts: what a part says has to wait for its turn.
+    whether no function-wise pass comes after these, `ends_run` whether no pass does.
+    `is_part` is for drivers that run a stage in parts: what a part says has to wait for
+    its turn.
     """
 
     steps: tuple[Pass, ...]
     mod: Any
     wanted: bool
     is_last: bool = False
+    ends_run: bool = False
     is_part: bool = False
 
 

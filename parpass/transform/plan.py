@@ -147,6 +147,7 @@ class _Walk:
         self.given: Any = None  # the module that those began with
         self.stage: Sequence[Body] = ()  # that they belong to
         self.last_step = next((e for e in reversed(program) if type(e) is Step), None)
+        self.last = next((e for e in reversed(program) if type(e) is not Leave), None)
         self.ran = 0  # how many of its steps were run
         self.moment: float | None = None  # what the clock shows between those
         self.pace = 0.0  # seconds of the clock for each second in workers
@@ -210,8 +211,8 @@ class _Walk:
                 steps, wanted = self._steps_ahead(event)
                 passes = yield from self._let_through(steps, mod)
                 self.stage = steps
-                is_last = steps[-1] is self.last_step
-                outcome: Outcome = yield RunStage(passes, mod, wanted, is_last)
+                ends = steps[-1] is self.last_step, steps[-1] is self.last
+                outcome: Outcome = yield RunStage(passes, mod, wanted, *ends)
             elif self.gate is not None and (yield from self._is_vetoed(event)):
                 return mod
             else:

@@ -47,7 +47,7 @@ def run_serial(root: Pass, given: Any) -> Any:
     )
 
     def carry_out(command: Command) -> Any:
-        return _carry_out(command, context, adapter)
+        return carry_out_serially(command, context, adapter)
 
     return unwrap(go_on(commands, commands.__next__, carry_out))
 
@@ -89,7 +89,10 @@ def go_on(
         return end.value
 
 
-def _carry_out(command: Command, context: PassContext, adapter: ModuleAdapter) -> Any:
+def carry_out_serially(
+    command: Command, context: PassContext, adapter: ModuleAdapter
+) -> Any:
+    """Return the answer to a command, in the serial run's way."""
     match command:
         case RunModulePass():
             return _run_module_pass(command, context, adapter)

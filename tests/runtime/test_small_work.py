@@ -86,3 +86,9 @@ def test_nothing_is_learnt_from_a_stage_that_failed(known: float):
     failed = Outcome(MOD, [record], 0.0, 0.001)
     correct(Forecast(Place.HERE, 4.0), STEPS, MOD, failed, ToyAdapter())
     assert BY_NODE.of(STEPS) == known
+
+
+def test_what_takes_less_in_the_workers_than_was_forecast_takes_less(known: float):
+    forecast = Forecast(Place.WORKERS, 4.0, nodes=4.0)
+    correct(forecast, STEPS, MOD, ran(1.0), ToyAdapter())
+    assert BY_NODE.of(STEPS) == known / 4
