@@ -12,9 +12,11 @@ from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.report import Reason, RunReport
-from parpass.transform.plan import StepRecord
+from parpass.transform.plan import Outcome, StepRecord
 
 
 class Part(enum.Enum):
@@ -26,7 +28,7 @@ class Part(enum.Enum):
     LOOKING = "looking"
 
 
-class Spent(NamedTuple):
+class Spent(msgspec.Struct, frozen=True):
     """Seconds that something took."""
 
     part: Part
@@ -123,14 +125,6 @@ class Journey:
         self._last = now
 
 
-def seconds_by_pass(records: Sequence[StepRecord]) -> list[tuple[str, float]]:
-    """Return what is kept of records.
-
-    Not they themselves: a failure holds on to all that was there when it was raised.
-    """
-    return [(one.pass_name, one.seconds) for one in records]
-
-
 class Account:
     """How the time of one run goes.
 
@@ -138,18 +132,23 @@ class Account:
 
     Args:
         workers: How many may be used.
+
+    Attributes:
+        workers: The same.
     """
 
+    _seconds = 0.0
+    _names: Sequence[str] = ()  # of the functions that workers were given
+    _seconds_of = array("d")  # of each of them
+    _longest = 0.0
+
     def __init__(self, workers: int) -> None:
-        self._workers = workers
+        self.workers = workers
         self._began = time.perf_counter()
-        self._seconds = 0.0
+        self._stayed: list[tuple[Reason, float, Sequence[StepRecord]]] = []
         self._spans: list[Spent] = []  # one after the other, in the run's own process
-        self._stages: list[Sequence[tuple[str, float]]] = []  # of the passes in each
+        self._stages: list[list[tuple[str, float]]] = []  # of the passes in each
         self._journeys: list[tuple[Journey, int, bool]] = []
-        self._names: Sequence[str] = ()  # of the functions that workers were given
-        self._seconds_of = array("d")  # of each of them
-        self._longest = 0.0
         self._unsendable: dict[str, str] = {}
         self._observers: dict[str, None] = {}
 
@@ -163,12 +162,14 @@ class Account:
         """Return what takes down the time of function passes in this process."""
         return Span(self._spans, Part.HERE, reason)
 
-    def stayed(
-        self, reason: Reason, seconds: float, passes: Sequence[tuple[str, float]]
-    ) -> None:
+    def stayed(self, reason: Reason, outcome: Outcome) -> None:
         """Take down a stage that was run in this process."""
-        self._spans.append(Spent(Part.HERE, reason, seconds))
-        self._stages.append(passes)
+        records = outcome.records
+        if records and records[-1].failure is not None:
+            # It holds on to all that was there when it was raised.
+            last = msgspec.structs.replace(records[-1], failure=None)
+            records = [*records[:-1], last]
+        self._stayed.append((reason, outcome.ended - outcome.began, records))
 
     def looking(self) -> Span:
         """Return what takes down the time of unpacking because somebody looks."""
@@ -180,7 +181,8 @@ class Account:
 
     def work(self, records: Sequence[StepRecord]) -> None:
         """Take down what the passes of a stage left behind."""
-        self._stages.append(seconds_by_pass(records))
+        # Not the records: a failure holds on to all that was there when it was raised.
+        self._stages.append([(one.pass_name, one.seconds) for one in records])
 
     def functions(self, outcomes: StageOutcomes) -> None:
         """Take down how long the functions of a stage took."""
@@ -195,29 +197,32 @@ class Account:
 
     def journey(self, journey: Journey, functions: int, *, was_warm: bool) -> None:
         """Take down a stage in the workers, which is over."""
-        journey.end(self._workers)
+        journey.end(self.workers)
         self._journeys.append((journey, functions, was_warm))
 
     def stays(self, pass_name: str, reason: str) -> None:
         """Take down that a pass cannot be sent to the workers."""
         self._unsendable[pass_name] = reason
 
-    def end(self, seconds: float | None = None) -> None:
-        """Take down that the run is over; by default it took all the time since."""
-        spent = time.perf_counter() - self._began
-        self._seconds = spent if seconds is None else seconds
+    def end(self) -> None:
+        """Take down that the run is over."""
+        self._seconds = time.perf_counter() - self._began
 
     def report(self) -> RunReport:
         """Return the account of the run, which is over."""
+        for reason, seconds, records in self._stayed:
+            self._spans.append(Spent(Part.HERE, reason, seconds))
+            self.work(records)
+        self._stayed.clear()
         journeys = [one for one, _, _ in self._journeys]
-        shares = [one.shares(self._workers, was_warm=w) for one, _, w in self._journeys]
+        shares = [one.shares(self.workers, was_warm=w) for one, _, w in self._journeys]
         in_workers = sum([one.seconds for one in journeys])
         told = sum([span.seconds for span in self._spans]) + in_workers
         most = max(self._seconds_of, default=0.0)
         largest = self._names[self._seconds_of.index(most)] if self._names else None
         return RunReport(
             seconds=self._seconds,
-            workers=self._workers,
+            workers=self.workers,
             module_passes=self._by_name(Part.MODULE_PASS),
             instruments=self._by_name(Part.INSTRUMENT),
             here=self._by_name(Part.HERE),

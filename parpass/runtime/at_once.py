@@ -1,107 +1,111 @@
 """Runs that are known to be small, and are over before a pool is even thought of.
 
 They are what a serial run is, but for the account. Only making ready for workers,
-though none are asked, would take longer than a pass on a small function.
+though none are asked, would take longer than a pass on a small function. What turns out
+not to be small is handed on as it is, its first command with it.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
-from trio.lowlevel import in_trio_run
+import msgspec
+import sniffio
 
-from parpass.runtime.account import Account, seconds_by_pass
-from parpass.runtime.report import RunReport
-from parpass.runtime.small_work import correct, forecast_of_small, why_here
-from parpass.transform import Pass, PassContext
-from parpass.transform.adapter import adapter_of, wrapped
+from parpass.runtime.account import Account
+from parpass.runtime.forecasts import correct, forecast_of_small, why_here
+from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform.adapter import Unwrap, adapter_of, wrapped
 from parpass.transform.apply import inside_function_pass, run_stage_in_place
 from parpass.transform.budget import UNSET, are_limited, budgets_of, limits_of_call
-from parpass.transform.plan import Command, RunStage, plan
+from parpass.transform.plan import Command, Plan, RunStage, plan
 from parpass.transform.serial import carry_out_serially, go_on
 
 NOT_SMALL = object()
 
 
-class SmallRun:
-    """How a run that was small went.
-
-    Args:
-        workers: How many might have been used.
+class Begun(msgspec.Struct):
+    """A run that has begun, as far as its plan's first command.
 
     Attributes:
-        has_begun: Whether the run was small, so that this tells of one.
+        module: What goes through the passes.
+        unwrap: Gives what was asked for of the resulting module.
+        adapter: How modules are handled.
+        context: The settings in force.
+        commands: The plan.
+        advance: Has it go on from where it is, to its next command.
     """
 
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
-        self.has_begun = False
-        self._functions = 0
-        self._began = self._ended = 0.0
-        self._passes: Sequence[tuple[str, float]] = ()
-
-    def begin(self, functions: int) -> None:
-        """Take down that a run on so many functions begins."""
-        self.has_begun = True
-        self._functions = functions
-        self._began = self._ended = time.perf_counter()
-
-    def end(self, passes: Sequence[tuple[str, float]]) -> None:
-        """Take down that it is over: its passes, and the seconds of each."""
-        self._ended = time.perf_counter()
-        self._passes = passes
-
-    def report(self) -> RunReport:
-        """Return the account of the run."""
-        account = Account(self._workers)
-        seconds = self._ended - self._began
-        reason = why_here(self._functions, self._workers)
-        account.stayed(reason, seconds, self._passes)
-        account.end(seconds)
-        return account.report()
+    module: Any
+    unwrap: Unwrap
+    adapter: ModuleAdapter
+    context: PassContext
+    commands: Plan
+    advance: Callable[[], Command]
 
 
-def run_if_small(mod: Any, root: Pass, told: SmallRun) -> Any:
-    """Run a pass on a module if it is known to be small, under the current context.
+def begin(mod: Any, root: Pass, context: PassContext) -> Begun:
+    """Return a run of a pass on a module, whose plan has not begun."""
+    module, unwrap = wrapped(mod)
+    adapter = adapter_of(module, root.info.name)
+    commands = plan(
+        root, module, context, adapter, instrumented=not inside_function_pass()
+    )
+    return Begun(module, unwrap, adapter, context, commands, commands.__next__)
+
+
+def may_be_small(context: PassContext) -> bool:
+    """Return whether a run may be run at once: there is no more to it than its passes.
+
+    The context is the current one.
+    """
+    return not (
+        context.config
+        or context.instruments
+        or sniffio.thread_local.name == "trio"  # which must not be blocked
+        or limits_of_call() is not UNSET
+    )
+
+
+def run_if_small(begun: Begun, account: Account) -> Any:
+    """Run what is known to be small.
 
     Returns:
-        The new module; `NOT_SMALL` if nothing was run.
+        The new module; `NOT_SMALL` if the run is to be gone on with.
 
     Raises:
         Exception: What a serial run raises.
     """
-    context = PassContext.current()
-    if (
-        context.config
-        or context.instruments
-        or in_trio_run()
-        or inside_function_pass()
-        or limits_of_call() is not UNSET
-    ):
-        return NOT_SMALL
-    module, unwrap = wrapped(mod)
-    adapter = adapter_of(module, root.info.name)
-    commands = plan(root, module, context, adapter)
-    stage = next(commands, None)
-    if type(stage) is not RunStage or not stage.ends_run:
-        return NOT_SMALL
-    budgets = budgets_of(stage.steps, context.config)
-    functions = adapter.functions(module)
-    forecast = forecast_of_small(stage.steps, functions, adapter)
-    if forecast is None or are_limited(budgets):
+    adapter, context = begun.adapter, begun.context
+    try:
+        stage = begun.advance()
+    except StopIteration as end:  # there is nothing to run
+        return end.value
+    begun.advance = [stage].pop
+    functions = adapter.functions(begun.module)
+    forecast = budgets = None
+    if type(stage) is RunStage and stage.ends_run:
+        budgets = budgets_of(stage.steps, context.config)
+        if not are_limited(budgets):
+            forecast = forecast_of_small(stage.steps, functions, adapter)
+    if forecast is None:
         return NOT_SMALL
 
     def carry_out(command: Command) -> Any:
-        if type(command) is not RunStage:
+        if command is not stage or type(command) is not RunStage:
             return carry_out_serially(command, context, adapter)
         outcome = run_stage_in_place(
-            command.steps, module, context, adapter, budgets=budgets, finds_others=True
+            command.steps,
+            command.mod,
+            context,
+            adapter,
+            budgets=budgets,
+            finds_others=True,
         )
-        told.end(seconds_by_pass(outcome.records))
-        correct(forecast, command.steps, module, outcome, adapter)
+        account.stayed(why_here(len(functions), account.workers), outcome)
+        if forecast.seconds:
+            correct(forecast, command.steps, command.mod, outcome, adapter)
         return outcome
 
-    told.begin(len(functions))
-    return unwrap(go_on(commands, lambda: stage, carry_out))
+    return go_on(begun.commands, begun.advance, carry_out)

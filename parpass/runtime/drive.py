@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from parpass.errors import InternalError
 from parpass.runtime.account import Account
 from parpass.runtime.executor import Executor
+from parpass.runtime.forecasts import Ledger
 from parpass.runtime.in_process import reproduce
 from parpass.runtime.retained import Retainer
-from parpass.runtime.small_work import Ledger
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stages import Stages
-from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform import ModuleAdapter, PassContext
 from parpass.transform.apply import (
     inside_function_pass,
     run_module_pass,
@@ -42,7 +42,6 @@ from parpass.transform.plan import (
     RunStage,
     StepRecord,
     TellVerdicts,
-    plan,
 )
 from parpass.transform.serial import Later, call_hook, go_on
 
@@ -56,7 +55,7 @@ ValueT = TypeVar("ValueT")
 _AS_EVER = contextlib.nullcontext()
 
 
-def completed(run: Coroutine[Any, Any, ValueT]) -> ValueT:
+def _completed(run: Coroutine[Any, Any, ValueT]) -> ValueT:
     """Return the value of a coroutine that never suspends: its host blocks instead."""
     try:
         run.send(None)
@@ -122,33 +121,36 @@ class Drive:
         )
         self._checker = _contract_checker(context)
 
-    async def run(self, root: Pass, mod: Any) -> Any:
-        """Run a pass on a module and return the new module."""
+    async def run(self, commands: Plan, advance: Callable[[], Command]) -> Any:
+        """Carry out the commands of a plan and return the new module.
+
+        Args:
+            commands: The plan.
+            advance: Has it go on from where it is, to its next command.
+        """
         with self._collector:
-            commands = self._plan(root, mod)
             try:
-                end = await self._host.call(self._go_on, commands, commands.__next__)
-                return await self._rest(commands, end)
+                # In no variable, for it holds a module.
+                return await self._rest(
+                    commands, await self._host.call(self._go_on, commands, advance)
+                )
             finally:
                 if self._is_open_after_end():
                     await self._close()
 
-    def run_blocking(self, root: Pass, mod: Any) -> Any:
+    def run_blocking(self, commands: Plan, advance: Callable[[], Command]) -> Any:
         """Do the same where the host blocks; small work begins no coroutine."""
         with self._collector:
-            commands = self._plan(root, mod)
             try:
-                end = self._go_on(commands, commands.__next__)
-                if type(end) is Later:
-                    return completed(self._rest(commands, end))
-                return end
+                end = self._go_on(commands, advance)
+                if type(end) is not Later:
+                    return end
+                rest = self._rest(commands, end)
+                del end  # it holds a module
+                return _completed(rest)
             finally:
                 if self._is_open_after_end():
-                    completed(self._close())
-
-    def _plan(self, root: Pass, mod: Any) -> Plan:
-        inside = inside_function_pass()
-        return plan(root, mod, self._context, self._adapter, instrumented=not inside)
+                    _completed(self._close())
 
     async def _rest(self, commands: Plan, end: Any) -> Any:
         """Go on from the first command that has to be waited for, if there is one."""

@@ -53,7 +53,8 @@ ON_THE_WAY_SECONDS = 10.0  # at least, for a function that is unpickled or pickl
 _FIRST_PACK_SECONDS = 0.0005
 _PACK_SECONDS = 0.005
 # Where costs are known, there is work for a while in the first announcement, so that
-# workers are not done before they hear of more; if it is no more than so many bytes.
+# workers are not done before they hear of more; if it is no more than so many bytes,
+# and packing them takes no longer.
 _FIRST_WORK_SECONDS = 0.03
 _MOST_FIRST_BYTES = 50_000
 _SEARCH_SECONDS = 0.02  # for large functions, before the others are packed
@@ -149,8 +150,9 @@ class PooledStage:
         """
         adapter = self._retainer.adapter
         shell = adapter.encode_shell(self._mod.base)
+        passes, sent = self._retainer.passes.publish(self.steps)
         spec = StageSpec(
-            self.steps,
+            passes,
             self._snapshot,
             adapter,
             shell,
@@ -162,7 +164,7 @@ class PooledStage:
         folder = self._retainer.folder
         published = pack_by_value(spec)
         folder.publish(spec_name(self._stage), published)
-        self.journey.sent += len(published)
+        self.journey.sent += sent + len(published)
         self._writer = folder.open_writer(functions_name(self._stage))
 
     def pack_some(self) -> FunctionsReady | None:
@@ -198,7 +200,8 @@ class PooledStage:
     def _goes_on_packing(self, began: float) -> bool:
         """Return whether it is too soon to announce what has been packed since then."""
         spent = time.perf_counter() - began
-        return spent < self._pack_seconds or self._packed_bytes < self._first_bytes
+        is_first = self._packed_bytes < self._first_bytes
+        return spent < self._pack_seconds or (is_first and spent < _FIRST_WORK_SECONDS)
 
     def _weight(self, packed: Packed) -> int:
         return len(packed.payload) if self.optimizations.largest_first else 1

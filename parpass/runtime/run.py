@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Coroutine, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, Unpack, cast
+from typing import Any, Self, TypeVar, Unpack, cast
 
 from parpass.errors import (
     ArgumentError,
@@ -15,17 +15,14 @@ from parpass.errors import (
     SlowerRunWarning,
 )
 from parpass.runtime.account import Account
+from parpass.runtime.at_once import NOT_SMALL, Begun, begin, may_be_small, run_if_small
 from parpass.runtime.drive import Drive
 from parpass.runtime.executor import Executor
+from parpass.runtime.forecasts import Ledger
 from parpass.runtime.report import RunReport
-from parpass.runtime.small_work import Ledger
-from parpass.transform import Pass, PassContext, adapter_of, as_pass
-from parpass.transform.adapter import Unwrap, wrapped
+from parpass.transform import Pass, PassContext, as_pass
 from parpass.transform.apply import inside_function_pass
 from parpass.transform.budget import UNSET, LimitArguments, Limits, limits_in_force
-
-if TYPE_CHECKING:
-    from parpass.runtime.at_once import SmallRun
 
 ValueT = TypeVar("ValueT")
 
@@ -121,16 +118,6 @@ def open_runner(
     return Runner(workers=workers, executor=executor)
 
 
-class _Run(NamedTuple):
-    """A run about to begin; `entered` is the context that is to be entered for it."""
-
-    drive: Drive
-    root: Pass
-    module: Any
-    unwrap: Unwrap
-    entered: PassContext | None
-
-
 class Runner:
     """Runs pipelines on a pool of processes, started when work is worth it.
 
@@ -142,7 +129,7 @@ class Runner:
     ) -> None:
         count = usable_cores() if workers is None else _checked_workers(workers)
         self._owned: Executor | None = None
-        self._last_account: Account | SmallRun | None = None
+        self._last_account: Account | None = None
         self._closed = False
         self._ledger = Ledger()
         if executor is None and count > 0:
@@ -163,15 +150,14 @@ class Runner:
         from parpass.runtime.hosts import current_host
 
         with limits_in_force(Limits(**limits) if limits else UNSET):
-            host = current_host()
-            run = self._begun(host, mod, pipeline, context)
-            going = run.drive.run(run.root, run.module)
-            if run.entered is not None:
-                going = _entered(run.entered, host, going)
-            try:
-                return run.unwrap(await going)
-            finally:
-                self._last_account = run.drive.account
+            host, executor = current_host(), self._usable_executor()
+            current = host.call_now(PassContext.current)
+            used = current if context is None else context
+            begun = begin(mod, as_pass(pipeline), used)
+            run = self._reported(begun, self._drive(host, executor, begun))
+            if used is not current:
+                run = _entered(used, host, run)
+            return await run
 
     def run_sync(
         self,
@@ -182,49 +168,54 @@ class Runner:
         **limits: Unpack[LimitArguments],
     ) -> Any:
         """Run a pipeline and wait for it; see `run_pipeline_sync`."""
-        root = as_pass(pipeline)
-        if context is None and not limits and not self._closed:
-            from parpass.runtime.at_once import NOT_SMALL, SmallRun, run_if_small
-
-            told = SmallRun(0 if self._executor is None else self._executor.workers)
-            try:
-                made = run_if_small(mod, root, told)
-            finally:
-                if told.has_begun:
-                    self._last_account = told
+        executor = self._usable_executor()
+        current = PassContext.current()
+        used = current if context is None else context
+        begun = begin(mod, as_pass(pipeline), used)
+        if used is current and not limits and may_be_small(current):
+            made = self._at_once(begun, executor)
             if made is not NOT_SMALL:
                 return made
-        from parpass.runtime.hosts import BlockingHost
+        with (
+            limits_in_force(Limits(**limits) if limits else UNSET),
+            _AS_IT_IS if used is current else used,
+        ):
+            from parpass.runtime.hosts import BlockingHost
 
-        with limits_in_force(Limits(**limits) if limits else UNSET):
-            run = self._begun(BlockingHost(), mod, root, context)
+            drive = self._drive(BlockingHost(), executor, begun)
             try:
-                with run.entered or _AS_IT_IS:
-                    made = run.drive.run_blocking(run.root, run.module)
-                return run.unwrap(made)
+                return begun.unwrap(drive.run_blocking(begun.commands, begun.advance))
             finally:
-                self._last_account = run.drive.account
+                self._last_account = drive.account
 
-    def _begun(
-        self, host: Any, mod: Any, pipeline: Pipeline, context: PassContext | None
-    ) -> _Run:
+    def _at_once(self, begun: Begun, executor: Executor | None) -> Any:
+        account = Account(0 if executor is None else executor.workers)
+        made = None
+        try:
+            made = run_if_small(begun, account)
+            return made if made is NOT_SMALL else begun.unwrap(made)
+        finally:
+            if made is not NOT_SMALL:
+                account.end()
+                self._last_account = account
+
+    def _drive(self, host: Any, executor: Executor | None, begun: Begun) -> Drive:
+        return Drive(host, executor, begun.context, begun.adapter, self._ledger)
+
+    def _usable_executor(self) -> Executor | None:
         if self._closed:
             raise RuntimeUseError("this runner is closed; open another one")
-        root = as_pass(pipeline)
-        module, unwrap = wrapped(mod)
-        adapter = adapter_of(module, root.info.name)
-        current: PassContext = host.call_now(PassContext.current)
-        entered = None if context is current else context
         # The workers are all at work when a pass body in one of them comes here.
-        executor = None if inside_function_pass() else self._executor
-        if (
-            executor is not None
-            and executor is self._owned
-            and not _may_have_children()
-        ):
-            executor = None
-        drive = Drive(host, executor, entered or current, adapter, self._ledger)
-        return _Run(drive, root, module, unwrap, entered)
+        if inside_function_pass():
+            return None
+        is_owned = self._executor is not None and self._executor is self._owned
+        return None if is_owned and not _may_have_children() else self._executor
+
+    async def _reported(self, begun: Begun, drive: Drive) -> Any:
+        try:
+            return begun.unwrap(await drive.run(begun.commands, begun.advance))
+        finally:
+            self._last_account = drive.account
 
     @property
     def last_report(self) -> RunReport | None:

@@ -19,8 +19,16 @@ from parpass.errors import (
     SlowerRunWarning,
     UnpicklablePassWarning,
 )
-from parpass.runtime.account import Account, seconds_by_pass
+from parpass.runtime.account import Account
 from parpass.runtime.executor import Executor
+from parpass.runtime.forecasts import (
+    Forecast,
+    Ledger,
+    Place,
+    best_place,
+    correct,
+    why_here,
+)
 from parpass.runtime.in_process import settle
 from parpass.runtime.merge import merged_records
 from parpass.runtime.notes import Notes
@@ -30,15 +38,7 @@ from parpass.runtime.pooled import PooledStage
 from parpass.runtime.report import Reason
 from parpass.runtime.retained import HeldModule, Retainer
 from parpass.runtime.shipping import why_not_picklable
-from parpass.runtime.small_work import (
-    Forecast,
-    Ledger,
-    Place,
-    begin_here,
-    best_place,
-    correct,
-    why_here,
-)
+from parpass.runtime.small_work import begin_here
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.store import StorageError
 from parpass.transform import ModuleAdapter, Pass, PassContext
@@ -332,6 +332,5 @@ class Stages:
             finds_others=True,
             keeps=command.is_part,
         )
-        seconds = outcome.ended - outcome.began
-        self._account.stayed(reason, seconds, seconds_by_pass(outcome.records))
+        self._account.stayed(reason, outcome)
         return outcome

@@ -10,15 +10,24 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from parpass.errors import RuntimeUseError
+from parpass.diagnostic import DiagnosticContext, DiagnosticLevel, override_renderer
+from parpass.errors import RuntimeUseError, UnknownPassError
 from parpass.runtime import Runner, open_runner
-from parpass.runtime.at_once import NOT_SMALL, SmallRun, run_if_small
+from parpass.runtime.account import Account
+from parpass.runtime.at_once import NOT_SMALL, begin, may_be_small, run_if_small
 from parpass.runtime.costs import BY_NODE
-from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
+from parpass.transform import (
+    FunctionPass,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+    register_pass,
+)
 from parpass.transform.budget import Limits, limits_in_force
 from tests.support.comparing import both, context_settings, law_on
 from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_passes import Add, Duplicate, FailOn, Keep
+from tests.support.toy_passes import Add, Duplicate, FailOn, Keep, Say
 from tests.support.toy_pipelines import pipelines, programs
 from tests.support.watching import Blind
 
@@ -35,8 +44,43 @@ class OfKnownCost(FunctionPass):
         return func.with_values(value + 1 for value in func.values)
 
 
+class Interrupted(OfKnownCost):
+    """Is interrupted by the user."""
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        raise KeyboardInterrupt
+
+
+class Lost(OfKnownCost):
+    """Requires a pass that there is not."""
+
+    pass_info = PassInfo(0, "Lost", required=["there is no such pass"])
+
+
+@register_pass("test_at_once.Required")
+class Required(Add):
+    """Counts how often it was made in this process."""
+
+    pass_info = PassInfo(0, "test_at_once.Required")
+    made = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        Required.made += 1
+
+
+class Requiring(OfKnownCost):
+    """Requires it."""
+
+    pass_info = PassInfo(0, "Requiring", required=["test_at_once.Required"])
+
+
 def is_small(mod: Program, *passes: Pass) -> bool:
-    return run_if_small(mod, Sequential(passes), SmallRun(4)) is not NOT_SMALL
+    context = PassContext.current()
+    if not may_be_small(context):
+        return False
+    begun = begin(mod, Sequential(passes), context)
+    return run_if_small(begun, Account(4)) is not NOT_SMALL
 
 
 @pytest.mark.slow
@@ -100,6 +144,29 @@ def test_nothing_is_run_twice_where_a_run_is_not_small():
     assert len(ran) == 1
 
 
+def test_a_pass_that_is_required_is_made_once_where_a_run_is_not_small(runner: Runner):
+    BY_NODE.forget([Requiring()])
+    Required.made = 0
+    runner.run_sync(program(1, 2), [Requiring()])
+    assert Required.made == 1
+
+
+def test_what_comes_after_an_error_that_nobody_heard_is_run_on_what_it_left(
+    runner: Runner,
+):
+    passes = Sequential([Say(DiagnosticLevel.ERROR), Add(1)])
+
+    def deaf(diag_ctx: DiagnosticContext) -> None:
+        diag_ctx.diagnostics.clear()
+
+    override_renderer(deaf)
+    try:
+        mod = program(1)
+        assert values_of(runner.run_sync(mod, passes)) == values_of(passes(mod))
+    finally:
+        override_renderer(None)
+
+
 def test_they_are_told_of(runner: Runner):
     assert values_of(runner.run_sync(program(1), [Add(), Add(2)])) == {"f0": (4,)}
     report = runner.last_report
@@ -107,7 +174,7 @@ def test_they_are_told_of(runner: Runner):
     assert list(report.here) == ["a single function"]
     assert list(report.passes) == ["Add"]
     assert 0 < report.passes["Add"] <= report.here["a single function"]
-    assert report.here["a single function"] == report.seconds
+    assert report.here["a single function"] <= report.seconds
     assert (report.workers, report.stages, report.jobs) == (2, 1, 0)
 
 
@@ -117,6 +184,21 @@ def test_those_that_fail_are_told_of(runner: Runner):
         runner.run_sync(program(1), [Add(0), FailOn(1)])
     assert runner.last_report is not None
     assert list(runner.last_report.passes) == ["Add", "FailOn"]
+
+
+def test_a_run_that_fails_before_its_first_pass_is_told_of(runner: Runner):
+    runner.run_sync(program(1), Add())
+    with pytest.raises(UnknownPassError):
+        runner.run_sync(program(1), [Lost()])
+    assert runner.last_report is not None
+    assert runner.last_report.passes == {}
+
+
+def test_a_run_that_is_interrupted_is_told_of(runner: Runner):
+    with pytest.raises(KeyboardInterrupt):
+        runner.run_sync(program(1), Interrupted())
+    assert runner.last_report is not None
+    assert runner.last_report.seconds > 0
 
 
 def test_no_module_is_kept(runner: Runner):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import weakref
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 
 import pytest
 
 from parpass.runtime import Runner
-from parpass.transform import PassContext
-from tests.support.toy_ir import program
+from parpass.transform import ModulePass, Pass, PassContext, PassInfo
+from tests.support.toy_ir import Program, program
 from tests.support.toy_passes import Add, AddFrom
 
 
@@ -37,3 +38,39 @@ def test_the_new_module_goes_with_its_last_reference(
     made = [weakref.ref(new), *map(weakref.ref, new.functions.values())]
     del new
     assert not any(one() for one in made)
+
+
+class Replace(ModulePass):
+    """Gives a new module, and takes down which of the earlier ones are still there."""
+
+    pass_info = PassInfo(0, "Replace")
+
+    def __init__(self) -> None:
+        self.made: list[weakref.ref[Program]] = []
+        self.alive: list[bool] = []
+
+    def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+        self.alive = [one() is not None for one in self.made]
+        new = program(*range(20))
+        self.made.append(weakref.ref(new))
+        return new
+
+
+def run_blocking(runner: Runner, steps: Sequence[Pass], context: PassContext) -> None:
+    runner.run_sync(program(1), steps, context=context)
+
+
+def run_awaited(runner: Runner, steps: Sequence[Pass], context: PassContext) -> None:
+    asyncio.run(runner.run(program(1), steps, context=context))
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("run", [run_blocking, run_awaited])
+def test_the_module_of_a_stage_goes_with_the_next_stage(
+    run: Callable[[Runner, Sequence[Pass], PassContext], None], runner: Runner
+):
+    replace = Replace()
+    config = {"parpass.asking_workers_seconds": 0.0}
+    steps = [replace, Add(), replace, replace, Add(), replace, replace]
+    run(runner, steps, PassContext(config=config))
+    assert not replace.alive[0]

@@ -16,14 +16,14 @@ from parpass.transform.adapter import KeepOutside
 from tests.support.toy_ir import Fn, ToyAdapter, program
 from tests.support.toy_passes import Add
 
-BYTES = 1_000  # of a packed function
+BYTES = 10_000  # of a packed function
 
 
 class SlowAdapter(ToyAdapter):
     """Takes longer to pack a function than is packed before others hear of it."""
 
     def encode_function(self, function: Fn, keep_outside: KeepOutside) -> bytes:
-        until = time.perf_counter() + 0.001
+        until = time.perf_counter() + 0.0006
         while time.perf_counter() < until:
             pass
         return bytes(BYTES)
@@ -37,7 +37,7 @@ def retainer() -> Iterator[Retainer]:
 
 
 @pytest.mark.parametrize(
-    ("pace", "announced"), [(None, 1), (0.03 / 2_500, 3), (1.0, 1), (1e-9, 50)]
+    ("pace", "announced"), [(None, 1), (0.03 / 25_000, 3), (1.0, 1), (1e-9, 5)]
 )
 def test_where_costs_are_known_the_first_functions_are_work_for_a_while(
     retainer: Retainer, pace: float | None, announced: int

@@ -1,0 +1,236 @@
+"""Where a stage is best run, as far as what passes have cost before (`costs`) tells.
+
+A forecast may be wrong, and is learnt from then; what is run never depends on it.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from parpass.runtime.costs import BY_NODE, Gain
+from parpass.runtime.executor import Executor
+from parpass.runtime.report import Reason
+from parpass.runtime.retained import Held, HeldModule
+from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform.apply import ends_the_stage
+from parpass.transform.budget import Budget, are_limited
+from parpass.transform.config import ASKING_WORKERS_SECONDS, CHECK_CONTRACT
+from parpass.transform.optimizations import optimizations_in
+from parpass.transform.plan import Outcome
+from parpass.transform.reproducer import REPRODUCER
+
+_WARM_SECONDS = 0.025  # to publish a stage, send jobs and hear of them, and to be sure
+_COLD_SECONDS = 0.3  # to start the processes, besides
+_MOST_NODES = 5_000  # done in this process on the strength of a forecast alone
+_SAMPLE = 64  # functions that are counted, at most, to tell the size of all
+_LITTLE = 100  # nodes
+_ENOUGH = 8  # functions, where they are large
+_BYTES = 20  # of a node that is packed, about
+_OFF = 1.5  # times as long, or as short, as was forecast, to be learnt from
+_HARDLY_LESS = 0.75  # of the forecast, so that the workers were not worth asking
+
+
+class Place(enum.Enum):
+    """Where a stage is best run, as far as can be told before it is begun."""
+
+    HERE = "in this process"
+    WORKERS = "in the workers"
+    UNKNOWN = "to be found out"
+
+
+class Forecast(msgspec.Struct, frozen=True):
+    """Where a stage is best run.
+
+    Attributes:
+        place: Where.
+        seconds: What it would take in this process; 0 where that is not known.
+        nodes: How many nodes its functions have, about.
+        longest: What the largest function would take, of those that were counted.
+    """
+
+    place: Place
+    seconds: float = 0.0
+    nodes: float = 0.0
+    longest: float = 0.0
+
+
+_IN_THIS_PROCESS = Forecast(Place.HERE)
+_IN_WORKERS = Forecast(Place.WORKERS)
+_NOT_KNOWN = Forecast(Place.UNKNOWN)
+
+
+class Ledger:
+    """What a runner has lost by not having started its workers.
+
+    Starting them is not worth it for one small module; for the hundredth it is. When
+    as much has been lost as the start costs, they are started ("ski rental").
+
+    Attributes:
+        forgone: Seconds that the workers would have saved, had they been started.
+    """
+
+    def __init__(self) -> None:
+        self.forgone = 0.0
+
+    def forgo(self, seconds: float) -> None:
+        """Add what the workers would have saved on a stage, less the asking."""
+        self.forgone += max(0.0, seconds - _WARM_SECONDS)
+
+
+def best_place(
+    steps: Sequence[Pass],
+    budgets: Sequence[Budget],
+    functions: Mapping[str, Any],
+    context: PassContext,
+    executor: Executor,
+    adapter: ModuleAdapter,
+    ledger: Ledger,
+) -> Forecast:
+    """Tell where to run a stage; functions are held or not."""
+    if functions and _must_be_outlived(budgets, context):
+        return _IN_WORKERS
+    optimizations = optimizations_in(context.config)
+    asking = 0.0
+    if optimizations.small_work:
+        asking = asking_seconds(context, executor, len(functions), ledger)
+    if asking == math.inf or not functions:
+        return _IN_THIS_PROCESS
+    if asking <= 0:
+        return _IN_WORKERS
+    if not optimizations.remembered_costs:
+        return _NOT_KNOWN
+    known = _forecast(steps, functions, adapter)
+    if known is None:
+        return _NOT_KNOWN
+    gain = Gain(executor.workers).seconds(known.seconds, known.nodes, len(functions))
+    gain = min(gain, known.seconds - known.longest)
+    if gain > asking:
+        return Forecast(Place.WORKERS, known.seconds, known.nodes)
+    if known.nodes >= _MOST_NODES:
+        return _NOT_KNOWN
+    ledger.forgo(gain)
+    return known
+
+
+def forecast_of_small(
+    steps: Sequence[Pass], functions: Mapping[str, Any], adapter: ModuleAdapter
+) -> Forecast | None:
+    """Return what a stage is forecast to take that no workers would do sooner.
+
+    None if that is not known, or it may be worth asking them.
+    """
+    if len(functions) <= 1:
+        return _IN_THIS_PROCESS
+    known = _forecast(steps, functions, adapter)
+    if known is None or known.seconds > _WARM_SECONDS or known.nodes >= _MOST_NODES:
+        return None
+    return known
+
+
+def correct(
+    forecast: Forecast,
+    steps: Sequence[Pass],
+    mod: Any,
+    outcome: Outcome,
+    adapter: ModuleAdapter,
+) -> None:
+    """Have a wrong forecast be learnt from, so that no unlucky moment is remembered.
+
+    If a stage took much more or less than was forecast, all its nodes are counted: a
+    forecast may know of a few functions. In the workers passes do not take less than
+    here; if they hardly saved anything, what passes cost is to be found out anew.
+    """
+    expected, records = forecast.seconds, outcome.records
+    spent = outcome.ended - outcome.began
+    in_workers = forecast.place is Place.WORKERS
+    if not in_workers and expected / _OFF < spent < expected * _OFF:
+        return
+    if not expected or len(records) < len(steps) or ends_the_stage(records[-1]):
+        return
+    seconds = [record.seconds for record in records]
+    if not in_workers or sum(seconds) < expected / _OFF:
+        BY_NODE.learn(steps, seconds, _all_nodes(mod, adapter))
+    if in_workers and spent > expected * _HARDLY_LESS:
+        BY_NODE.forget(steps)
+
+
+def asking_seconds(
+    context: PassContext, executor: Executor, functions: int, ledger: Ledger
+) -> float:
+    """Return how much workers must save on so many functions to be asked."""
+    given: float | None = context.config.get(ASKING_WORKERS_SECONDS)
+    if given is not None:
+        return given
+    if functions <= 1 or executor.workers <= 1:
+        return math.inf  # nothing can be shared out
+    if executor.is_warm:
+        return _WARM_SECONDS
+    return max(_WARM_SECONDS, _COLD_SECONDS - ledger.forgone)
+
+
+def why_here(functions: int, workers: int) -> Reason:
+    """Return why a small stage was run in this process."""
+    if workers == 0:
+        return Reason.NO_WORKERS
+    if functions == 1:
+        return Reason.ONE_FUNCTION
+    return Reason.NO_WORKERS if workers == 1 else Reason.SMALL
+
+
+def _must_be_outlived(budgets: Sequence[Budget], context: PassContext) -> bool:
+    """Return whether what passes may do must not end this process, or hold it up."""
+    config = context.config
+    is_hunted = config and (config.get(REPRODUCER) or config.get(CHECK_CONTRACT))
+    return bool(is_hunted) or are_limited(budgets)
+
+
+def _forecast(
+    steps: Sequence[Pass], functions: Mapping[str, Any], adapter: ModuleAdapter
+) -> Forecast | None:
+    pace = BY_NODE.of(steps)
+    if pace is None:
+        return None
+    nodes, largest = _size(functions.values(), len(functions), adapter)
+    return Forecast(Place.HERE, pace * nodes, nodes, pace * largest)
+
+
+def _size(
+    functions: Iterable[Any], count: int, adapter: ModuleAdapter
+) -> tuple[float, int]:
+    """Return how many nodes functions have, about, and the largest that was counted."""
+    counted = nodes = largest = 0
+    step = count // _SAMPLE | 1
+    for one in functions if step == 1 else islice(functions, 0, None, step):
+        if type(one) is Held:
+            size = _held_nodes(one, adapter, _MOST_NODES)
+        else:
+            size = adapter.size(one, _MOST_NODES)
+        counted += 1
+        nodes += size
+        if size > largest:
+            largest = size
+        if count == 2 and size <= _LITTLE:
+            break  # workers would save no more than this one takes
+        if nodes >= _MOST_NODES and counted >= _ENOUGH:
+            break  # counting takes a tenth of what a pass takes
+    return nodes * count / counted, largest
+
+
+def _all_nodes(mod: Any, adapter: ModuleAdapter) -> int:
+    """Return how many nodes the functions of a module have, which may be held."""
+    most = 1 << 60
+    if type(mod) is HeldModule:
+        return sum([_held_nodes(one, adapter, most) for one in mod.held.values()])
+    return sum([adapter.size(one, most) for one in adapter.functions(mod).values()])
+
+
+def _held_nodes(held: Held, adapter: ModuleAdapter, limit: int) -> int:
+    if held.function is not None:
+        return adapter.size(held.function, limit)
+    return 0 if held.packed is None else len(held.packed.payload) // _BYTES
