@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from parpass.runtime import Runner, open_runner, small_work
+from parpass.runtime import Runner, at_once, forecasts, open_runner
 from tests.support.marking import Run
 
 
@@ -27,9 +27,14 @@ def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
     if request.param == "serial":
         return lambda a_pass, mod: a_pass(mod)
     runner: Runner = request.getfixturevalue("pool")
-    monkeypatch.setattr(small_work, "_asking_seconds", _nothing)
+    monkeypatch.setattr(at_once, "forecast_of_small", _nothing)
+    monkeypatch.setattr(forecasts, "asking_seconds", _no_time)
     return lambda a_pass, mod: runner.run_sync(mod, a_pass)
 
 
-def _nothing(*_about: object) -> float:
+def _nothing(*_about: object) -> None:
+    return None
+
+
+def _no_time(*_about: object) -> float:
     return 0.0
