@@ -168,6 +168,11 @@ def heavy_pass() -> list[Pass]:
     return [Heavy(0.005)]
 
 
+def heavier_pass() -> list[Pass]:
+    """Return one pass of 20 ms a function."""
+    return [Heavy(0.02)]
+
+
 def light_passes() -> list[Pass]:
     """Return eight light passes: each exchanges one pair of operators."""
     return [Swap([pair]) for pair in PAIRS[:4] * 2]
