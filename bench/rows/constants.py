@@ -30,7 +30,7 @@ def _constants(setting: Setting) -> Iterator[Line]:
             "with": clocked(lambda: runner.run_sync(heavy, passes)),
             "without": clocked(lambda: runner.run_sync(light, passes)),
         }
-        times = interleaved(sides, setting.repeat)
+        times = interleaved(sides, 3 * setting.repeat)  # a run is short
         growth = [
             peak_growth_of_all(lambda mod=mod: runner.run_sync(mod, passes))
             for mod in (heavy, light)

@@ -24,7 +24,8 @@ def _infrastructure(setting: Setting) -> Iterator[Line]:
     mod = Work(1, 10, no_pass).module()
     pipeline = Sequential([_Nothing() for _ in range(_PASSES)])
     pipeline(mod)
-    times = interleaved({"serial": clocked(lambda: pipeline(mod))}, 4 * setting.repeat)
+    sides = {"serial": clocked(lambda: pipeline(mod))}
+    times = interleaved(sides, 40 * setting.repeat, collect=False)
     yield Line(
         f"a Sequential of {_PASSES:,} no-op module passes, serial, no instruments",
         "time for each pass",

@@ -65,7 +65,7 @@ def _skew(setting: Setting) -> Iterator[Line]:
                 "limit": limit.seconds,
                 "giant": clocked(lambda: passes(alone)),
             },
-            setting.repeat,
+            2 * setting.repeat,
         )
     what = (
         f"eight light passes; one function of {work.others * _SMALL:,} nodes, "

@@ -1,12 +1,14 @@
 """Row `small`: work too small for a pool must not be slower for having one.
 
 The worst of a hundred sizes is asked for, and the worst of a hundred measurements is
-mostly the unluckiest. So the sizes that look worst are measured again, longer, and only
-those second measurements count.
+mostly the unluckiest. So the sizes that look worst are measured again, for so long that
+a moment in which the machine does something else is not half of it, and only those
+second measurements count.
 """
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterator, Sequence
 
 import parpass
@@ -19,18 +21,20 @@ from parpass.runtime import Runner
 _LARGEST = 100
 _NODES = 10
 _SUSPECTS = 5
-_LONGER = 5  # times as many runs for a suspect
+_LONGER = 5  # times as many runs for a suspect, at least
+_SECONDS = 1.5  # for a suspect, at least
 
 
 def _small(setting: Setting) -> Iterator[Line]:
     with parpass.open_runner() as runner:
         with PassContext(config=USE_WORKERS):  # a warm runner: its processes started
             runner.run_sync(Work(20, 300, light_pass).module(), light_pass())
-        step = max(1, round(1 / setting.scale))
+        repeat, scale = setting.repeat, setting.scale
+        step = max(1, round(1 / scale))
         sizes = range(1, _LARGEST + 1, step)
-        yield _line("one light pass", light_pass, runner, sizes, 3 * setting.repeat)
+        yield _line("one light pass", light_pass, runner, sizes, 3 * repeat, scale)
         sizes = range(5, _LARGEST + 1, 5 * step)
-        yield _line("eight light passes", light_passes, runner, sizes, setting.repeat)
+        yield _line("eight light passes", light_passes, runner, sizes, repeat, scale)
 
 
 def _line(
@@ -39,6 +43,7 @@ def _line(
     runner: Runner,
     sizes: Sequence[int],
     rounds: int,
+    scale: float,
 ) -> Line:
     pipeline = Sequential(passes())
 
@@ -54,9 +59,13 @@ def _line(
     def slowdown(times: Times) -> Figure:
         return ratio(times, "parallel", "serial")
 
-    first = {size: slowdown(measured(size, rounds)) for size in sizes}
-    suspects = sorted(first, key=lambda size: first[size].value)[-_SUSPECTS:]
-    again = {size: measured(size, rounds * _LONGER) for size in suspects}
+    def longer(size: int) -> int:
+        round_seconds = sum(statistics.median(one) for one in first[size].values())
+        return max(rounds * _LONGER, round(_SECONDS * scale / round_seconds))
+
+    first = {size: measured(size, rounds) for size in sizes}
+    suspects = sorted(sizes, key=lambda size: slowdown(first[size]).value)[-_SUSPECTS:]
+    again = {size: measured(size, longer(size)) for size in suspects}
     worst = max(again, key=lambda size: slowdown(again[size]).value)
     return Line(
         f"{what} on modules of {sizes[0]} to {sizes[-1]} functions of {_NODES} nodes, "

@@ -57,8 +57,12 @@ _PACK_SECONDS = 0.005
 # and packing them takes no longer.
 _FIRST_WORK_SECONDS = 0.03
 _MOST_FIRST_BYTES = 50_000
-_SEARCH_SECONDS = 0.02  # for large functions, before the others are packed
+# For large functions, before the first are packed and, if there was more to look at,
+# while these keep the workers busy.
+_GLANCE_SECONDS = 0.001
+_SEARCH_SECONDS = 0.02
 _LARGE = 1_000  # nodes
+_GIANT = 20_000  # larger ones are all alike
 
 
 class PooledStage:
@@ -172,7 +176,7 @@ class PooledStage:
 
         None says that all are packed, and their index is published.
         """
-        if self._packed and not self._is_sorted:
+        if not self._is_sorted:
             self._put_large_ones_first()
         began = time.perf_counter()
         ready: list[int] = []
@@ -210,21 +214,27 @@ class PooledStage:
         """Have large functions packed before others, as far as they are soon found.
 
         They should be under way early, since nothing else can make up for the time that
-        the largest takes. The first few functions keep the workers busy meanwhile.
+        the largest takes.
         """
-        self._is_sorted = True
+        is_last_look = self._packed > 0
+        search = _SEARCH_SECONDS if is_last_look else _GLANCE_SECONDS
+        until = time.perf_counter() + search
         size = self._retainer.adapter.size
         waiting = self._to_pack[self._packed : self.total]
-        large: dict[int, None] = {}
-        until = time.perf_counter() + _SEARCH_SECONDS
+        large: dict[int, int] = {}
         for index in waiting:
             function = self._mod.held[self.names[index]].function
-            if function is not None and size(function, _LARGE) >= _LARGE:
-                large[index] = None
+            if function is not None and (nodes := size(function, _GIANT)) >= _LARGE:
+                large[index] = nodes
             if time.perf_counter() > until:
                 break
-        others = [index for index in waiting if index not in large]
-        self._to_pack[self._packed : self.total] = [*large, *others]
+        else:
+            is_last_look = True
+        self._is_sorted = is_last_look
+        if large:
+            first = sorted(large, key=large.__getitem__, reverse=True)
+            others = [index for index in waiting if index not in large]
+            self._to_pack[self._packed : self.total] = [*first, *others]
 
     def _packed_function(self, name: str) -> Packed:
         held = self._mod.held[name]
