@@ -139,16 +139,15 @@ class Account:
 
     _seconds = 0.0
     _names: Sequence[str] = ()  # of the functions that workers were given
-    _seconds_of = array("d")  # of each of them
     _longest = 0.0
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._began = time.perf_counter()
-        self._stayed: list[tuple[Reason, float, Sequence[StepRecord]]] = []
         self._spans: list[Spent] = []  # one after the other, in the run's own process
-        self._stages: list[list[tuple[str, float]]] = []  # of the passes in each
+        self._stages: list[Sequence[StepRecord]] = []  # of the passes in each
         self._journeys: list[tuple[Journey, int, bool]] = []
+        self._seconds_of = array("d")  # by name
         self._unsendable: dict[str, str] = {}
         self._observers: dict[str, None] = {}
 
@@ -164,12 +163,12 @@ class Account:
 
     def stayed(self, reason: Reason, outcome: Outcome) -> None:
         """Take down a stage that was run in this process."""
+        self._spans.append(Spent(Part.HERE, reason, outcome.ended - outcome.began))
         records = outcome.records
         if records and records[-1].failure is not None:
-            # It holds on to all that was there when it was raised.
-            last = msgspec.structs.replace(records[-1], failure=None)
-            records = [*records[:-1], last]
-        self._stayed.append((reason, outcome.ended - outcome.began, records))
+            self.work(records)
+        else:  # as it is, for this is where small runs come by
+            self._stages.append(records)
 
     def looking(self) -> Span:
         """Return what takes down the time of unpacking because somebody looks."""
@@ -182,7 +181,8 @@ class Account:
     def work(self, records: Sequence[StepRecord]) -> None:
         """Take down what the passes of a stage left behind."""
         # Not the records: a failure holds on to all that was there when it was raised.
-        self._stages.append([(one.pass_name, one.seconds) for one in records])
+        kept = [StepRecord(one.pass_name, seconds=one.seconds) for one in records]
+        self._stages.append(kept)
 
     def functions(self, outcomes: StageOutcomes) -> None:
         """Take down how long the functions of a stage took."""
@@ -210,10 +210,6 @@ class Account:
 
     def report(self) -> RunReport:
         """Return the account of the run, which is over."""
-        for reason, seconds, records in self._stayed:
-            self._spans.append(Spent(Part.HERE, reason, seconds))
-            self.work(records)
-        self._stayed.clear()
         journeys = [one for one, _, _ in self._journeys]
         shares = [one.shares(self.workers, was_warm=w) for one, _, w in self._journeys]
         in_workers = sum([one.seconds for one in journeys])
@@ -259,6 +255,7 @@ class Account:
     def _passes(self) -> dict[str, float]:
         found: dict[str, float] = {}
         for stage in self._stages:
-            for name, seconds in stage:
-                found[name] = found.get(name, 0.0) + seconds
+            for record in stage:
+                name = record.pass_name
+                found[name] = found.get(name, 0.0) + record.seconds
         return found

@@ -29,7 +29,6 @@ class Begun(msgspec.Struct):
     """A run that has begun, as far as its plan's first command.
 
     Attributes:
-        module: What goes through the passes.
         unwrap: Gives what was asked for of the resulting module.
         adapter: How modules are handled.
         context: The settings in force.
@@ -37,7 +36,6 @@ class Begun(msgspec.Struct):
         advance: Has it go on from where it is, to its next command.
     """
 
-    module: Any
     unwrap: Unwrap
     adapter: ModuleAdapter
     context: PassContext
@@ -52,7 +50,7 @@ def begin(mod: Any, root: Pass, context: PassContext) -> Begun:
     commands = plan(
         root, module, context, adapter, instrumented=not inside_function_pass()
     )
-    return Begun(module, unwrap, adapter, context, commands, commands.__next__)
+    return Begun(unwrap, adapter, context, commands, commands.__next__)
 
 
 def may_be_small(context: PassContext) -> bool:
@@ -82,30 +80,24 @@ def run_if_small(begun: Begun, account: Account) -> Any:
         stage = begun.advance()
     except StopIteration as end:  # there is nothing to run
         return end.value
-    begun.advance = [stage].pop
-    functions = adapter.functions(begun.module)
-    forecast = budgets = None
-    if type(stage) is RunStage and stage.ends_run:
-        budgets = budgets_of(stage.steps, context.config)
-        if not are_limited(budgets):
-            forecast = forecast_of_small(stage.steps, functions, adapter)
-    if forecast is None:
+    begun.advance = [stage].pop  # which gives it to who goes on, and keeps nothing
+    if type(stage) is not RunStage or not stage.ends_run:
+        return NOT_SMALL
+    steps, mod = stage.steps, stage.mod
+    budgets, functions = budgets_of(steps, context.config), adapter.functions(mod)
+    forecast = forecast_of_small(steps, functions, adapter)
+    if forecast is None or are_limited(budgets):
         return NOT_SMALL
 
     def carry_out(command: Command) -> Any:
-        if command is not stage or type(command) is not RunStage:
+        if command is not stage:
             return carry_out_serially(command, context, adapter)
         outcome = run_stage_in_place(
-            command.steps,
-            command.mod,
-            context,
-            adapter,
-            budgets=budgets,
-            finds_others=True,
+            steps, mod, context, adapter, budgets=budgets, finds_others=True
         )
         account.stayed(why_here(len(functions), account.workers), outcome)
         if forecast.seconds:
-            correct(forecast, command.steps, command.mod, outcome, adapter)
+            correct(forecast, steps, mod, outcome, adapter)
         return outcome
 
     return go_on(begun.commands, begun.advance, carry_out)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -28,9 +28,9 @@ from parpass.transform.reproducer import REPRODUCER
 _WARM_SECONDS = 0.025  # to publish a stage, send jobs and hear of them, and to be sure
 _COLD_SECONDS = 0.3  # to start the processes, besides
 _MOST_NODES = 5_000  # done in this process on the strength of a forecast alone
-_SAMPLE = 64  # functions that are counted, at most, to tell the size of all
+_SAMPLE = 64  # functions that are counted, about, to tell the size of all
 _LITTLE = 100  # nodes
-_ENOUGH = 8  # functions, where they are large
+_ENOUGH = 8  # where they are large
 _BYTES = 20  # of a node that is packed, about
 _OFF = 1.5  # times as long, or as short, as was forecast, to be learnt from
 _HARDLY_LESS = 0.75  # of the forecast, so that the workers were not worth asking
@@ -140,7 +140,7 @@ def correct(
     outcome: Outcome,
     adapter: ModuleAdapter,
 ) -> None:
-    """Have a wrong forecast be learnt from, so that no unlucky moment is remembered.
+    """Have a forecast that was wrong be learnt from, lest an unlucky moment last.
 
     If a stage took much more or less than was forecast, all its nodes are counted: a
     forecast may know of a few functions. In the workers passes do not take less than
@@ -151,7 +151,7 @@ def correct(
     in_workers = forecast.place is Place.WORKERS
     if not in_workers and expected / _OFF < spent < expected * _OFF:
         return
-    if not expected or len(records) < len(steps) or ends_the_stage(records[-1]):
+    if len(records) < len(steps) or ends_the_stage(records[-1]):
         return
     seconds = [record.seconds for record in records]
     if not in_workers or sum(seconds) < expected / _OFF:
@@ -196,38 +196,50 @@ def _forecast(
     pace = BY_NODE.of(steps)
     if pace is None:
         return None
-    nodes, largest = _size(functions.values(), len(functions), adapter)
+    nodes, largest = _size(functions, adapter)
     return Forecast(Place.HERE, pace * nodes, nodes, pace * largest)
 
 
-def _size(
-    functions: Iterable[Any], count: int, adapter: ModuleAdapter
-) -> tuple[float, int]:
+def _size(functions: Mapping[str, Any], adapter: ModuleAdapter) -> tuple[float, float]:
     """Return how many nodes functions have, about, and the largest that was counted."""
-    counted = nodes = largest = 0
-    step = count // _SAMPLE | 1
-    for one in functions if step == 1 else islice(functions, 0, None, step):
+    seen, nodes, largest = _seen(functions, _ENOUGH, adapter)
+    # Where functions are large, to count more of them would take a tenth of a pass.
+    if seen < len(functions) and nodes < _MOST_NODES and len(functions) > 2:
+        seen, nodes, largest = _seen(functions, _SAMPLE, adapter)
+    return nodes * len(functions) / seen, largest
+
+
+def _seen(
+    functions: Mapping[str, Any], most: int, adapter: ModuleAdapter
+) -> tuple[int, int, int]:
+    """Return how many functions were counted, their nodes, and those of the largest."""
+    count = len(functions)
+    seen = nodes = largest = 0
+    # An odd step, so that of functions that come in pairs both kinds are seen.
+    step, values = count // most | 1, functions.values()
+    for one in values if step == 1 else islice(values, 0, None, step):
+        size = 1  # at least: an adapter may not know
         if type(one) is Held:
-            size = _held_nodes(one, adapter, _MOST_NODES)
+            size += _held_nodes(one, adapter, _MOST_NODES)
         else:
-            size = adapter.size(one, _MOST_NODES)
-        counted += 1
+            size += adapter.size(one, _MOST_NODES)
+        seen += 1
         nodes += size
         if size > largest:
             largest = size
         if count == 2 and size <= _LITTLE:
             break  # workers would save no more than this one takes
-        if nodes >= _MOST_NODES and counted >= _ENOUGH:
-            break  # counting takes a tenth of what a pass takes
-    return nodes * count / counted, largest
+    return seen, nodes, largest
 
 
 def _all_nodes(mod: Any, adapter: ModuleAdapter) -> int:
     """Return how many nodes the functions of a module have, which may be held."""
     most = 1 << 60
     if type(mod) is HeldModule:
-        return sum([_held_nodes(one, adapter, most) for one in mod.held.values()])
-    return sum([adapter.size(one, most) for one in adapter.functions(mod).values()])
+        found = [_held_nodes(one, adapter, most) for one in mod.held.values()]
+    else:
+        found = [adapter.size(one, most) for one in adapter.functions(mod).values()]
+    return sum(found) + len(found)
 
 
 def _held_nodes(held: Held, adapter: ModuleAdapter, limit: int) -> int:

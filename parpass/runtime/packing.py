@@ -22,7 +22,7 @@ from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import Said, Verdicts
 from parpass.runtime.store import Ref
-from parpass.transform import ModuleAdapter
+from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.adapter import LargeValue
 from parpass.transform.budget import Budget, Limits
 
@@ -72,14 +72,13 @@ def unpack(
 class StageSpec(msgspec.Struct, frozen=True):
     """What the jobs of a stage have in common; travels to each worker once.
 
-    `passes` is the digest of its steps, see `known_passes`; `shell` is the module
-    without functions, encoded; `names` are those of all functions, in module order;
-    `budgets` are those of the steps, and `limits` are those of the call, for passes
-    that the steps run themselves; `assumes` tells whether functions are taken to keep
-    their signatures.
+    `shell` is the module without functions, encoded; `names` are those of all
+    functions, in module order; `budgets` are those of the steps, and `limits` are those
+    of the call, for passes that the steps run themselves; `assumes` tells whether
+    functions are taken to keep their signatures.
     """
 
-    passes: str
+    steps: Sequence[Pass]
     snapshot: Snapshot
     adapter: ModuleAdapter
     shell: bytes

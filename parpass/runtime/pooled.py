@@ -154,9 +154,8 @@ class PooledStage:
         """
         adapter = self._retainer.adapter
         shell = adapter.encode_shell(self._mod.base)
-        passes, sent = self._retainer.passes.publish(self.steps)
         spec = StageSpec(
-            passes,
+            self.steps,
             self._snapshot,
             adapter,
             shell,
@@ -168,7 +167,7 @@ class PooledStage:
         folder = self._retainer.folder
         published = pack_by_value(spec)
         folder.publish(spec_name(self._stage), published)
-        self.journey.sent += sent + len(published)
+        self.journey.sent += len(published)
         self._writer = folder.open_writer(functions_name(self._stage))
 
     def pack_some(self) -> FunctionsReady | None:
@@ -177,7 +176,8 @@ class PooledStage:
         None says that all are packed, and their index is published.
         """
         if not self._is_sorted:
-            self._put_large_ones_first()
+            all_seen = self._put_large_ones_first()
+            self._is_sorted = all_seen or self._packed > 0
         began = time.perf_counter()
         ready: list[int] = []
         weights: list[int] = []
@@ -210,14 +210,13 @@ class PooledStage:
     def _weight(self, packed: Packed) -> int:
         return len(packed.payload) if self.optimizations.largest_first else 1
 
-    def _put_large_ones_first(self) -> None:
+    def _put_large_ones_first(self) -> bool:
         """Have large functions packed before others, as far as they are soon found.
 
         They should be under way early, since nothing else can make up for the time that
-        the largest takes.
+        the largest takes. Return whether all functions were looked at.
         """
-        is_last_look = self._packed > 0
-        search = _SEARCH_SECONDS if is_last_look else _GLANCE_SECONDS
+        search = _SEARCH_SECONDS if self._packed else _GLANCE_SECONDS
         until = time.perf_counter() + search
         size = self._retainer.adapter.size
         waiting = self._to_pack[self._packed : self.total]
@@ -228,13 +227,11 @@ class PooledStage:
                 large[index] = nodes
             if time.perf_counter() > until:
                 break
-        else:
-            is_last_look = True
-        self._is_sorted = is_last_look
         if large:
             first = sorted(large, key=large.__getitem__, reverse=True)
             others = [index for index in waiting if index not in large]
             self._to_pack[self._packed : self.total] = [*first, *others]
+        return time.perf_counter() <= until
 
     def _packed_function(self, name: str) -> Packed:
         held = self._mod.held[name]

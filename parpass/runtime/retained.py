@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parpass.runtime.known_passes import PassesOfRun
 from parpass.runtime.large_values import CoordinatorValues
 from parpass.runtime.packing import Packed, pack, unpack
 from parpass.runtime.stage import Verdicts
@@ -62,7 +61,6 @@ class Retainer:
         self._known: dict[int, Held] = {}
         self._folder: Folder | None = None
         self._values: CoordinatorValues | None = None
-        self._passes: PassesOfRun | None = None
 
     @property
     def folder(self) -> Folder:
@@ -77,13 +75,6 @@ class Retainer:
         if self._values is None:
             self._values = CoordinatorValues(self.folder, self._optimizations)
         return self._values
-
-    @property
-    def passes(self) -> PassesOfRun:
-        """The passes that the run has published."""
-        if self._passes is None:
-            self._passes = PassesOfRun(self.folder)
-        return self._passes
 
     def hold(self, mod: Any) -> HeldModule:
         """Return a module as held functions, bytes that are known with them."""

@@ -53,7 +53,7 @@ def begin_here(
             run_here(work, done, held, outcomes)
             spent += time.perf_counter() - began
             done += 1
-            nodes += max(1, size)
+            nodes += 1 + size
             pace = spent / nodes
             if spent < next_look:
                 continue

@@ -116,7 +116,8 @@ class Stages:
             )
         reason = why_here(len(functions), executor.workers)
         outcome = self._here(command, reason, budgets)
-        correct(forecast, steps, mod, outcome, self._adapter)
+        if forecast.seconds:
+            correct(forecast, steps, mod, outcome, self._adapter)
         return outcome
 
     async def run(self, command: RunStage) -> Outcome:
@@ -151,8 +152,9 @@ class Stages:
         if is_done:
             return await self._merged(command.steps, held, outcomes, began)
         outcome = await self._there(command, held, outcomes, executor, began)
-        args = (forecast, command.steps, command.mod, outcome, self._adapter)
-        await self._host.call(correct, *args)
+        if forecast.seconds:
+            args = (forecast, command.steps, command.mod, outcome, self._adapter)
+            await self._host.call(correct, *args)
         return outcome
 
     async def run_in_parts(

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from parpass.errors import InternalError
-from parpass.runtime.known_passes import KnownPasses
 from parpass.runtime.large_values import WorkerValues
 from parpass.runtime.memory_guard import memory_guard
 from parpass.runtime.notes import Note, Phase, let_faults_be
@@ -50,7 +49,6 @@ _INDEX_POLL = 0.001  # seconds between two looks for the index of a stage
 _BATCH_BYTES = 8_192  # of small functions that are unpickled one after the other
 
 _runs: dict[str, _Run] = {}  # by folder
-_known_passes = KnownPasses()
 _caught_by: _Run | None = None  # the run that learns of faults of this process
 _is_own_process = False  # else it is a thread that stands for one
 
@@ -146,16 +144,13 @@ class _Stage:
         self._spec: StageSpec = unpack_message(published)
         self._context = self._spec.snapshot.context()
         self._optimizations = optimizations_in(self._context.config)
-        known = self._optimizations.known_passes
-        get = _known_passes.get if known else _known_passes.load
-        self._steps = get(self._spec.passes, run.folder)
         run.values.large = self._optimizations.large_value_bytes
         self._module = self._spec.adapter.decode_shell(self._spec.shell)
         self._places: dict[str, Place] = {}  # of functions in jobs of this worker
         self._all_places: Places | None = None
         self._loaded: dict[str, Any] = {}
         self._work = StageWork(
-            self._steps,
+            self._spec.steps,
             self._context,
             self._spec.adapter,
             self._module,
@@ -174,7 +169,7 @@ class _Stage:
 
     def run_job(self, job: Job) -> JobResult:
         began = time.perf_counter()
-        before = _attributes(self._steps)
+        before = _attributes(self._spec.steps)
         outcomes: list[Outcome] = []
         self._work.verdicts = job.verdicts
         snapshot = self._spec.snapshot
@@ -193,12 +188,10 @@ class _Stage:
                     self._unpickle(index, place)
                 outcomes += [self._outcome(index) for index, _ in batch]
         written = [
-            (self._steps[at].info.name, attribute)
-            for (at, attribute), value in _attributes(self._steps).items()
+            (self._spec.steps[at].info.name, attribute)
+            for (at, attribute), value in _attributes(self._spec.steps).items()
             if (at, attribute) not in before or before[at, attribute] is not value
         ]
-        if written:
-            _known_passes.forget(self._spec.passes)
         return JobResult(outcomes, time.perf_counter() - began, written)
 
     def _unpickle(self, index: int, place: Place) -> None:

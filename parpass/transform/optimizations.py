@@ -35,7 +35,6 @@ class Optimizations(msgspec.Struct, frozen=True):
         values_on_demand: Such values are written down when a pass looks at them.
         remembered_analyses: What a pass found out about a function, and wrote down with
             it, is not found out again: in Relay, that it is typed.
-        known_passes: A worker keeps the passes that it was sent, for later stages.
         resting_collector: The garbage collector looks for cycles seldom.
     """
 
@@ -51,7 +50,6 @@ class Optimizations(msgspec.Struct, frozen=True):
     large_value_bytes: int = 16 * 1024
     values_on_demand: bool = True
     remembered_analyses: bool = True
-    known_passes: bool = True
     resting_collector: bool = True
 
 

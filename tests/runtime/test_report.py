@@ -143,6 +143,7 @@ def test_seconds_of_functions_add_up_although_module_passes_change_which_there_a
 
 
 def test_a_pass_that_cannot_be_pickled_is_named(runner: Runner):
+    run_pooled(runner, Add(), program(1, 2))  # starting the workers may take longest
     locked, mod = Locked(), program(*[2_000_000] * 3)
     spin = Spin()
     spin.part = threading.Lock()  # pyright: ignore[reportAttributeAccessIssue] -- a user's own

@@ -25,7 +25,13 @@ from parpass.errors import (
 )
 from parpass.runtime import Runner, open_runner, run_pipeline, run_pipeline_sync
 from parpass.runtime.run import usable_cores
-from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
+from parpass.transform import (
+    FunctionPass,
+    ModulePass,
+    PassContext,
+    PassInfo,
+    Sequential,
+)
 from tests.support.executors import ThreadExecutor
 from tests.support.hard_passes import AppendPid, Hang, RunInside
 from tests.support.pooled import (
@@ -35,7 +41,7 @@ from tests.support.pooled import (
     pooled,
     run_pooled,
 )
-from tests.support.toy_ir import Program, program, values_of
+from tests.support.toy_ir import Fn, Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom, Duplicate, Keep, Say
 from tests.support.watching import Log
 
@@ -402,3 +408,34 @@ def test_after_a_cancelled_pass_nothing_of_the_run_is_called():
 
 async def _run_here(pass_: Any) -> None:
     await run_pipeline(program(1, 2), [pass_], workers=0)
+
+
+class Memo(FunctionPass):
+    """Remembers by name what it gave, which no later run may see."""
+
+    pass_info = PassInfo(0, "Memo")
+
+    def __init__(self) -> None:
+        self.memo: dict[str, Fn] = {}
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        name = ctx.function_name
+        assert name is not None
+        return self.memo.setdefault(name, func.with_values([*func.values, 1]))
+
+
+def test_what_a_pass_remembers_in_a_worker_ends_with_its_stage(runner: Runner):
+    for mod in (program(1, 2), program(3, 4)):
+        assert run_pooled(runner, Memo(), mod) == Memo()(mod)
+
+
+def test_the_class_of_a_pass_is_what_it_is_when_a_run_begins(runner: Runner):
+    class Local(Add):  # it travels by value
+        by = 0
+
+        def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+            return func.with_values(value + self.by for value in func.values)
+
+    for Local.by in (1, 5, 1):
+        step = Local()
+        assert run_pooled(runner, step, program(1, 2)) == step(program(1, 2))

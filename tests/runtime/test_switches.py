@@ -10,7 +10,7 @@ import pytest
 
 from parpass import IRModule, PassContext, relay
 from parpass.relay.typed import Typed, remember_typed
-from parpass.runtime import Runner, RunReport, open_runner
+from parpass.runtime import Runner, RunReport
 from parpass.runtime.forecasts import Ledger, Place, best_place
 from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.pooled import PooledStage
@@ -212,31 +212,6 @@ def test_without_demand_values_are_written_down_at_once(on_demand: bool):
     with open(path, "rb") as file:
         assert any(file.read()) is not on_demand
     retainer.close()
-
-
-class Unpickled(Add):
-    """Adds as often as it was unpickled in this process."""
-
-    pass_info = PassInfo(0, "Unpickled")
-    times = 0
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        Unpickled.times += 1
-        self.__dict__.update(state)
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        return func.with_values(value + Unpickled.times for value in func.values)
-
-
-def test_without_known_passes_they_are_unpickled_for_each_stage():
-    def times(**switches: Any) -> tuple[int, ...]:
-        with open_runner(workers=1) as runner:
-            passes = [Unpickled(), Keep(), Unpickled()]
-            mod = runner.run_sync(program(0), passes, context=context(**switches))
-        return mod["f0"].values
-
-    assert times() == (1 + 1,)
-    assert times(known_passes=False) == (1 + 2,)
 
 
 def test_without_remembered_analyses_types_are_inferred_again():

@@ -47,8 +47,7 @@ class Run:
     def publish(self, stage: int, steps: Sequence[Pass], mod: Program) -> None:
         snapshot = Snapshot.take(PassContext())
         shell = ADAPTER.encode_shell(mod)
-        passes, _ = self.retainer.passes.publish(steps)
-        spec = StageSpec(passes, snapshot, ADAPTER, shell, list(mod.functions))
+        spec = StageSpec(steps, snapshot, ADAPTER, shell, list(mod.functions))
         self.folder.publish(spec_name(stage), pack_message(spec))
         writer = self.folder.open_writer(functions_name(stage))
         self.places = Places(len(mod.functions))
