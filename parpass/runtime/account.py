@@ -9,7 +9,8 @@ from __future__ import annotations
 import enum
 import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -139,22 +140,22 @@ class Account:
 
     _seconds = 0.0
     _names: Sequence[str] = ()  # of the functions that workers were given
+    _seconds_of: Sequence[float] = ()  # of each of them
     _longest = 0.0
+    _journeys: Sequence[tuple[Journey, int, bool]] = ()
+    _unsendable: Mapping[str, str] = MappingProxyType({})
+    _observers: tuple[str, ...] = ()
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._began = time.perf_counter()
         self._spans: list[Spent] = []  # one after the other, in the run's own process
         self._stages: list[Sequence[StepRecord]] = []  # of the passes in each
-        self._journeys: list[tuple[Journey, int, bool]] = []
-        self._seconds_of = array("d")  # by name
-        self._unsendable: dict[str, str] = {}
-        self._observers: dict[str, None] = {}
 
     def hook(self, instrument: str, *, observes_ir: bool) -> Span:
         """Return what takes down the time of a hook."""
         if observes_ir:
-            self._observers[instrument] = None
+            self._observers = tuple(dict.fromkeys((*self._observers, instrument)))
         return Span(self._spans, Part.INSTRUMENT, instrument)
 
     def here(self, reason: Reason) -> Span:
@@ -191,18 +192,19 @@ class Account:
             known = dict(zip(self._names, self._seconds_of, strict=True))
             before = [known.pop(name, 0.0) for name in outcomes.names]
             self._names = [*outcomes.names, *known]
-            self._seconds_of = array("d", [*before, *known.values()])
-        for function, seconds in enumerate(outcomes.seconds):
-            self._seconds_of[function] += seconds
+            self._seconds_of = [*before, *known.values()]
+        pairs = zip(self._seconds_of, outcomes.seconds, strict=False)
+        added = [known + seconds for known, seconds in pairs]
+        self._seconds_of = array("d", [*added, *self._seconds_of[len(added) :]])
 
     def journey(self, journey: Journey, functions: int, *, was_warm: bool) -> None:
         """Take down a stage in the workers, which is over."""
         journey.end(self.workers)
-        self._journeys.append((journey, functions, was_warm))
+        self._journeys = [*self._journeys, (journey, functions, was_warm)]
 
     def stays(self, pass_name: str, reason: str) -> None:
         """Take down that a pass cannot be sent to the workers."""
-        self._unsendable[pass_name] = reason
+        self._unsendable = {**self._unsendable, pass_name: reason}
 
     def end(self) -> None:
         """Take down that the run is over."""
@@ -241,7 +243,7 @@ class Account:
             bytes_sent=sum([one.sent for one in journeys]),
             bytes_received=sum([one.received for one in journeys]),
             unsendable=dict(self._unsendable),
-            observers=tuple(self._observers),
+            observers=self._observers,
         )
 
     def _by_name(self, part: Part) -> dict[str, float]:

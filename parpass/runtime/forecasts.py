@@ -27,7 +27,10 @@ from parpass.transform.reproducer import REPRODUCER
 
 _WARM_SECONDS = 0.025  # to publish a stage, send jobs and hear of them, and to be sure
 _COLD_SECONDS = 0.3  # to start the processes, besides
-_MOST_NODES = 5_000  # done in this process on the strength of a forecast alone
+# Done in this process on the strength of a forecast alone, which is learnt from if it
+# is wrong; and of a single function, which is not counted further.
+_MOST_NODES = 50_000
+_MOST_OF_ONE = 5_000
 _SAMPLE = 64  # functions that are counted, about, to tell the size of all
 _LITTLE = 100  # nodes
 _ENOUGH = 8  # where they are large
@@ -112,7 +115,7 @@ def best_place(
     gain = min(gain, known.seconds - known.longest)
     if gain > asking:
         return Forecast(Place.WORKERS, known.seconds, known.nodes)
-    if known.nodes >= _MOST_NODES:
+    if known.place is Place.UNKNOWN:
         return _NOT_KNOWN
     ledger.forgo(gain)
     return known
@@ -128,7 +131,7 @@ def forecast_of_small(
     if len(functions) <= 1:
         return _IN_THIS_PROCESS
     known = _forecast(steps, functions, adapter)
-    if known is None or known.seconds > _WARM_SECONDS or known.nodes >= _MOST_NODES:
+    if known is None or known.place is Place.UNKNOWN or known.seconds > _WARM_SECONDS:
         return None
     return known
 
@@ -197,39 +200,46 @@ def _forecast(
     if pace is None:
         return None
     nodes, largest = _size(functions, adapter)
-    return Forecast(Place.HERE, pace * nodes, nodes, pace * largest)
+    is_certain = largest < _MOST_OF_ONE and nodes < _MOST_NODES
+    place = Place.HERE if is_certain else Place.UNKNOWN
+    return Forecast(place, pace * nodes, nodes, pace * largest)
 
 
-def _size(functions: Mapping[str, Any], adapter: ModuleAdapter) -> tuple[float, float]:
+def _size(functions: Mapping[str, Any], adapter: ModuleAdapter) -> tuple[float, int]:
     """Return how many nodes functions have, about, and the largest that was counted."""
-    seen, nodes, largest = _seen(functions, _ENOUGH, adapter)
-    # Where functions are large, to count more of them would take a tenth of a pass.
-    if seen < len(functions) and nodes < _MOST_NODES and len(functions) > 2:
-        seen, nodes, largest = _seen(functions, _SAMPLE, adapter)
-    return nodes * len(functions) / seen, largest
-
-
-def _seen(
-    functions: Mapping[str, Any], most: int, adapter: ModuleAdapter
-) -> tuple[int, int, int]:
-    """Return how many functions were counted, their nodes, and those of the largest."""
-    count = len(functions)
-    seen = nodes = largest = 0
-    # An odd step, so that of functions that come in pairs both kinds are seen.
-    step, values = count // most | 1, functions.values()
-    for one in values if step == 1 else islice(values, 0, None, step):
-        size = 1  # at least: an adapter may not know
+    count, seen = len(functions), functions.values()
+    if count > _ENOUGH:
+        seen = _sample(functions, adapter)
+    nodes = largest = 0
+    for one in seen:
         if type(one) is Held:
-            size += _held_nodes(one, adapter, _MOST_NODES)
+            size = _held_nodes(one, adapter, _MOST_OF_ONE)
         else:
-            size += adapter.size(one, _MOST_NODES)
-        seen += 1
-        nodes += size
+            size = adapter.size(one, _MOST_OF_ONE)
+        nodes += size + 1  # an adapter may not know
         if size > largest:
             largest = size
-        if count == 2 and size <= _LITTLE:
-            break  # workers would save no more than this one takes
-    return seen, nodes, largest
+        if count == 2 and nodes <= _LITTLE:
+            return 2.0 * nodes, size  # workers would save no more than this one takes
+    return nodes * count / len(seen), largest
+
+
+def _sample(functions: Mapping[str, Any], adapter: ModuleAdapter) -> list[Any]:
+    """Return functions that tell the size of all, a few of them if they are large."""
+    few = _spread(functions, _ENOUGH)
+    nodes = sum(
+        _held_nodes(one, adapter, _MOST_OF_ONE)
+        if type(one) is Held
+        else adapter.size(one, _MOST_OF_ONE)
+        for one in few
+    )
+    # To count many large ones takes a tenth of what a pass takes.
+    return few if nodes >= _MOST_OF_ONE else _spread(functions, _SAMPLE)
+
+
+def _spread(functions: Mapping[str, Any], most: int) -> list[Any]:
+    # An odd step, so that of functions that come in pairs both kinds are seen.
+    return list(islice(functions.values(), 0, None, len(functions) // most | 1))
 
 
 def _all_nodes(mod: Any, adapter: ModuleAdapter) -> int:

@@ -116,6 +116,8 @@ def places(mod: Program, pace: float) -> tuple[Place, bool]:
     [
         ([1] * 5, (Place.HERE, True)),
         ([1_000] * 4, (Place.WORKERS, False)),
+        ([1_000] * 8 + [1] * 50, (Place.WORKERS, False)),
+        ([2_000] + [1] * 50, (Place.HERE, False)),  # little to share out
         ([1_000], (Place.HERE, True)),
         ([4_000, 10], (Place.HERE, False)),  # nothing to share out
         ([10, 4_000], (Place.HERE, True)),
@@ -128,6 +130,12 @@ def test_a_stage_goes_where_its_sizes_say(
     counts: Sequence[int], expected: tuple[Place, bool]
 ):
     assert places(sizes(*counts), pace=1e-3) == expected
+
+
+def test_a_stage_of_which_little_is_known_is_begun_here():
+    assert places(sizes(*[10] * 5_000), pace=1e-8) == (Place.UNKNOWN, False)
+    assert places(sizes(6_000, 10, 10), pace=1e-8) == (Place.UNKNOWN, False)
+    assert places(sizes(*[10] * 500), pace=1e-8) == (Place.HERE, True)
 
 
 def test_only_what_exceeds_the_asking_is_forgone():
