@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from pathlib import Path
@@ -42,13 +43,19 @@ def folders(process: int | None = None) -> set[str]:
 
 def child_processes() -> set[int]:
     """Return the processes that this one has started, and that are still running."""
-    children: set[int] = set()
-    for path in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
-        for pid in path.read_text().split():
-            command = Path(f"/proc/{pid}/cmdline").read_bytes()
-            if b"resource_tracker" not in command and command:  # empty for a zombie
-                children.add(int(pid))
-    return children
+    while True:  # a thread, or a process, may end just then
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            return {pid for pid in map(int, _children()) if _is_running(pid)}
+
+
+def _children() -> list[str]:
+    threads = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    return [pid for path in threads for pid in path.read_text().split()]
+
+
+def _is_running(pid: int) -> bool:
+    command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    return bool(command) and b"resource_tracker" not in command  # empty for a zombie
 
 
 def new_pipe(directory: Path) -> Path:
