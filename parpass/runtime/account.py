@@ -154,8 +154,8 @@ class Account:
 
     def hook(self, instrument: str, *, observes_ir: bool) -> Span:
         """Return what takes down the time of a hook."""
-        if observes_ir:
-            self._observers = tuple(dict.fromkeys((*self._observers, instrument)))
+        if observes_ir and instrument not in self._observers:
+            self._observers = (*self._observers, instrument)
         return Span(self._spans, Part.INSTRUMENT, instrument)
 
     def here(self, reason: Reason) -> Span:
@@ -193,9 +193,10 @@ class Account:
             before = [known.pop(name, 0.0) for name in outcomes.names]
             self._names = [*outcomes.names, *known]
             self._seconds_of = [*before, *known.values()]
-        pairs = zip(self._seconds_of, outcomes.seconds, strict=False)
-        added = [known + seconds for known, seconds in pairs]
-        self._seconds_of = array("d", [*added, *self._seconds_of[len(added) :]])
+        sums = array("d", self._seconds_of)
+        for function, seconds in enumerate(outcomes.seconds):
+            sums[function] += seconds
+        self._seconds_of = sums
 
     def journey(self, journey: Journey, functions: int, *, was_warm: bool) -> None:
         """Take down a stage in the workers, which is over."""

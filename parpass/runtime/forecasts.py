@@ -212,10 +212,7 @@ def _size(functions: Mapping[str, Any], adapter: ModuleAdapter) -> tuple[float, 
         seen = _sample(functions, adapter)
     nodes = largest = 0
     for one in seen:
-        if type(one) is Held:
-            size = _held_nodes(one, adapter, _MOST_OF_ONE)
-        else:
-            size = adapter.size(one, _MOST_OF_ONE)
+        size = _nodes(one, adapter, _MOST_OF_ONE)
         nodes += size + 1  # an adapter may not know
         if size > largest:
             largest = size
@@ -227,12 +224,7 @@ def _size(functions: Mapping[str, Any], adapter: ModuleAdapter) -> tuple[float, 
 def _sample(functions: Mapping[str, Any], adapter: ModuleAdapter) -> list[Any]:
     """Return functions that tell the size of all, a few of them if they are large."""
     few = _spread(functions, _ENOUGH)
-    nodes = sum(
-        _held_nodes(one, adapter, _MOST_OF_ONE)
-        if type(one) is Held
-        else adapter.size(one, _MOST_OF_ONE)
-        for one in few
-    )
+    nodes = sum(_nodes(one, adapter, _MOST_OF_ONE) for one in few)
     # To count many large ones takes a tenth of what a pass takes.
     return few if nodes >= _MOST_OF_ONE else _spread(functions, _SAMPLE)
 
@@ -244,15 +236,15 @@ def _spread(functions: Mapping[str, Any], most: int) -> list[Any]:
 
 def _all_nodes(mod: Any, adapter: ModuleAdapter) -> int:
     """Return how many nodes the functions of a module have, which may be held."""
-    most = 1 << 60
-    if type(mod) is HeldModule:
-        found = [_held_nodes(one, adapter, most) for one in mod.held.values()]
-    else:
-        found = [adapter.size(one, most) for one in adapter.functions(mod).values()]
+    held = mod.held if type(mod) is HeldModule else adapter.functions(mod)
+    found = [_nodes(one, adapter, 1 << 60) for one in held.values()]
     return sum(found) + len(found)
 
 
-def _held_nodes(held: Held, adapter: ModuleAdapter, limit: int) -> int:
-    if held.function is not None:
-        return adapter.size(held.function, limit)
-    return 0 if held.packed is None else len(held.packed.payload) // _BYTES
+def _nodes(one: Any, adapter: ModuleAdapter, limit: int) -> int:
+    """Return how many nodes a function has, which may be held, and packed."""
+    if type(one) is not Held:
+        return adapter.size(one, limit)
+    if one.function is not None:
+        return adapter.size(one.function, limit)
+    return 0 if one.packed is None else len(one.packed.payload) // _BYTES
