@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -27,8 +28,10 @@ class _CountingExecutor(LokyExecutor):
         self._jobs: list[int] = []
         self._answers: list[Future[bytes]] = []
 
-    def submit(self, run: Callable[[bytes], bytes], job: bytes) -> Future[bytes]:
-        answer = super().submit(run, job)
+    def submit(
+        self, run: Callable[[bytes], bytes], job: bytes, seconds: float = math.inf
+    ) -> Future[bytes]:
+        answer = super().submit(run, job, seconds)
         self._jobs.append(len(job))
         self._answers.append(answer)
         return answer

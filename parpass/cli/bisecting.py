@@ -12,7 +12,7 @@ from typing import Any
 
 from parpass.cli.values import Values
 from parpass.relay.module import IRModule
-from parpass.runtime.run import Runner
+from parpass.runtime import Runner
 from parpass.transform import Pass, PassContext
 from parpass.transform.bisect import OPT_BISECT, OPT_BISECT_LIMIT, Verdict, listener
 

@@ -139,7 +139,7 @@ def _seconds_for(reproducer: Reproducer) -> float:
 @contextlib.contextmanager
 def _executor(jobs: int | None) -> Generator[Executor | None]:
     from parpass.runtime.loky_executor import LokyExecutor
-    from parpass.runtime.run import usable_cores
+    from parpass.runtime.runs import usable_cores
 
     if jobs == 0:
         yield None

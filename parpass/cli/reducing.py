@@ -19,7 +19,7 @@ from msgspec import structs
 from parpass.cli.trial import Result, Same, load_passes, try_text
 from parpass.relay.module import IRModule
 from parpass.relay.shrinking import Way, size, typed, ways
-from parpass.runtime.executor import Executor, WorkersDiedError
+from parpass.runtime.executor import Executor, JobLostError
 from parpass.transform import print_pipeline
 from parpass.transform.origin import Origins
 from parpass.transform.passes import Sequential
@@ -73,9 +73,7 @@ class Trials:
     def _result(self, answer: Callable[[], bytes]) -> Result:
         try:
             return Result(**json.loads(answer()))
-        except WorkersDiedError as error:  # where no child protects the worker
-            assert self._executor is not None
-            self._executor.start()
+        except JobLostError as error:  # where no child protects the worker
             return Result("died", str(error))
 
 

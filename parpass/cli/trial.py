@@ -80,7 +80,7 @@ def load_passes(reproducer: Reproducer) -> Sequential:
         ReproducerError: It cannot be had.
     """
     import_module("parpass.relay")
-    import_module("parpass.runtime.run")
+    import_module("parpass.runtime.runs")
     if not reproducer.pipeline:
         raise ReproducerError(f"it has no pipeline: {reproducer.unprintable}")
     for name in reproducer.load:

@@ -18,7 +18,7 @@ import cloudpickle
 
 from parpass.errors import ContractError
 from parpass.runtime.contract_worker import CheckJob, FunctionReport, run_check
-from parpass.runtime.executor import WorkersDiedError
+from parpass.runtime.executor import JobLostError
 from parpass.runtime.loky_executor import LokyExecutor
 from parpass.runtime.packing import pack_message, unpack_message
 from parpass.runtime.snapshot import Snapshot
@@ -62,7 +62,7 @@ class ContractChecker:
         pairs = zip(self._pools, map(pack_message, jobs), strict=True)
         answers = [pool.submit(run_check, job) for pool, job in pairs]
         ends = [answer.exception() for answer in answers]
-        if any(isinstance(end, WorkersDiedError) for end in ends):
+        if any(isinstance(end, JobLostError) for end in ends):
             return None  # the run for the result dies of it, too, and blames exactly
         reports = [unpack_message(answer.result()) for answer in answers]
         comparison = _Comparison(step, adapter, adapter.decode_shell(shell))

@@ -1,8 +1,8 @@
 """The coordinator: runs one stage on a pool, under trio.
 
 Packing, jobs and unpacking overlap, and nothing long runs on the event loop. If passes
-have time limits, a task looks at the notes of the workers, and kills them when one is
-overdue: that ends whatever it does, in Python or in C.
+have time limits, a task looks at the notes of the workers, and has the job of one that
+is overdue ended: that ends whatever it does, in Python or in C.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import re
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import cast
 
@@ -21,11 +20,10 @@ import trio
 
 from parpass.errors import RuntimeUseError
 from parpass.runtime.executor import (
-    START_SECONDS,
     Executor,
-    WorkersDiedError,
-    WorkersHangError,
-    WorkersKilledError,
+    JobEndedError,
+    JobLostError,
+    NoWorkersError,
 )
 from parpass.runtime.notes import Notes, Phase, Work
 from parpass.runtime.pooled import PooledStage
@@ -39,12 +37,10 @@ from parpass.runtime.schedule import (
     FunctionsReady,
     GiveUp,
     JobFinished,
-    RestartWorkers,
+    JobLost,
     Schedule,
     Settled,
     SubmitJob,
-    WorkersDied,
-    WorkersKilled,
 )
 from parpass.runtime.worker import run_job
 
@@ -52,7 +48,7 @@ _in_thread = trio.to_thread.run_sync
 
 _LONGEST_WAY = 0.01  # seconds from packing functions to sending them, mostly
 _LONGEST_LOOK = 0.1  # seconds between two looks at the notes
-_KILLED = {"SIGKILL", "SIGTERM"}
+_KILLED = ("SIGKILL", "SIGTERM")
 _LITTLE = 16_384  # bytes of functions that are unpacked sooner than a thread is asked
 _News = Event | tuple[int, Future[bytes]]
 _open_news = trio.open_memory_channel[_News]
@@ -64,19 +60,22 @@ async def run_stage(stage: PooledStage, executor: Executor, notes: Notes) -> Non
 
     Args:
         stage: The stage, its spec published.
-        executor: The pool. If this is cancelled or fails, its workers are killed.
+        executor: The pool. If this is cancelled or fails, the stage's jobs are ended.
         notes: What workers are working on.
 
     Raises:
-        RuntimeUseError: The workers die before they begin, or the executor is closed.
+        RuntimeUseError: The workers die or hang before they begin, or the executor is
+            closed.
+        NoWorkersError: There can be no workers here.
     """
+    run = None
     try:
         async with trio.open_nursery() as nursery:
-            await _StageRun(stage, executor, notes, nursery).run()
+            run = _StageRun(stage, executor, notes, nursery)
+            await run.run()
     except BaseException as error:  # noqa: BLE001 -- raised again, unwrapped
-        # Jobs may still be running; nobody waits for them any more.
-        with trio.CancelScope(shield=True):
-            await _in_thread(executor.kill)
+        if run is not None:
+            run.end_jobs()
         leaf = _unwrapped(error)
         raise leaf from leaf.__cause__
 
@@ -99,16 +98,14 @@ class _StageRun:
             stage.pace(),
             sized=stage.optimizations.sized_jobs,
         )
-        self._in_flight: set[int] = set()
-        self._working_on: dict[int, Work] = {}  # of the last death, by function
-        self._overdue: dict[int, Work] = {}
-        self._was_alone = False  # the job that was lost
-        self._spared: set[int] = set()
-        self._timed_out = False  # and were killed for it
+        self._in_flight: dict[int, tuple[SubmitJob, Future[bytes]]] = {}
+        self._overdue: dict[int, Work] = {}  # by job; these were ended for it,
+        self._gone: set[str] = set()  # and the notes of their workers mean nothing
+        self._to_blame: dict[int, Work] = {}  # by function
+        self._causes: dict[int, str] = {}  # of deaths, likewise; the others were late
         self._tracebacks: dict[str, str] = {}  # by owner of a note
-        self._cause = ""
-        self._single: Executor | None = None  # where a suspect runs
-        self._alone_job = 0
+        self._spared: set[int] = set()
+        self._cause = ""  # of the last death that no function is to blame for
         self._watching = trio.CancelScope()
         self._token = trio.lowlevel.current_trio_token()
         self._on_their_way = trio.Event()  # what was packed last
@@ -116,10 +113,11 @@ class _StageRun:
         self._new, self._to_unpack = _open_held(math.inf)
 
     async def run(self) -> None:
+        self._executor.start(self._stage.start_seconds)
         self._nursery.start_soon(self._unpack)
         self._nursery.start_soon(self._pack)
         self._nursery.start_soon(self._watch)
-        await _in_thread(self._executor.start)
+        self._send.send_nowait(FunctionsReady((), ()))  # there may be none at all
         async with self._receive, self._new:
             async for event in self._receive:
                 known = await self._understood(event)
@@ -135,9 +133,14 @@ class _StageRun:
                         settled = self._settled(command.function)
                         commands.extend(self._schedule.handle(settled))
                     else:
-                        await self._carry_out(command)
+                        self._carry_out(command)
                 if isinstance(known, FunctionsReady):
                     self._on_their_way.set()
+
+    def end_jobs(self) -> None:
+        """End all jobs; nobody waits for them any more."""
+        for _, answer in self._in_flight.values():
+            self._executor.end(answer)
 
     async def _pack(self) -> None:
         while True:
@@ -161,16 +164,15 @@ class _StageRun:
         if not isinstance(event, tuple):
             return event
         job, answer = event
-        if job not in self._in_flight:
-            return None  # it was in flight when the workers died, and runs again
+        command, _ = self._in_flight.pop(job)
         error = answer.exception()
-        if isinstance(error, WorkersHangError):
-            raise _hanging()
-        if isinstance(error, WorkersDiedError | WorkersKilledError):
-            self._in_flight.clear()
-            self._was_alone = job == self._alone_job
-            return await self._lost(error)
-        self._in_flight.discard(job)
+        if isinstance(error, NoWorkersError):
+            raise self._without_workers(error)
+        if isinstance(error, JobLostError):
+            return await self._lost(command, error)
+        if isinstance(error, JobEndedError):
+            return self._ended(command)
+        self._overdue.pop(job, None)  # it was done just before it was ended
         seconds, new = self._stage.take_in(answer.result())
         if new and self._stage.wanted:
             if sum(map(_weight, new)) <= _LITTLE:
@@ -179,110 +181,112 @@ class _StageRun:
                 self._new.send_nowait(new)
         return JobFinished(job, seconds)
 
-    async def _lost(self, error: WorkersDiedError | WorkersKilledError) -> Event:
-        """Return what the end of the workers means for the schedule."""
-        self._cause = _short_cause(error)
-        noted = await _in_thread(self._notes.read)
-        await _in_thread(self._notes.forget)
-        if self._overdue:
-            self._working_on, self._overdue = self._overdue, {}
-            self._timed_out = True
-            return DeadlinePassed(self._working_on.keys())
-        self._timed_out = False
-        if isinstance(error, WorkersKilledError):
-            return WorkersKilled()
-        self._working_on = {
-            work.function: work
-            for work in noted
-            if work.phase != Phase.START
-            and (not error.processes or work.process in error.processes)
-            and not self._is_spared(work)
-        }
-        self._tracebacks = {
-            work.owner: await _in_thread(self._notes.traceback, work.owner)
-            for work in self._working_on.values()
-        }
-        return WorkersDied(self._working_on.keys(), _from_outside(self._cause))
+    def _without_workers(self, error: NoWorkersError) -> Exception:
+        if error.why == "none":
+            return error
+        if error.why == "end":
+            return _dying(error.cause)
+        return _hanging(self._stage.start_seconds)
 
-    def _is_spared(self, work: Work) -> bool:
+    def _ended(self, command: SubmitJob) -> Event:
+        late = self._overdue.pop(command.job, None)
+        if late is None:  # somebody killed all workers of the pool
+            return JobLost(command.job, None, killed=True)
+        self._to_blame[late.function] = late
+        return DeadlinePassed(command.job, late.function)
+
+    async def _lost(self, command: SubmitJob, error: JobLostError) -> Event:
+        """Return what the death of a worker means for the schedule."""
+        late = self._overdue.pop(command.job, None)
+        if late is not None:
+            self._to_blame[late.function] = late
+            return DeadlinePassed(command.job, late.function)
+        killed = error.cause.startswith(_KILLED)
+        work = await _in_thread(self._notes.of_process, error.process)
+        if (
+            work is None
+            or work.phase == Phase.START
+            or (killed and command.alone and self._spare(work.function))
+        ):
+            self._cause = error.cause
+            return JobLost(command.job, None, killed)
+        self._tracebacks[work.owner] = await _in_thread(
+            self._notes.traceback, work.owner
+        )
+        self._to_blame[work.function] = work
+        self._causes[work.function] = error.cause
+        return JobLost(command.job, work.function, killed)
+
+    def _spare(self, function: int) -> bool:
         """Return whether a suspect that was killed runs alone once more.
 
         A kill may come from outside, as when the system is out of memory, and a
         suspect may be its victim twice.
         """
-        if not self._was_alone or not _from_outside(self._cause):
-            return False
-        is_first_time = work.function not in self._spared
-        self._spared.add(work.function)
+        is_first_time = function not in self._spared
+        self._spared.add(function)
         return is_first_time
 
     def _settled(self, function: int) -> Settled:
-        work = self._working_on[function]
+        work = self._to_blame.pop(function)
+        cause = self._causes.pop(function, None)
         traceback = self._tracebacks.pop(work.owner, "")
-        if self._timed_out:
+        if cause is None:
             return Settled(function, self._stage.timed_out(work, traceback))
-        return Settled(function, self._stage.died(work, self._cause, traceback))
+        return Settled(function, self._stage.died(work, cause, traceback))
 
     async def _watch(self) -> None:
-        """Kill workers that are overdue."""
+        """End the jobs of workers that are overdue."""
         shortest = self._stage.shortest_limit()
         interval = 1.0 if shortest is None else min(_LONGEST_LOOK, shortest / 4)
         with self._watching:
             while True:
                 await trio.sleep(interval)
-                if not self._overdue and self._in_flight:
+                if self._in_flight:
                     await self._look()
 
     async def _look(self) -> None:
         now, works = time.monotonic_ns(), await _in_thread(self._notes.read)
         overdue = [work for work in works if self._stage.overdue(work, now)]
-        if not overdue or not self._in_flight:
-            return
-        late = [work for work in overdue if work.phase != Phase.START]
-        if not late:
-            raise _hanging()
-        self._overdue = {work.function: work for work in late}
-        self._tracebacks = await _in_thread(self._notes.ask_where, late)
-        await _in_thread((self._single or self._executor).kill)
+        jobs = {
+            function: job
+            for job, (command, _) in self._in_flight.items()
+            for function in (command.functions if overdue else ())
+        }
+        late = [
+            work
+            for work in overdue
+            if work.function in jobs and work.owner not in self._gone
+        ]
+        at_work = [work for work in late if work.phase != Phase.START]
+        if late and not at_work:
+            raise _hanging(self._stage.start_seconds)
+        await self._end_late(at_work, jobs)
 
-    async def _carry_out(self, command: Command) -> None:
+    async def _end_late(self, late: Sequence[Work], jobs: Mapping[int, int]) -> None:
+        """End the jobs, given by function, of workers that are overdue."""
+        self._tracebacks |= await _in_thread(self._notes.ask_where, late)
+        for work in late:
+            job = jobs[work.function]
+            if job in self._in_flight:
+                self._overdue[job] = work
+                self._gone.add(work.owner)
+                self._executor.end(self._in_flight[job][1], at_once=True)
+
+    def _carry_out(self, command: Command) -> None:
         match command:
-            case SubmitJob(alone=True):
-                await self._submit_alone(command)
             case SubmitJob():
-                self._submit(command, self._executor)
-            case RestartWorkers():
-                await _in_thread(self._executor.start)
-                await _in_thread(self._notes.forget)  # none of them is alive now
+                self._submit(command)
             case GiveUp():
                 raise _dying(self._cause)
             case Blame() | Finish():
                 pass
 
-    async def _submit_alone(self, command: SubmitJob) -> None:
-        # On a pool of its own: the other one may be shared with other runs, and what
-        # they do to it would be held against the suspect.
-        self._single = single = self._executor.alone()
-        self._alone_job = command.job
-        try:
-            await _in_thread(single.start)
-            answer = self._submit(command, single)
-            heard = trio.Event()
-            answer.add_done_callback(lambda _: self._token.run_sync_soon(heard.set))
-            await heard.wait()
-        finally:
-            with trio.CancelScope(shield=True):
-                await _in_thread(single.kill)
-            self._single = None
-        if answer.exception() is None:
-            self._overdue = {}  # it ended just before it was killed
-
-    def _submit(self, command: SubmitJob, executor: Executor) -> Future[bytes]:
-        self._in_flight.add(command.job)
+    def _submit(self, command: SubmitJob) -> None:
         message = self._stage.job(command.functions)
-        answer = executor.submit(run_job, message)
+        answer = self._executor.submit(run_job, message, command.seconds)
+        self._in_flight[command.job] = command, answer
         answer.add_done_callback(functools.partial(self._tell, command.job))
-        return answer
 
     def _tell(self, job: int, answer: Future[bytes]) -> None:
         """Bring the end of a job from the executor's thread to the event loop."""
@@ -310,35 +314,20 @@ def _unwrapped(error: BaseException) -> BaseException:
     return leaf
 
 
-def _hanging() -> RuntimeUseError:
+def _hanging(seconds: float) -> RuntimeUseError:
     return RuntimeUseError(
-        f"the worker processes hang before they can begin, for {START_SECONDS:g} s "
-        "now; an import of the program's main module, or of the module that a pass "
-        "comes from, may wait for something. Run the pipeline with workers=0 to do "
-        "without them"
+        f"the worker processes hang before they can begin, for {seconds:g} s now; an "
+        "import of the program's main module, or of the module that a pass comes from, "
+        "may wait for something. If it only takes long, set the option "
+        "parpass.start_timeout; workers=0 does without them"
     )
 
 
 def _dying(cause: str) -> RuntimeUseError:
     look = "look at the modules that passes are imported from"
-    if _from_outside(cause):
+    if cause.startswith(_KILLED):
         look = "the system may be out of memory"
     return RuntimeUseError(
         f"the worker processes die before they can begin ({cause}), again and again; "
         f"{look}. Run the pipeline with workers=0 to do without them"
     )
-
-
-def _from_outside(cause: str) -> bool:
-    """Return whether processes that ended were killed, mostly by the system or a user.
-
-    They can do it themselves; but then they do it for ever.
-    """
-    ends = re.findall(r"(\w+)\(-?\d+\)", cause)
-    return bool(ends) and all(end in _KILLED for end in ends)
-
-
-def _short_cause(error: Exception) -> str:
-    """Return the exit codes in loky's message, or all of another one."""
-    codes = re.search(r"\{(.+?)\}", str(error))
-    return codes[1] if codes else str(error)

@@ -89,6 +89,7 @@ class Drive:
         context: The settings in force.
         adapter: How the module is handled.
         ledger: What the runner has lost without workers.
+        isolated: Whether all function passes run in workers.
 
     Attributes:
         account: How the time goes.
@@ -101,6 +102,8 @@ class Drive:
         context: PassContext,
         adapter: ModuleAdapter,
         ledger: Ledger,
+        *,
+        isolated: bool = False,
     ) -> None:
         self._host = host
         self._context = context
@@ -118,6 +121,7 @@ class Drive:
             ledger,
             retainer,
             self.account,
+            isolated=isolated,
         )
         self._checker = _contract_checker(context)
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import math
+from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Protocol
+from typing import Literal, Protocol
 
-START_SECONDS = 60.0  # for a worker to start, and to load what a stage needs
+START_SECONDS = 60.0  # for a worker to start, and to load what a stage needs, at most
 
 
 class Executor(Protocol):
-    """A pool of processes that run jobs, for one run or for several at once.
+    """A pool of workers that run jobs, for one run or for several at once.
 
-    The methods are called from several threads. Only `submit` is called on event loops.
+    What becomes of one job is no concern of the others: a worker that dies, or is
+    killed, takes the job with it that it was running, and no other.
+
+    The methods are called from several threads. Only `submit` and `end` are called on
+    event loops, so these two do not wait for anything.
     """
 
     @property
@@ -22,32 +27,49 @@ class Executor(Protocol):
 
     @property
     def is_warm(self) -> bool:
-        """Whether the workers have been started."""
+        """Whether workers have been started."""
         ...
 
-    def start(self) -> None:
-        """Start the workers if none are running, or if the pool broke.
+    def start(self, seconds: float = START_SECONDS) -> None:
+        """Have all workers started, and do not wait for it.
+
+        Args:
+            seconds: How long one may take until it begins.
 
         Raises:
             RuntimeUseError: The executor is closed.
         """
         ...
 
-    def submit(self, run: Callable[[bytes], bytes], job: bytes) -> Future[bytes]:
+    def submit(
+        self, run: Callable[[bytes], bytes], job: bytes, seconds: float = math.inf
+    ) -> Future[bytes]:
         """Have a worker call `run(job)`.
 
-        The future fails with `WorkersDiedError` if a worker died, with
-        `WorkersHangError` if none comes to begin, and with `WorkersKilledError` if
-        `kill` was called, or if no workers are running.
+        The future fails with what that raised; with `JobLostError` if the worker died;
+        with `JobEndedError` if `end` or `kill` ended the job; and with `NoWorkersError`
+        if no worker comes to begin.
+
+        Args:
+            run: A function that a worker can import.
+            job: What it is given.
+            seconds: How long that is expected to take, if anything is known.
+
+        Raises:
+            RuntimeUseError: The executor is closed.
         """
         ...
 
-    def alone(self) -> Executor:
-        """Return another pool, of one worker, on which nothing else will run."""
+    def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
+        """End a job that was submitted: its future fails now, its worker is killed.
+
+        Unless that is to be at once, a worker that is done with it sooner than another
+        one could be started may be left to end it, and nobody hears of it.
+        """
         ...
 
     def kill(self) -> None:
-        """Kill all workers now; `start` makes new ones."""
+        """Kill all workers, and so end all jobs; `submit` makes new ones."""
         ...
 
     def close(self) -> None:
@@ -55,21 +77,34 @@ class Executor(Protocol):
         ...
 
 
-class WorkersDiedError(Exception):
-    """The pool broke: a worker died, and all jobs in flight are lost.
+class JobLostError(Exception):
+    """The worker that ran a job died.
 
-    `processes` are those that died, if that is known: only what they were working on
-    can be to blame.
+    Args:
+        cause: How it ended, as `SIGSEGV(-11)`.
+        process: Its number.
     """
 
-    def __init__(self, cause: str = "", processes: Collection[int] = ()) -> None:
+    def __init__(self, cause: str, process: int) -> None:
         super().__init__(cause)
-        self.processes = frozenset(processes)
+        self.cause = cause
+        self.process = process
 
 
-class WorkersKilledError(Exception):
-    """The workers were killed on purpose, perhaps by another run's cancellation."""
+class JobEndedError(Exception):
+    """A job was ended on purpose."""
 
 
-class WorkersHangError(WorkersDiedError):
-    """The workers do not come to begin: all of them hang while they start."""
+class NoWorkersError(Exception):
+    """No worker comes to begin with a job.
+
+    Args:
+        why: Whether processes cannot be had, so that work is to be done without them,
+            or end, or hang, for which there may be a reason in what they load.
+        cause: What is known of it.
+    """
+
+    def __init__(self, why: Literal["none", "end", "hang"], cause: str) -> None:
+        super().__init__(cause)
+        self.why = why
+        self.cause = cause

@@ -94,8 +94,12 @@ def best_place(
     executor: Executor,
     adapter: ModuleAdapter,
     ledger: Ledger,
+    *,
+    isolated: bool = False,
 ) -> Forecast:
     """Tell where to run a stage; functions are held or not."""
+    if functions and isolated:
+        return _IN_WORKERS
     if functions and _must_be_outlived(budgets, context):
         return _IN_WORKERS
     optimizations = optimizations_in(context.config)

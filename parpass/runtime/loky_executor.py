@@ -1,33 +1,44 @@
-"""The pool of processes, by loky; the only file that knows it."""
+"""The pool of worker processes: hands out jobs, and replaces workers that ended.
+
+Each worker has a thread here, which starts its process, waits for answers, and hands it
+the next job before it tells of the last one.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import multiprocessing.process
+import functools
+import math
 import os
-import signal
-import sys
 import threading
+import time
 import weakref
-from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, InvalidStateError
 
-import loky
-from loky import process_executor
-from loky.backend.context import LokyContext
-from loky.process_executor import ShutdownExecutorError
+import msgspec
 
 from parpass.errors import RuntimeUseError
 from parpass.runtime.executor import (
     START_SECONDS,
-    WorkersDiedError,
-    WorkersHangError,
-    WorkersKilledError,
+    JobEndedError,
+    JobLostError,
+    NoWorkersError,
 )
-from parpass.runtime.semaphores import Semaphore, Semaphores, new_semaphores
+from parpass.runtime.serving import pack_call, unpack_answer
+from parpass.runtime.worker_process import Process, StartError
+
+_MOST_STARTS = 3  # processes in a row that end before they begin
+
+# A job waits behind another one, in the worker, if both are done soon: then the worker
+# need not wait for this process, whose threads may be busy. It is small, for a worker
+# that sends an answer does not read.
+_SOON_SECONDS = 0.04
+_SMALL_BYTES = 16_384
+
+# What a new process costs, about: a job that ends sooner is let end.
+_REPLACEMENT_SECONDS = 0.3
 
 _GRACE_SECONDS = 5.0  # for processes to end by themselves
 
@@ -43,142 +54,301 @@ _ONE_THREAD = (
 )
 
 
+class _Posted(msgspec.Struct, eq=False):
+    """A job on its way.
+
+    `is_ended` tells that nobody waits for it any more, and it is to be over soon.
+    """
+
+    message: bytes
+    answer: Future[bytes]
+    seconds: float
+    is_ended: bool = False
+
+
+class _Worker:
+    """A worker, as the executor sees it.
+
+    Attributes:
+        process: Its process.
+        is_ready: Whether it takes jobs.
+        current: The job that it runs.
+        next: The job that waits behind that.
+        began: When it began with the one that it runs.
+        is_over: Whether it ended, or is about to.
+        is_killed: Whether it was killed on purpose.
+    """
+
+    def __init__(self) -> None:
+        self.process = Process()
+        self.is_ready = False
+        self.current: _Posted | None = None
+        self.next: _Posted | None = None
+        self.began = 0.0
+        self.is_over = False
+        self.is_killed = False
+
+    def takes(self, posted: _Posted) -> bool:
+        """Return whether it may be given a job now."""
+        if not self.is_ready or self.is_over:
+            return False
+        if self.current is None:
+            return True
+        is_late = self.left_seconds() < -_SOON_SECONDS
+        return (
+            self.next is None
+            and not is_late
+            and self.current.seconds + posted.seconds <= _SOON_SECONDS
+            and len(posted.message) <= _SMALL_BYTES
+        )
+
+    def give(self, posted: _Posted) -> bool:
+        """Give it a job; return whether it could be told."""
+        if not self.process.send(posted.message):
+            self.is_over = True  # its thread is about to learn of it
+            return False
+        if self.current is None:
+            self.current, self.began = posted, time.monotonic()
+        else:
+            self.next = posted
+        return True
+
+    def left_seconds(self) -> float:
+        """Return how long it will be busy with its job, as far as is known."""
+        assert self.current is not None
+        return self.began + self.current.seconds - time.monotonic()
+
+    def condemn(self) -> None:
+        """Give it no job any more: it is about to be killed."""
+        self.is_over = self.is_killed = True
+
+
 class LokyExecutor:
-    """A pool of loky's processes, made anew by `start` after it broke or was killed.
+    """Worker processes, started by loky when there is work for them.
 
     Args:
-        workers: How many processes.
+        workers: How many at most.
         hash_seed: Their hash seed; None for that of this process, if it is set, or 0.
     """
 
     def __init__(self, workers: int, *, hash_seed: int | None = None) -> None:
         self.workers = workers
         self._hash_seed = hash_seed
-        self._pool: loky.ProcessPoolExecutor | None = None
-        self._broken: loky.ProcessPoolExecutor | None = None
-        self._dead: frozenset[int] = frozenset()  # processes of that
-        self._hanging: loky.ProcessPoolExecutor | None = None
-        self._closed = False
+        self._start_seconds = START_SECONDS
         self._lock = threading.Lock()
+        self._queue: deque[_Posted] = deque()
+        self._staff: dict[_Worker, threading.Thread] = {}
+        self._ended_starts = 0  # in a row
+        self._closed = False
         _executors.add(self)
 
     @property
     def is_warm(self) -> bool:
-        """Whether the processes have been started."""
-        return self._pool is not None
+        """Whether a process is ready."""
+        return any(one.is_ready and not one.is_over for one in list(self._staff))
 
-    def leave_to_parent(self) -> None:
-        """Forget the processes: this one was forked off, and they are its parent's."""
-        # Threads that held the lock, or saw to the pool, are not in this process. The
-        # pool is kept as it is: its end would close what the parent still uses.
-        self._lock = threading.Lock()
-        if self._pool is not None:
-            _of_parents.append(self._pool)
-            # At its end multiprocessing waits for those that it takes for its children.
-            children: set[Any] = getattr(multiprocessing.process, "_children", set())
-            children.difference_update(_processes(self._pool).values())
-        self._pool = self._broken = None
-        self._dead = frozenset()
-
-    def start(self) -> None:
-        """Start the processes if none are running, or if the pool broke."""
-        # Of several runs that lost their jobs together, the first makes the new pool.
+    def start(self, seconds: float = START_SECONDS) -> None:
+        """Have all processes started that are not."""
         with self._lock:
-            if self._closed:
-                raise RuntimeUseError("this runner is closed; open another one")
-            if self._pool is not None and _is_broken(self._pool):
-                self._pool.shutdown(wait=True, kill_workers=True)
-                self._pool = None
-            if self._pool is None:
-                self._pool = pool = _new_pool(self.workers, self._hash_seed)
-                # loky starts its processes at the first submission, all at once.
-                self._end_if_none_begins(pool, pool.submit(os.getpid))
+            self._check_open()
+            self._start_seconds = seconds
+            self._hire(self.workers)
 
-    def _end_if_none_begins(
-        self, pool: loky.ProcessPoolExecutor, first: Future[int]
-    ) -> None:
-        def end() -> None:
-            self._hanging = pool
-            _kill_all(_processes(pool))
-
-        overdue = threading.Timer(START_SECONDS, end)
-        overdue.daemon = True
-        overdue.start()
-        first.add_done_callback(lambda _: overdue.cancel())
-
-    def submit(self, run: Callable[[bytes], bytes], job: bytes) -> Future[bytes]:
+    def submit(
+        self, run: Callable[[bytes], bytes], job: bytes, seconds: float = math.inf
+    ) -> Future[bytes]:
         """Have a process call `run(job)`."""
-        answer: Future[bytes] = Future()
-        pool = self._pool
-        if pool is None:
-            answer.set_exception(WorkersKilledError())
-            return answer
-        try:
-            running = pool.submit(run, job)
-        except (BrokenProcessPool, ShutdownExecutorError) as error:
-            self._fail(pool, answer, error)
-            return answer
-        running.add_done_callback(lambda done: self._pass_on(pool, done, answer))
-        return answer
+        posted = _Posted(pack_call(run, job), Future(), seconds)
+        with self._lock:
+            self._check_open()
+            self._queue.append(posted)
+            self._hand_out()
+            self._hire(len(self._queue))
+        return posted.answer
 
-    def alone(self) -> LokyExecutor:
-        """Return another pool, of one process."""
-        return LokyExecutor(1)
+    def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
+        """End a job."""
+        with self._lock:
+            waiting = [one for one in self._queue if one.answer is answer]
+            for posted in waiting:
+                self._queue.remove(posted)
+            for worker in self._staff:
+                for posted in (worker.current, worker.next):
+                    if posted is not None and posted.answer is answer:
+                        posted.is_ended = True
+                        if at_once:
+                            posted.seconds = math.inf
+                        self._end_soon(worker)
+        _fail(answer, JobEndedError())
+
+    def _end_soon(self, worker: _Worker) -> None:
+        """Kill a worker whose job was ended, unless it is done with it soon."""
+        ended = worker.current
+        if ended is None or not ended.is_ended or worker.is_over:
+            return
+        if worker.left_seconds() > _REPLACEMENT_SECONDS or self._closed:
+            worker.condemn()
+            _in_thread(worker.process.kill)
+            return
+
+        def kill_if_late() -> None:
+            with self._lock:
+                is_late = worker.current is ended
+                if is_late:
+                    worker.condemn()
+            if is_late:
+                worker.process.kill()
+
+        late = threading.Timer(2 * _REPLACEMENT_SECONDS, kill_if_late)
+        late.daemon = True
+        late.start()
 
     def kill(self) -> None:
         """Kill all processes now."""
-        self._end(kill=True)
+        with self._lock:
+            staff, jobs = dict(self._staff), list(self._queue)
+            self._queue.clear()
+            for worker in staff:
+                worker.condemn()
+                if worker.next is not None:
+                    jobs.append(worker.next)
+                    worker.next.is_ended = True
+        for posted in jobs:
+            _fail(posted.answer, JobEndedError())
+        for worker in staff:
+            worker.process.kill()
+        _wait_for(staff.values(), None)
 
     def close(self) -> None:
         """End the processes, for good."""
-        self._closed = True
-        self._end(kill=False)
-
-    def _end(self, *, kill: bool) -> None:
         with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is None:
+            self._closed = True
+            staff, jobs = dict(self._staff), list(self._queue)
+            self._queue.clear()
+            for worker in staff:
+                if worker.is_ready and worker.current is None:
+                    worker.process.end()
+                elif worker.current is None or worker.current.is_ended:
+                    worker.condemn()
+                    _in_thread(worker.process.kill)
+        for posted in jobs:
+            _fail(posted.answer, JobEndedError())
+        _wait_for(staff.values(), _GRACE_SECONDS)
+        self.kill()
+
+    def leave(self) -> None:
+        """Have the processes end soon, and do not wait for it."""
+        _in_thread(self.close)
+
+    def leave_to_parent(self) -> None:
+        """Forget the processes: this one was forked off, and they are its parent's."""
+        # Threads that held the lock, or saw to a worker, are not in this process.
+        self._lock = threading.Lock()
+        for worker in self._staff:
+            worker.process.leave_to_parent()
+        _of_parents.extend(self._staff)  # their end is none of this process's business
+        self._staff, self._queue = {}, deque()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeUseError("this runner is closed; open another one")
+
+    def _hand_out(self) -> None:
+        """Give jobs to those who take one; called with the lock held."""
+        while self._queue:
+            posted = self._queue[0]
+            takers = [worker for worker in self._staff if worker.takes(posted)]
+            if not takers:
+                return
+            idle = (worker for worker in takers if worker.current is None)
+            if next(idle, takers[0]).give(posted):
+                self._queue.popleft()
+
+    def _hire(self, wanted: int) -> None:
+        """Start processes if too few are on their way; called with the lock held."""
+        here = [one for one in self._staff if not one.is_over]
+        free = sum(1 for one in here if one.current is None)
+        for _ in range(min(self.workers - len(here), wanted - free)):
+            worker = _Worker()
+            attend = functools.partial(self._attend, worker)
+            thread = threading.Thread(target=attend, name="parpass-worker", daemon=True)
+            self._staff[worker] = thread
+            thread.start()
+
+    def _attend(self, worker: _Worker) -> None:
+        """Start a worker's process and wait for what it has to say, to its end."""
+        try:
+            env = _environment(self._hash_seed)
+            worker.process.start(env, lambda: self._start_seconds)
+        except BaseException as error:  # noqa: BLE001 -- the jobs are told
+            self._could_not_start(worker, error)
+        else:
+            with self._lock:
+                self._ended_starts = 0
+                worker.is_ready = True
+                if self._closed:
+                    worker.process.end()
+                self._hand_out()
+            while (message := worker.process.receive()) is not None:
+                self._answered(worker, message)
+            self._ended(worker)
+        with contextlib.suppress(Exception):  # a program that is at its own end
+            worker.process.clear()
+        with self._lock:
+            self._staff.pop(worker, None)
+
+    def _answered(self, worker: _Worker, message: bytes) -> None:
+        with self._lock:
+            done = worker.current
+            worker.current, worker.next = worker.next, None
+            worker.began = time.monotonic()
+            self._end_soon(worker)
+            self._hand_out()
+            if self._closed and worker.current is None:
+                worker.process.end()
+        if done is None or done.is_ended:
             return
-        # One that hangs at its end, or was stopped, would keep everybody waiting.
-        overdue = threading.Timer(_GRACE_SECONDS, _kill_all, [_processes(pool)])
-        overdue.daemon = True
-        overdue.start()
-        pool.shutdown(wait=True, kill_workers=kill)
-        overdue.cancel()
-
-    def _pass_on(
-        self,
-        pool: loky.ProcessPoolExecutor,
-        done: Future[bytes],
-        answer: Future[bytes],
-    ) -> None:
-        error = done.exception()
-        if error is None:
-            answer.set_result(done.result())
+        answer = unpack_answer(message)
+        if isinstance(answer, Exception):
+            _fail(done.answer, answer)
         else:
-            self._fail(pool, answer, error)
+            with contextlib.suppress(InvalidStateError):
+                done.answer.set_result(answer)
 
-    def _fail(
-        self,
-        pool: loky.ProcessPoolExecutor,
-        answer: Future[bytes],
-        error: BaseException,
-    ) -> None:
-        if isinstance(error, BrokenProcessPool) and self._hanging is pool:
-            answer.set_exception(WorkersHangError())
-        elif isinstance(error, BrokenProcessPool):
-            if self._broken is not pool:
-                # The others are killed a moment later.
-                self._broken, self._dead = pool, _dead_processes(pool)
-            answer.set_exception(WorkersDiedError(str(error), self._dead))
-        elif isinstance(error, ShutdownExecutorError):
-            answer.set_exception(WorkersKilledError())
-        else:
-            answer.set_exception(error)
+    def _ended(self, worker: _Worker) -> None:
+        """Take down that a worker is no more, whatever the reason."""
+        process, cause = worker.process.number, worker.process.cause()
+        with self._lock:
+            lost, waiting = worker.current, worker.next
+            worker.is_over, worker.current, worker.next = True, None, None
+            if waiting is not None and not waiting.is_ended:
+                self._queue.appendleft(waiting)
+            self._hand_out()
+            self._hire(len(self._queue))
+        if lost is not None:
+            error = JobLostError(cause, process)
+            _fail(lost.answer, JobEndedError() if worker.is_killed else error)
+
+    def _could_not_start(self, worker: _Worker, error: BaseException) -> None:
+        """Try again, or tell those who wait that there is no use in waiting."""
+        jobs: list[_Posted] = []
+        with self._lock:
+            worker.is_over = True
+            if worker.is_killed:
+                return
+            self._ended_starts += 1
+            ends = isinstance(error, StartError) and not error.hangs
+            if ends and self._ended_starts < _MOST_STARTS:
+                self._hire(len(self._queue))
+            elif not self.is_warm:
+                jobs = list(self._queue)
+                self._queue.clear()
+        for posted in jobs:
+            _fail(posted.answer, _no_workers(error))
 
 
 _executors: weakref.WeakSet[LokyExecutor] = weakref.WeakSet()
-_of_parents: list[loky.ProcessPoolExecutor] = []
+_of_parents: list[_Worker] = []
 
 
 def _after_fork() -> None:
@@ -186,78 +356,48 @@ def _after_fork() -> None:
         executor.leave_to_parent()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
-def usable_cores() -> int:
-    """Return how many processes can run at once here.
-
-    That is the number of cores, or what the affinity mask of this process, the quota of
-    its container, or `LOKY_MAX_CPU_COUNT` leave of them.
-    """
-    return loky.cpu_count()
-
-
-def _is_broken(pool: loky.ProcessPoolExecutor) -> bool:
-    # A process that dies on idle breaks it as well.
-    flags = pool._flags  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- no other way
-    return flags.broken is not None
+def _end_with_program() -> None:
+    """End what nobody closed when the program ends, as loky waits for it then."""
+    threading.main_thread().join()
+    for executor in list(_executors):
+        with contextlib.suppress(Exception):
+            executor.close()
 
 
-def _processes(pool: loky.ProcessPoolExecutor) -> dict[int, loky.Process]:
-    known = pool._processes  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- no other way
-    return dict(known or {})
+threading.Thread(target=_end_with_program, name="parpass-end", daemon=True).start()
 
 
-def _dead_processes(pool: loky.ProcessPoolExecutor) -> frozenset[int]:
-    return frozenset(
-        n for n, one in _processes(pool).items() if one.exitcode is not None
-    )
+def _fail(answer: Future[bytes], error: Exception) -> None:
+    with contextlib.suppress(InvalidStateError):  # it has been ended
+        answer.set_exception(error)
 
 
-def _kill_all(processes: dict[int, loky.Process]) -> None:
-    for number, process in processes.items():
-        if process.exitcode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(number, signal.SIGKILL)
+def _no_workers(error: BaseException) -> NoWorkersError:
+    if isinstance(error, StartError):
+        return NoWorkersError("hang" if error.hangs else "end", str(error))
+    return NoWorkersError("none", f"{type(error).__name__}: {error}")
 
 
-def _new_pool(workers: int, hash_seed: int | None) -> loky.ProcessPoolExecutor:
+def _in_thread(call: Callable[[], None]) -> None:
+    threading.Thread(target=call, daemon=True).start()
+
+
+def _wait_for(threads: Iterable[threading.Thread], seconds: float | None) -> None:
+    until = None if seconds is None else time.monotonic() + seconds
+    for thread in list(threads):
+        left = None if until is None else max(0.0, until - time.monotonic())
+        if thread is not threading.current_thread():
+            thread.join(left)
+
+
+def _environment(hash_seed: int | None) -> dict[str, str]:
     # One hash seed for all, so that nothing depends on which worker ran.
     seed = os.environ.get("PYTHONHASHSEED", "random")
     if hash_seed is not None:
         seed = str(hash_seed)
     env = {"PYTHONHASHSEED": seed if seed.isdecimal() else "0"}
-    env |= dict.fromkeys(_ONE_THREAD, "1")
-    semaphores = new_semaphores()
-    return loky.ProcessPoolExecutor(
-        workers,
-        context=None if semaphores is None else _Context(semaphores),
-        env=env,
-        timeout=None,
-        initializer=_begin_worker,
-        initargs=(os.getpid(),),
-    )
-
-
-class _Context(LokyContext):
-    """Gives a pool locks without names."""
-
-    def __init__(self, semaphores: Semaphores) -> None:
-        super().__init__()
-        self._semaphores = semaphores
-
-    def Lock(self) -> Semaphore:  # noqa: N802 -- loky's name
-        return self._semaphores.new(1, 1)
-
-    def BoundedSemaphore(self, value: int) -> Semaphore:  # noqa: N802 -- loky's name
-        return self._semaphores.new(value, value)
-
-
-def _begin_worker(coordinator: int) -> None:
-    """Load what jobs need, while the coordinator is still packing the first."""
-    # loky replaces workers that grow. Constants are mapped, and shared with all, and
-    # caches of passes are to be kept; what is too much, `memory_limit` says.
-    setattr(process_executor, "_MAX_MEMORY_LEAK_SIZE", sys.maxsize)  # noqa: B010 -- private
-    worker = importlib.import_module("parpass.runtime.worker")
-    worker.begin(coordinator)
+    return env | dict.fromkeys(_ONE_THREAD, "1")

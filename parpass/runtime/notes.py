@@ -168,14 +168,18 @@ class Notes:
                     found.append(work)
         return found
 
-    def forget(self) -> None:
-        """Wipe the notes of workers that are no more."""
-        for name in self._folder.names(_NOTE):
-            with (
-                contextlib.suppress(FileNotFoundError),
-                Path(self._folder.path, name).open("r+b") as file,
-            ):
-                file.write(_IDLE)
+    def of_process(self, process: int) -> Work | None:
+        """Return what a worker that is no more was at, and wipe its note."""
+        for work in self.read():
+            if work.process == process:
+                name = f"{_NOTE}{work.owner}"
+                with (
+                    contextlib.suppress(FileNotFoundError),
+                    Path(self._folder.path, name).open("r+b") as file,
+                ):
+                    file.write(_IDLE)
+                return work
+        return None
 
     def traceback(self, owner: str) -> str:
         """Return what `faulthandler` wrote of a worker, and empty the file."""

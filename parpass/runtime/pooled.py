@@ -43,7 +43,7 @@ from parpass.runtime.store import StorageError
 from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, limits_of_call
 from parpass.transform.collector import resting_collector
-from parpass.transform.config import OnFailure
+from parpass.transform.config import START_TIMEOUT, OnFailure
 from parpass.transform.optimizations import optimizations_in
 
 ON_THE_WAY_SECONDS = 10.0  # at least, for a function that is unpickled or pickled
@@ -84,6 +84,7 @@ class PooledStage:
         budgets: Of the passes.
         journey: How the time goes.
         optimizations: What is done to be fast.
+        start_seconds: How long a worker may take to start, or to load the stage.
         outcomes: The outcomes so far.
         total: How many functions are to be run.
         written: What passes wrote to themselves: pass name and attribute.
@@ -122,6 +123,7 @@ class PooledStage:
         self.total = len(self._to_pack)
         self._to_pack += [at for at, held in enumerate(outcomes.held) if held]
         self.budgets = budgets_of(steps, snapshot.config)
+        self.start_seconds = snapshot.config.get(START_TIMEOUT, START_SECONDS)
         self.verdicts: dict[tuple[str, int], Exception | str] = {}
         if not assumes:  # it is done again
             self.verdicts.update(retainer.verdicts_of(steps))
@@ -286,7 +288,7 @@ class PooledStage:
         """Return whether a worker has been at something for longer than it may."""
         limit = self.budgets[work.body_step].seconds
         if work.phase == Phase.START:
-            limit = START_SECONDS
+            limit = self.start_seconds
         elif work.phase != Phase.PASS and limit is not None:
             limit = max(limit, ON_THE_WAY_SECONDS)  # it is none of the pass's time
         if limit is None or not work.since:

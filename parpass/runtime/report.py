@@ -17,6 +17,7 @@ class Reason(enum.StrEnum):
     SMALL = "small work"
     UNSENDABLE = "what cannot be sent"
     NO_ROOM = "no room to share bytes"
+    NO_PROCESSES = "no processes to be had"
 
 
 class Line(NamedTuple):

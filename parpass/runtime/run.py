@@ -1,45 +1,42 @@
-"""Running pipelines in parallel: `run_pipeline`, `run_pipeline_sync`, `open_runner`."""
+"""Running pipelines in parallel: `run_pipeline`, `run_pipeline_sync`, `open_runner`.
+
+This may be loaded, and runners be opened, on an event loop: all that takes long to load
+is loaded by the first run, in a thread.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import sys
-import warnings
-from collections.abc import Coroutine, Sequence
+import importlib
+import threading
+import weakref
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
-from parpass.errors import (
-    ArgumentError,
-    RuntimeUseError,
-    SlowerRunWarning,
-)
-from parpass.runtime.account import Account
-from parpass.runtime.at_once import NOT_SMALL, Begun, begin, may_be_small, run_if_small
-from parpass.runtime.drive import Drive
-from parpass.runtime.executor import Executor
-from parpass.runtime.forecasts import Ledger
-from parpass.runtime.report import RunReport
-from parpass.transform import Pass, PassContext, as_pass
-from parpass.transform.apply import inside_function_pass
-from parpass.transform.budget import UNSET, LimitArguments, Limits, limits_in_force
+import sniffio
 
-ValueT = TypeVar("ValueT")
+from parpass.errors import ArgumentError, RuntimeUseError
 
-Pipeline = Pass | Sequence[Pass] | str
+if TYPE_CHECKING:
+    from parpass.runtime.executor import Executor
+    from parpass.runtime.report import RunReport
+    from parpass.runtime.runs import Runs
+    from parpass.transform import Pass, PassContext
+    from parpass.transform.budget import LimitArguments, Limits
 
-_AS_IT_IS = contextlib.nullcontext()
-_FOR_EACH_CORE = 4  # workers at most
+_RUNS = "parpass.runtime.runs"
 _ANYWHERE = 32  # workers that are started even where there are few cores
 
 
 async def run_pipeline(
     mod: Any,
-    pipeline: Pipeline,
+    pipeline: Pass | Sequence[Pass] | str,
     *,
     context: PassContext | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
+    isolated: bool = False,
     **limits: Unpack[LimitArguments],
 ) -> Any:
     """Run a pipeline on a module, on every core; await it under trio or asyncio.
@@ -58,6 +55,11 @@ async def run_pipeline(
             use (its affinity mask and its container's quota are regarded), 0 to stay in
             this one. Small work stays in this process anyway.
         executor: Where jobs run instead of a pool of loky's.
+        isolated: Whether every function pass runs in a worker, whatever that costs, so
+            that nothing it does can hurt this process: a crash, an exit or a hang in
+            it is an error here. Small work stays in this process otherwise, and a pass
+            that crashes there takes it along. What cannot be sent to a worker is an
+            error then. The option `parpass.isolated` of a context says the same.
         limits: For each pass that says nothing itself, what it may take on one
             function, and what to do if it fails there: `function_timeout` in seconds,
             `memory_limit` in bytes, `on_failure` "fail", "skip" or "retry". Passes that
@@ -73,26 +75,30 @@ async def run_pipeline(
         WorkerDiedError: A function killed a worker, twice.
         FunctionTimeoutError: A pass took longer on a function than it may.
         MemoryLimitError: A pass took more memory on a function than it may.
-        ArgumentError: `workers` is below 0.
+        ArgumentError: `workers` is below 0, or is given beside an executor.
+        RuntimeUseError: The run is isolated, and there can be no workers, or something
+            cannot be sent to them.
 
     Warns:
         SlowerRunWarning: More workers than 4 for each core, and than 32, were asked for
             (so many are used), this is a daemon process, which may start no others (all
-            runs in it), or there is no room for what processes share (the rest
-            runs in this one).
+            runs in it), or processes cannot be had, or there is no room for what they
+            share (the rest runs in this one).
         UnpicklablePassWarning: A pass, or a function, cannot be sent to the workers.
     """
-    async with open_runner(workers=workers, executor=executor) as runner:
+    runner = open_runner(workers=workers, executor=executor, isolated=isolated)
+    async with runner:
         return await runner.run(mod, pipeline, context=context, **limits)
 
 
 def run_pipeline_sync(
     mod: Any,
-    pipeline: Pipeline,
+    pipeline: Pass | Sequence[Pass] | str,
     *,
     context: PassContext | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
+    isolated: bool = False,
     **limits: Unpack[LimitArguments],
 ) -> Any:
     """Run a pipeline on a module, on every core, and wait for it.
@@ -102,12 +108,16 @@ def run_pipeline_sync(
     Raises:
         RuntimeUseError: A trio event loop is running here, which this would block.
     """
-    with open_runner(workers=workers, executor=executor) as runner:
+    runner = open_runner(workers=workers, executor=executor, isolated=isolated)
+    with runner:
         return runner.run_sync(mod, pipeline, context=context, **limits)
 
 
 def open_runner(
-    *, workers: int | None = None, executor: Executor | None = None
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    isolated: bool = False,
 ) -> Runner:
     """Return a runner, which keeps its processes from one run to the next.
 
@@ -115,107 +125,54 @@ def open_runner(
     plain `with` and `runner.run_sync`. See `run_pipeline` for the arguments. After a
     run `print(runner.last_report)` tells where its time went.
     """
-    return Runner(workers=workers, executor=executor)
+    return Runner(workers=workers, executor=executor, isolated=isolated)
 
 
 class Runner:
     """Runs pipelines on a pool of processes, started when work is worth it.
 
-    Several runs may be under way at once, from tasks and threads.
+    Several runs may be under way at once, from tasks and threads. What ends one of them
+    is no concern of the others.
     """
 
     def __init__(
-        self, *, workers: int | None = None, executor: Executor | None = None
+        self,
+        *,
+        workers: int | None = None,
+        executor: Executor | None = None,
+        isolated: bool = False,
     ) -> None:
-        count = usable_cores() if workers is None else _checked_workers(workers)
-        self._owned: Executor | None = None
-        self._last_account: Account | None = None
+        _check(workers, executor, isolated)
+        if workers is not None and workers > _ANYWHERE:
+            workers = importlib.import_module(_RUNS).sensible_workers(workers)
+        self._arguments = workers, executor, isolated
+        self._runs: Runs | None = None
+        self._lock = threading.Lock()
         self._closed = False
-        self._ledger = Ledger()
-        if executor is None and count > 0:
-            from parpass.runtime.loky_executor import LokyExecutor
-
-            self._owned = executor = LokyExecutor(count)
-        self._executor = executor if count > 0 else None
 
     async def run(
         self,
         mod: Any,
-        pipeline: Pipeline,
+        pipeline: Pass | Sequence[Pass] | str,
         *,
         context: PassContext | None = None,
         **limits: Unpack[LimitArguments],
     ) -> Any:
         """Run a pipeline; see `run_pipeline`."""
-        from parpass.runtime.hosts import current_host
-
-        with limits_in_force(Limits(**limits) if limits else UNSET):
-            host, executor = current_host(), self._usable_executor()
-            current = host.call_now(PassContext.current)
-            used = current if context is None else context
-            begun = begin(mod, as_pass(pipeline), used)
-            run = self._reported(begun, self._drive(host, executor, begun))
-            if used is not current:
-                run = _entered(used, host, run)
-            return await run
+        if self._runs is None:
+            await _in_thread(self._loaded)
+        return await self._loaded().run(mod, pipeline, context, _limits(limits))
 
     def run_sync(
         self,
         mod: Any,
-        pipeline: Pipeline,
+        pipeline: Pass | Sequence[Pass] | str,
         *,
         context: PassContext | None = None,
         **limits: Unpack[LimitArguments],
     ) -> Any:
         """Run a pipeline and wait for it; see `run_pipeline_sync`."""
-        executor = self._usable_executor()
-        current = PassContext.current()
-        used = current if context is None else context
-        begun = begin(mod, as_pass(pipeline), used)
-        if used is current and not limits and may_be_small(current):
-            made = self._at_once(begun, executor)
-            if made is not NOT_SMALL:
-                return made
-        with (
-            limits_in_force(Limits(**limits) if limits else UNSET),
-            _AS_IT_IS if used is current else used,
-        ):
-            from parpass.runtime.hosts import BlockingHost
-
-            drive = self._drive(BlockingHost(), executor, begun)
-            try:
-                return begun.unwrap(drive.run_blocking(begun.commands, begun.advance))
-            finally:
-                self._last_account = drive.account
-
-    def _at_once(self, begun: Begun, executor: Executor | None) -> Any:
-        account = Account(0 if executor is None else executor.workers)
-        made = None
-        try:
-            made = run_if_small(begun, account)
-            return made if made is NOT_SMALL else begun.unwrap(made)
-        finally:
-            if made is not NOT_SMALL:
-                account.end()
-                self._last_account = account
-
-    def _drive(self, host: Any, executor: Executor | None, begun: Begun) -> Drive:
-        return Drive(host, executor, begun.context, begun.adapter, self._ledger)
-
-    def _usable_executor(self) -> Executor | None:
-        if self._closed:
-            raise RuntimeUseError("this runner is closed; open another one")
-        # The workers are all at work when a pass body in one of them comes here.
-        if inside_function_pass():
-            return None
-        is_owned = self._executor is not None and self._executor is self._owned
-        return None if is_owned and not _may_have_children() else self._executor
-
-    async def _reported(self, begun: Begun, drive: Drive) -> Any:
-        try:
-            return begun.unwrap(await drive.run(begun.commands, begun.advance))
-        finally:
-            self._last_account = drive.account
+        return self._loaded().run_sync(mod, pipeline, context, _limits(limits))
 
     @property
     def last_report(self) -> RunReport | None:
@@ -223,14 +180,26 @@ class Runner:
 
         A run that failed is told of, too; of several at once, the one that ended last.
         """
-        account = self._last_account
-        return None if account is None else account.report()
+        return None if self._runs is None else self._runs.last_report
 
     def close(self) -> None:
         """End the processes."""
         self._closed = True
-        if self._owned is not None:
-            self._owned.close()
+        if self._runs is not None:
+            self._runs.close()
+
+    def _loaded(self) -> Runs:
+        """Return what carries out the runs, loaded when it is first needed."""
+        with self._lock:
+            if self._closed:
+                raise RuntimeUseError("this runner is closed; open another one")
+            runs = self._runs
+            if runs is None:
+                workers, executor, isolated = self._arguments
+                load = importlib.import_module(_RUNS).Runs
+                self._runs = runs = load(workers, executor, isolated=isolated)
+                weakref.finalize(self, runs.abandon).atexit = False
+            return cast("Runs", runs)
 
     def __enter__(self) -> Self:
         return self
@@ -252,66 +221,48 @@ class Runner:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        from parpass.runtime.hosts import current_host
-
-        await current_host().call_through(self.close)
-
-
-async def _entered(
-    context: PassContext, host: Any, run: Coroutine[Any, Any, ValueT]
-) -> ValueT:
-    """Run under a context that is entered for it."""
-    try:
-        await host.call(context.__enter__)
-    except BaseException:
-        run.close()
-        raise
-    try:
-        result = await run
-    except BaseException:
-        await host.call_through(context.__exit__, *sys.exc_info())
-        raise
-    await host.call(context.__exit__, None, None, None)
-    return result
+        self._closed = True
+        if self._runs is not None:
+            await self._runs.close_async()
 
 
-def _may_have_children() -> bool:
-    """Return whether this process may start others; warn if it may not."""
-    process = sys.modules.get("multiprocessing.process")
-    if process is None or not process.current_process().daemon:
-        return True
-    warnings.warn(
-        "a daemon process of multiprocessing may have no children, so all is run in "
-        "this one; start it with daemon=False to use every core",
-        SlowerRunWarning,
-        stacklevel=2,
-    )
-    return False
+async def _in_thread(load: Any) -> None:
+    """Load what is needed, in a thread of the event loop that runs here."""
+    # Under another event loop the run itself says what is wrong.
+    with contextlib.suppress(sniffio.AsyncLibraryNotFoundError):
+        library = sniffio.current_async_library()
+        if library == "trio":
+            import trio
+
+            await trio.to_thread.run_sync(load, abandon_on_cancel=True)
+        elif library == "asyncio":
+            import asyncio
+
+            await asyncio.to_thread(load)
 
 
-def usable_cores() -> int:
-    """Return how many processes can run at once here, quotas and masks regarded."""
-    from parpass.runtime import loky_executor
+def _limits(limits: LimitArguments) -> Limits:
+    from parpass.transform.budget import UNSET, Limits
 
-    return loky_executor.usable_cores()
+    return Limits(**limits) if limits else UNSET
 
 
-def _checked_workers(workers: int) -> int:
+def _check(workers: int | None, executor: Executor | None, isolated: bool) -> None:
     given = cast("object", workers)
+    if given is None:
+        return
     if not isinstance(given, int) or isinstance(given, bool) or given < 0:
         raise ArgumentError(
             "expected None or a number of processes from 0 up for workers, got "
             f"{workers!r}"
         )
-    if workers <= _ANYWHERE:
-        return workers
-    most = max(_ANYWHERE, _FOR_EACH_CORE * usable_cores())
-    if workers > most:
-        warnings.warn(
-            f"{workers} workers were asked for, and {most} will be used: more than "
-            f"{_FOR_EACH_CORE} for each core are slower, not faster; workers=None "
-            "gives one for each core",
-            SlowerRunWarning,
-            stacklevel=4,
+    if executor is not None:
+        raise ArgumentError(
+            f"got workers={workers} beside an executor, which has as many as it has; "
+            "give one of the two"
         )
-    return min(workers, most)
+    if isolated and workers == 0:
+        raise ArgumentError(
+            "got isolated=True with workers=0: an isolated run has every function pass "
+            "in a worker; give None, or 1 and more"
+        )

@@ -8,25 +8,26 @@ flight for each worker, and jobs get smaller towards the end, so that neither th
 of tiny functions nor a giant leave workers idle ("guided self-scheduling" is
 Polychronopoulos and Kuck's name for it, 1987).
 
-When workers die, all jobs in flight are lost. Functions that no dead worker was working
-on go back to the others; each suspect runs again alone. If that kills again, it is to
-blame. So is, without a second trial, a function whose worker was killed because it was
-overdue. What becomes of it is settled by the coordinator: it is done with, or it runs
-once more under other conditions. The others go on in either case, so that the error
-which is raised at last does not depend on who was first.
+When a worker dies, the job that it ran is lost, and no other. The function that it was
+working on is a suspect: it runs again alone, when nothing else does. If that kills
+again, it is to blame. So is, without a second trial, a function whose worker was killed
+because it was overdue. What becomes of it is settled by the coordinator: it is done
+with, or it runs once more under other conditions. The others go on in either case, so
+that the error which is raised at last does not depend on who was first.
 
-A death on which nobody was working (one on idle, say) costs nothing but the jobs in
-flight. If workers end by themselves like that, and nothing is done in between, no
-worker can work here, and the schedule gives up. If they are killed by somebody else it
-goes on for long: that may stop, and each time they may come a little further.
+A death on which nobody was working (while a stage is loaded, say) costs nothing but the
+job. If workers end by themselves like that, and nothing is done in between, no worker
+can work here, and the schedule gives up. If they are killed by somebody else it goes on
+for long: that may stop, and each time they may come a little further.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from array import array
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 TARGET_SECONDS = 0.25  # what a job should take: far above its overhead of 1 ms
@@ -56,26 +57,23 @@ class JobFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkersDied:
-    """Event: the pool broke; dead workers were working on these functions.
+class JobLost:
+    """Event: the worker of a job died, at work on this function, if on any.
 
-    `killed` tells that none of them ended by itself, as far as can be seen.
+    `killed` tells that it did not end by itself, as far as can be seen.
     """
 
-    working_on: Collection[int] = ()
+    job: int
+    working_on: int | None = None
     killed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class WorkersKilled:
-    """Event: the workers were killed on purpose; no function is to blame."""
-
-
-@dataclass(frozen=True, slots=True)
 class DeadlinePassed:
-    """Event: the workers were killed because these functions were overdue."""
+    """Event: the worker of a job was killed because this function was overdue."""
 
-    functions: Collection[int]
+    job: int
+    function: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +86,15 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class SubmitJob:
-    """Command: send these functions to a worker; `alone` on a pool of its own."""
+    """Command: send these functions to a worker; `alone` while no other job runs.
+
+    `seconds` is what they are expected to take, as far as that is known.
+    """
 
     job: int
     functions: tuple[int, ...]
     alone: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RestartWorkers:
-    """Command: replace the workers that died."""
+    seconds: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +114,8 @@ class Finish:
     """Command: all functions have come back, or are to blame."""
 
 
-Event = (
-    FunctionsReady
-    | JobFinished
-    | WorkersDied
-    | WorkersKilled
-    | DeadlinePassed
-    | Settled
-)
-Command = SubmitJob | RestartWorkers | Blame | GiveUp | Finish
+Event = FunctionsReady | JobFinished | JobLost | DeadlinePassed | Settled
+Command = SubmitJob | Blame | GiveUp | Finish
 
 
 class Schedule:
@@ -172,20 +162,16 @@ class Schedule:
             case FunctionsReady():
                 self._announce(event)
             case JobFinished():
-                functions = self._in_flight.pop(event.job)
+                functions = self._taken_back(event.job)
                 self._left -= len(functions)
                 self._done_weight += sum(self._weights[f] for f in functions)
                 self._done_seconds += event.seconds
-                self._alone = None
                 self._mishaps = self._kills = 0
-            case WorkersDied():
+            case JobLost():
                 return self._after_death(event)
-            case WorkersKilled():
-                self._recover()
-                return [RestartWorkers(), *self._next()]
             case DeadlinePassed():
-                blamed = self._recover(event.functions)
-                return [RestartWorkers(), *self._blame(blamed), *self._next()]
+                self._put_back_all(self._taken_back(event.job), but=event.function)
+                return [*self._blame(event.function), *self._next()]
             case Settled():
                 self._blamed.discard(event.function)
                 if event.again:
@@ -204,10 +190,11 @@ class Schedule:
         self._known += len(event.functions)
         self._unannounced -= len(event.functions)
 
-    def _after_death(self, event: WorkersDied) -> list[Command]:
-        alone = self._alone is not None
-        working_on = self._recover(event.working_on)
-        if working_on:
+    def _after_death(self, event: JobLost) -> list[Command]:
+        was_alone = self._alone == event.job
+        functions = self._taken_back(event.job)
+        suspect = event.working_on if event.working_on in functions else None
+        if suspect is not None:
             self._mishaps = self._kills = 0
         elif event.killed:
             self._kills += 1
@@ -215,27 +202,30 @@ class Schedule:
             self._mishaps += 1
         if self._mishaps > _MOST_MISHAPS or self._kills > _MOST_KILLS:
             return [GiveUp()]
-        if alone:
-            return [*self._blame(working_on), *self._next()]
-        self._suspects.extend(working_on)
-        return [RestartWorkers(), *self._next()]
+        if was_alone and suspect is not None:
+            return [*self._blame(suspect), *self._next()]
+        if was_alone:
+            self._suspects.extendleft(functions)
+            return self._next()
+        self._put_back_all(functions, but=suspect)
+        if suspect is not None:
+            self._suspects.append(suspect)
+        return self._next()
 
-    def _recover(self, but: Collection[int] = ()) -> list[int]:
-        """Have what was in flight run again, but these; return which of them were."""
-        lost = [f for functions in self._in_flight.values() for f in functions]
-        self._in_flight.clear()
-        innocent = [function for function in lost if function not in but]
-        if self._alone is None:
-            for function in innocent:
+    def _taken_back(self, job: int) -> tuple[int, ...]:
+        """Return the functions of a job that is not in flight any more."""
+        if self._alone == job:
+            self._alone = None
+        return self._in_flight.pop(job)
+
+    def _put_back_all(self, functions: Sequence[int], but: int | None) -> None:
+        for function in functions:
+            if function != but:
                 self._put_back(function)
-        else:
-            self._suspects.extendleft(innocent)
-        self._alone = None
-        return sorted(function for function in lost if function in but)
 
-    def _blame(self, functions: Sequence[int]) -> list[Command]:
-        self._blamed.update(functions)
-        return [Blame(function) for function in functions]
+    def _blame(self, function: int) -> list[Command]:
+        self._blamed.add(function)
+        return [Blame(function)]
 
     def _next(self) -> list[Command]:
         if self._left == 0:
@@ -262,7 +252,13 @@ class Schedule:
     def _submit(self, functions: tuple[int, ...], *, alone: bool = False) -> SubmitJob:
         self._jobs += 1
         self._in_flight[self._jobs] = functions
-        return SubmitJob(self._jobs, functions, alone)
+        return SubmitJob(self._jobs, functions, alone, self._expected(functions))
+
+    def _expected(self, functions: Sequence[int]) -> float:
+        pace = self.pace
+        if pace is None:
+            return math.inf
+        return pace * sum(self._weights[function] for function in functions)
 
     def _put_back(self, function: int) -> None:
         weight = self._weights[function]

@@ -20,7 +20,7 @@ from parpass.errors import (
     UnpicklablePassWarning,
 )
 from parpass.runtime.account import Account
-from parpass.runtime.executor import Executor
+from parpass.runtime.executor import Executor, NoWorkersError
 from parpass.runtime.forecasts import (
     Forecast,
     Ledger,
@@ -56,6 +56,15 @@ if TYPE_CHECKING:
 # before it run on them, and those read others, as deep on Python's stack as this.
 _MOST_STEPS = 16
 
+_WHY_HERE = {
+    Reason.NO_ROOM: (
+        "there is no room to share bytes with the workers ({})",
+        "; enlarge /dev/shm, or set TMPDIR to a folder with room",
+    ),
+    Reason.UNSENDABLE: ("the workers cannot be sent {}", ""),
+    Reason.NO_PROCESSES: ("no processes can be started ({})", ""),
+}
+
 RunPart = Callable[[RunStage], Awaitable[Outcome]]
 
 
@@ -71,6 +80,8 @@ class Stages:
         ledger: Ledger,
         retainer: Retainer,
         account: Account,
+        *,
+        isolated: bool = False,
     ) -> None:
         self._host = host
         self._executor = executor
@@ -79,6 +90,7 @@ class Stages:
         self._ledger = ledger
         self._retainer = retainer
         self._account = account
+        self._isolated = isolated
         self._checkpoint = retainer.check_open if host.abandons else None
         self._why_none = Reason.NO_WORKERS  # where there is no executor
         self._optimizations = optimizations_in(context.config)
@@ -109,6 +121,7 @@ class Stages:
             executor,
             self._adapter,
             self._ledger,
+            isolated=self._isolated,
         )
         if forecast.place is not Place.HERE:
             return Later(
@@ -208,7 +221,10 @@ class Stages:
             return await self._stay_here(command, Reason.NO_ROOM, str(error))
         except UnsendableError as error:
             return await self._stay_here(command, Reason.UNSENDABLE, str(error))
-        if assumes and outcomes.has_new_signature and are_limited(stage.budgets):
+        except NoWorkersError as error:
+            return await self._stay_here(command, Reason.NO_PROCESSES, error.cause)
+        never_here = self._isolated or are_limited(stage.budgets)
+        if assumes and outcomes.has_new_signature and never_here:
             # `settle` would do it in this process, where nobody can end a pass.
             outcomes.forget_those_that_looked()
             return await self._there(
@@ -275,15 +291,19 @@ class Stages:
             raise RuntimeUseError(
                 f"the settings cannot be sent to the workers: {reason}"
             ) from error
-        stays: list[bool] = []
-        for step in command.steps:
-            reason = why_not_picklable(step, step.info.name)
-            stays.append(reason is not None)
+        names = [step.info.name for step in command.steps]
+        pairs = zip(command.steps, names, strict=True)
+        reasons = [why_not_picklable(step, name) for step, name in pairs]
+        stays = [reason is not None for reason in reasons]
+        if any(stays) and self._isolated:
+            why = next(reason for reason in reasons if reason is not None)
+            raise self._not_isolated(f"the workers cannot be sent {why}") from error
+        for name, reason in zip(names, reasons, strict=True):
             if reason is not None:
-                self._account.stays(step.info.name, reason)
+                self._account.stays(name, reason)
                 warnings.warn(
-                    f"pass '{step.info.name}' cannot be sent to the workers, so it "
-                    f"runs in this process: {reason}",
+                    f"pass '{name}' cannot be sent to the workers, so it runs in this "
+                    f"process: {reason}",
                     UnpicklablePassWarning,
                     stacklevel=2,
                 )
@@ -304,19 +324,28 @@ class Stages:
     async def _stay_here(
         self, command: RunStage, reason: Reason, detail: str
     ) -> Outcome:
-        """Run a stage, and the rest of the run, in this process."""
+        """Run a stage, and the rest of the run, in this process.
+
+        Raises:
+            RuntimeUseError: The run is isolated.
+        """
+        if self._isolated:
+            raise self._not_isolated(_WHY_HERE[reason][0].format(detail))
         self._executor, self._why_none = None, reason
-        if reason is Reason.NO_ROOM:
-            told = f"there is no room to share bytes with the workers ({detail})"
-            advice = "; enlarge /dev/shm, or set TMPDIR to a folder with room"
-        else:
-            told, advice = f"the workers cannot be sent {detail}", ""
+        told, advice = _WHY_HERE[reason]
+        told = told.format(detail)
         warnings.warn(
             f"{told}, so the rest of this run stays in this process{advice}",
             SlowerRunWarning,
             stacklevel=2,
         )
         return await self._host.call(self._here, command, reason)
+
+    def _not_isolated(self, why: str) -> RuntimeUseError:
+        return RuntimeUseError(
+            f"an isolated run has all function passes in workers, and {why}; mend "
+            "that, or run without isolated=True"
+        )
 
     def _here(
         self,

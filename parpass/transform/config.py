@@ -162,3 +162,15 @@ ASKING_WORKERS_SECONDS = register_config_option(
     float,
     "seconds that asking the workers is taken to cost; 0 leaves all work to them",
 ).key
+
+ISOLATED = register_config_option(
+    "parpass.isolated",
+    bool,
+    "run every function pass in a worker, so that none can hurt the caller's process",
+).key
+
+START_TIMEOUT = register_config_option(
+    "parpass.start_timeout",
+    float,
+    "seconds that a worker may take to start, and to load what a stage needs",
+).key

@@ -22,9 +22,10 @@ from parpass.errors import (
     SlowerRunWarning,
     WorkerDiedError,
 )
-from parpass.runtime import Runner, loky_executor, open_runner, schedule
+from parpass.runtime import Runner, open_runner, schedule
 from parpass.runtime import pooled as pooled_stage
-from parpass.transform import Sequential
+from parpass.transform import PassContext, Sequential
+from parpass.transform.config import START_TIMEOUT
 from tests.support.ending import (
     EndAtStart,
     EndIn,
@@ -37,7 +38,7 @@ from tests.support.ending import (
     TellProcess,
 )
 from tests.support.hard_passes import ExitOnce
-from tests.support.pooled import child_processes, folders, pooled
+from tests.support.pooled import POOLED, child_processes, folders, pooled
 from tests.support.toy_ir import Fn, Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom
 
@@ -78,10 +79,13 @@ def _on_the_way_no_longer_than_in_a_pass(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(pooled_stage, "ON_THE_WAY_SECONDS", LIMITS["hang"])
 
 
-def failure(runner: Runner, mod: Program, steps: Any, how: str) -> Exception:
+def failure(
+    runner: Runner, mod: Program, steps: Any, how: str, start: float = 60.0
+) -> Exception:
     limit = LIMITS.get(how)
+    context = PassContext(config={**POOLED, START_TIMEOUT: start})
     with pytest.raises(Exception, match=r".") as caught:
-        runner.run_sync(mod, steps, context=pooled(), function_timeout=limit)
+        runner.run_sync(mod, steps, context=context, function_timeout=limit)
     return caught.value
 
 
@@ -164,12 +168,10 @@ def test_workers_that_die_while_they_load_a_pass_are_no_functions_fault(
     assert ("out of memory" in str(error)) == (how == "kill")
 
 
-def test_workers_that_hang_while_they_load_a_pass_are_ended(
-    whole: Runner, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(pooled_stage, "START_SECONDS", 0.3)
+def test_workers_that_hang_while_they_load_a_pass_are_ended(whole: Runner):
     steps = [EndAtStart("hang", os.getpid())]
-    error = failure(whole, program(1, 2, 3), steps, "")
+    whole.run_sync(program(1, 2), Add(1), context=pooled())  # they are started
+    error = failure(whole, program(1, 2, 3), steps, "", start=0.3)
     assert isinstance(error, RuntimeUseError)
     assert "hang before they can begin" in str(error)
 
@@ -188,9 +190,8 @@ def test_workers_that_hang_while_their_process_starts_are_ended(
     before = child_processes()
     with open_runner(workers=2) as runner:
         with monkeypatch.context() as patch:
-            patch.setattr(loky_executor, "START_SECONDS", 0.2)
             patch.setenv("PYTHONPATH", str(tmp_path))
-            error = failure(runner, program(1, 2), [Add(1)], "")
+            error = failure(runner, program(1, 2), [Add(1)], "", start=0.2)
         assert isinstance(error, RuntimeUseError)
         assert "hang before they can begin" in str(error)
         assert child_processes() <= before

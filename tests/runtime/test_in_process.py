@@ -16,7 +16,7 @@ from parpass import (
 from parpass.errors import DiagnosticError, FunctionTimeoutError
 from parpass.relay.module import stated_type
 from parpass.relay.op.registry import Op
-from parpass.runtime.run import Runner
+from parpass.runtime import Runner
 from parpass.transform import FunctionPass, PassInfo, Sequential
 from parpass.transform.budget import LimitArguments
 from tests.support.ending import end

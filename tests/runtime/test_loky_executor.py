@@ -1,19 +1,24 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from parpass.errors import RuntimeUseError
-from parpass.runtime.executor import WorkersDiedError, WorkersKilledError
+from parpass.runtime.executor import JobEndedError, JobLostError, NoWorkersError
 from parpass.runtime.loky_executor import LokyExecutor
 from tests.support.pooled import child_processes
+from tests.support.pooled import new_pipe as make_pipe
 
 pytestmark = pytest.mark.slow
 
@@ -34,18 +39,6 @@ def imported(_job: bytes) -> bytes:
     return b",".join(name.encode() for name in ("trio", "onnx") if name in sys.modules)
 
 
-def grow(_job: bytes) -> bytes:
-    """Take memory for good, and some time; return which process it is."""
-    _kept.append(b"x" * 400_000_000)
-    until = time.monotonic() + 1.1
-    while time.monotonic() < until:
-        pass
-    return str(os.getpid()).encode()
-
-
-_kept: list[bytes] = []
-
-
 def end(_job: bytes) -> bytes:
     os._exit(7)
 
@@ -53,6 +46,29 @@ def end(_job: bytes) -> bytes:
 def wait(_job: bytes) -> bytes:
     signal.pause()
     return b""
+
+
+def wait_for(path: bytes) -> bytes:
+    """Wait until somebody writes to a named pipe."""
+    return Path(path.decode()).read_bytes()
+
+
+def end_soon(_job: bytes) -> bytes:
+    until = time.monotonic() + 0.02
+    while time.monotonic() < until:
+        pass
+    os._exit(7)
+
+
+def fork_and_end(_job: bytes) -> bytes:
+    if os.fork() == 0:
+        signal.alarm(5)
+        signal.pause()
+    os._exit(9)
+
+
+def start_sleeper(_job: bytes) -> bytes:
+    return str(subprocess.Popen(["sleep", "600"]).pid).encode()
 
 
 def fail(_job: bytes) -> bytes:
@@ -66,6 +82,26 @@ def executor() -> Iterator[LokyExecutor]:
     executor.close()
 
 
+@pytest.fixture
+def new_pipe(tmp_path: Path) -> Path:
+    return make_pipe(tmp_path)
+
+
+def workers_of(executor: LokyExecutor) -> set[int]:
+    """Return the numbers of the processes, all of which are started."""
+    staff = executor._staff  # pyright: ignore[reportPrivateUsage] -- are they the same
+    while True:
+        executor.start()
+        assert executor.submit(echo, b"x").result(60)
+        ready = [one for one in list(staff) if one.is_ready and not one.is_over]
+        if len(ready) == executor.workers:
+            return {one.process.number for one in ready}
+
+
+def is_zombie(number: int) -> bool:
+    return psutil.Process(number).status() == psutil.STATUS_ZOMBIE
+
+
 def error_of(answer: Future[Any]) -> BaseException | None:
     return answer.exception(timeout=60)
 
@@ -77,12 +113,12 @@ def test_a_job_is_run_in_another_process(executor: LokyExecutor):
 
 
 def test_starting_twice_keeps_the_workers(executor: LokyExecutor):
-    executor.start()
-    pool = executor._pool  # pyright: ignore[reportPrivateUsage] -- is it the same one
+    before = workers_of(executor)
     with ThreadPoolExecutor(4) as threads:
         for started in [threads.submit(executor.start) for _ in range(8)]:
             started.result(60)
-    assert executor._pool is pool  # pyright: ignore[reportPrivateUsage] -- is it the same one
+    assert workers_of(executor) == before
+    assert len(before) == 2
 
 
 def test_workers_have_one_hash_seed_and_one_native_thread(executor: LokyExecutor):
@@ -103,47 +139,109 @@ def test_what_a_job_raises_is_raised(executor: LokyExecutor):
     assert isinstance(error_of(executor.submit(fail, b"")), KeyError)
 
 
-def test_all_jobs_fail_when_a_worker_dies_and_start_makes_new_ones(
+def test_a_worker_that_dies_takes_its_job_with_it_and_no_other(
+    executor: LokyExecutor, new_pipe: Path
+):
+    other = executor.submit(wait_for, str(new_pipe).encode())
+    lost = error_of(executor.submit(end, b""))
+    assert isinstance(lost, JobLostError)
+    assert lost.cause == "EXIT(7)"
+    assert executor.submit(echo, b"x").result(60) == b"x"
+    assert not other.done()
+    new_pipe.write_bytes(b"go")
+    assert other.result(60) == b"go"
+
+
+def test_a_job_that_is_ended_ends_its_worker_and_no_other(
+    executor: LokyExecutor, new_pipe: Path
+):
+    other = executor.submit(wait_for, str(new_pipe).encode())
+    hanging, behind = executor.submit(wait, b""), executor.submit(echo, b"x")
+    executor.end(hanging)
+    assert isinstance(error_of(hanging), JobEndedError)
+    assert behind.result(60) == b"x"
+    new_pipe.write_bytes(b"go")
+    assert other.result(60) == b"go"
+
+
+def test_a_job_that_is_ended_before_it_begins_is_never_run(executor: LokyExecutor):
+    hanging = [executor.submit(wait, b"") for _ in range(2)]
+    behind = executor.submit(echo, b"x")
+    executor.end(behind)
+    assert isinstance(error_of(behind), JobEndedError)
+    for one in hanging:
+        executor.end(one)
+
+
+def test_a_job_that_will_be_done_soon_may_end_and_its_worker_stays(
     executor: LokyExecutor,
 ):
-    executor.start()
-    answers = [executor.submit(wait, b""), executor.submit(end, b"")]
-    assert [type(error_of(answer)) for answer in answers] == [WorkersDiedError] * 2
-    assert "EXIT(7)" in str(error_of(answers[1]))
-    assert isinstance(error_of(executor.submit(echo, b"")), WorkersDiedError)
-    executor.start()
+    before = workers_of(executor)
+    for _ in range(5):
+        executor.end(executor.submit(echo, b"x", seconds=0.001))
+    assert workers_of(executor) == before
+
+
+def test_a_job_that_was_expected_to_be_done_soon_and_is_not_is_ended(
+    executor: LokyExecutor,
+):
+    hanging = [executor.submit(wait, b"", seconds=0.01) for _ in range(2)]
+    for one in hanging:
+        executor.end(one)
     assert executor.submit(echo, b"x").result(60) == b"x"
 
 
-def test_killed_jobs_are_told_from_those_that_died(executor: LokyExecutor):
-    executor.start()
+def test_a_small_job_that_waits_in_a_worker_outlives_it(executor: LokyExecutor):
+    ends = [executor.submit(end_soon, b"", seconds=0.001) for _ in range(2)]
+    behind = [executor.submit(echo, b"x", seconds=0.001) for _ in range(4)]
+    assert [type(error_of(one)) for one in ends] == [JobLostError] * 2
+    assert [one.result(60) for one in behind] == [b"x"] * 4
+
+
+def test_a_worker_that_is_no_more_is_missed_although_its_child_lives(
+    executor: LokyExecutor,
+):
+    error = error_of(executor.submit(fork_and_end, b""))
+    assert isinstance(error, JobLostError)
+    assert error.cause == "EXIT(9)"
+
+
+def test_killing_ends_all_jobs_and_what_workers_have_started(executor: LokyExecutor):
+    child = int(executor.submit(start_sleeper, b"").result(60))
     answer = executor.submit(wait, b"")
     executor.kill()
-    assert isinstance(error_of(answer), WorkersKilledError)
+    assert isinstance(error_of(answer), JobEndedError)
     assert not executor.is_warm
-    assert isinstance(error_of(executor.submit(echo, b"")), WorkersKilledError)
-
-
-def test_a_pool_for_one_is_another_pool(executor: LokyExecutor):
-    alone = executor.alone()
-    executor.start()
-    alone.start()
-    answer = alone.submit(end, b"")
-    assert isinstance(error_of(answer), WorkersDiedError)
-    alone.close()
+    assert not psutil.pid_exists(child) or is_zombie(child)
     assert executor.submit(echo, b"x").result(60) == b"x"
-    assert alone.workers == 1
 
 
-@pytest.mark.stress
-def test_a_process_that_grows_is_kept():
-    # loky looks at the memory of processes once a second, if psutil is there.
-    pytest.importorskip("psutil", reason="without it loky does not look")
-    executor = LokyExecutor(1)
-    executor.start()
-    first, then, at_last = [executor.submit(grow, b"").result(60) for _ in range(3)]
-    executor.kill()
-    assert first == then == at_last
+def test_a_worker_that_was_killed_on_idle_is_replaced(executor: LokyExecutor):
+    for number in workers_of(executor):
+        os.kill(number, signal.SIGKILL)
+        psutil.Process(number).wait(60)
+    assert executor.submit(echo, b"x").result(60) == b"x"
+
+
+def test_where_no_process_can_be_started_jobs_are_told():
+    executor = LokyExecutor(2)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        error = error_of(executor.submit(echo, b"x"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert isinstance(error, NoWorkersError)
+    assert (error.why, "Too many open files" in error.cause) == ("none", True)
+    executor.close()
+
+
+def test_workers_ignore_ctrl_c(executor: LokyExecutor, new_pipe: Path):
+    answer = executor.submit(wait_for, str(new_pipe).encode())
+    for number in workers_of(executor):
+        os.kill(number, signal.SIGINT)
+    new_pipe.write_bytes(b"go")
+    assert answer.result(60) == b"go"
 
 
 def test_closing_ends_the_processes_for_good():

@@ -54,12 +54,14 @@ def test_what_is_made_on_demand_has_its_own_time_and_that_of_who_asked_stands(
     assert after.since >= before.since + 2_000_000
 
 
-def test_forgotten_notes_can_be_written_again(folder: Folder):
-    note, notes = Note(folder, "1-a"), Notes(folder)
-    note.write(4, 2)
-    notes.forget()
-    assert notes.read() == []
-    note.write(5, 1)
+def test_what_a_process_was_at_is_told_once(folder: Folder):
+    Note(folder, "1-a").write(4, 2)
+    Note(folder, "2-b").write(5, 1)
+    notes = Notes(folder)
+    work = notes.of_process(1)
+    assert work is not None
+    assert work[:5] == (4, 2, 4, 2, Phase.PASS)
+    assert notes.of_process(1) is None
     assert brief(notes.read()) == {(5, 1, 5, 1, Phase.PASS)}
 
 

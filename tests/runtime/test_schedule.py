@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parpass.runtime.schedule import (
@@ -16,12 +17,10 @@ from parpass.runtime.schedule import (
     FunctionsReady,
     GiveUp,
     JobFinished,
-    RestartWorkers,
+    JobLost,
     Schedule,
     Settled,
     SubmitJob,
-    WorkersDied,
-    WorkersKilled,
 )
 
 
@@ -66,8 +65,6 @@ class Pool:
                     assert self.done | self.blamed == set(range(self.total))
                     assert not self.in_flight
                     self.finished = True
-                case RestartWorkers():
-                    assert not self.in_flight
                 case GiveUp():
                     raise AssertionError("it gave up")
         return taken
@@ -94,53 +91,70 @@ class Pool:
         self.done |= set(self.in_flight.pop(job).functions)
         self.handle(JobFinished(job, seconds))
 
-    def lose(self, event: WorkersDied | WorkersKilled | DeadlinePassed) -> None:
-        self.in_flight.clear()
+    def lose(self, event: JobLost | DeadlinePassed) -> None:
+        del self.in_flight[event.job]
         self.handle(event)
+
+    def lose_at(self, function: int) -> None:
+        """Have a worker die at work on a function."""
+        self.lose(JobLost(self.job_of(function), function))
+
+    def lose_on_idle(self, *, killed: bool = False) -> None:
+        """Have a worker die that was working on nothing."""
+        self.lose(JobLost(next(iter(self.in_flight)), None, killed))
+
+    def job_of(self, function: int) -> int:
+        """Return the job that a function is in."""
+        jobs = self.in_flight.values()
+        return next(job.job for job in jobs if function in job.functions)
 
     def deadly(self, job: SubmitJob) -> set[int]:
         return self.killers & set(job.functions)
 
 
 @pytest.mark.slow
+@settings(deadline=None)
 @given(st.data())
 def test_every_function_is_run_to_its_end_once_or_blamed_whatever_happens(
     data: st.DataObject,
 ):
-    total = data.draw(st.integers(1, 12))
-    killers = data.draw(st.sets(st.integers(0, total - 1), max_size=3))
-    mended = killers & data.draw(st.sets(st.integers(0, total - 1)))
+    total = data.draw(st.integers(0, 12))
+    some = st.sampled_from(range(total)) if total else st.nothing()
+    killers = data.draw(st.sets(some, max_size=3 if total else 0))
+    mended = killers & data.draw(st.sets(some, max_size=total))
     pool = Pool(total, data.draw(st.integers(1, 3)), set(killers), mended)
     mishaps = data.draw(st.integers(0, 3))  # deaths that no function is to blame for
+    pool.announce([], [])  # what the coordinator begins with
     while not pool.finished:
         unannounced = sorted(set(range(total)) - pool.announced)
         jobs = list(pool.in_flight.values())
         choices = ["announce"] if unannounced else []
         choices += ["finish"] if any(not pool.deadly(job) for job in jobs) else []
         choices += ["die"] if any(pool.deadly(job) for job in jobs) else []
-        choices += ["killed"] if jobs and mishaps else []
-        choices += ["mishap"] if jobs and mishaps and not jobs[0].alone else []
+        choices += ["mishap"] if jobs and mishaps else []
         assert choices, "nothing can happen any more, and the stage is not done"
         chosen = data.draw(st.sampled_from(choices))
         if chosen == "announce":
-            some = unannounced[: data.draw(st.integers(1, len(unannounced)))]
-            weights = [data.draw(st.integers(0, 1000)) for _ in some]
-            pool.announce(some, weights)
+            few = unannounced[: data.draw(st.integers(1, len(unannounced)))]
+            weights = [data.draw(st.integers(0, 1000)) for _ in few]
+            pool.announce(few, weights)
         elif chosen == "finish":
             harmless = [job.job for job in jobs if not pool.deadly(job)]
             seconds = data.draw(st.floats(0, 1))
             pool.finish(data.draw(st.sampled_from(harmless)), seconds)
         elif chosen == "die":
             deadly = sorted(f for job in jobs for f in pool.deadly(job))
-            note = {data.draw(st.sampled_from(deadly))}
-            kind = data.draw(st.sampled_from([WorkersDied, DeadlinePassed]))
-            pool.lose(kind(note))
+            function = data.draw(st.sampled_from(deadly))
+            kind = data.draw(st.sampled_from([JobLost, DeadlinePassed]))
+            pool.lose(kind(pool.job_of(function), function))
         else:
             mishaps -= 1
-            noted = data.draw(st.sampled_from(jobs)).functions[:1]
-            on_idle = data.draw(st.booleans())
-            died = WorkersDied(() if on_idle else noted)
-            pool.lose(WorkersKilled() if chosen == "killed" else died)
+            job = data.draw(st.sampled_from(jobs))
+            others = sorted(set(range(total)) - set(job.functions))
+            stale = data.draw(st.sampled_from([None, *others]))  # a note, or none
+            innocent = [] if job.alone else [job.functions[0]]
+            noted = data.draw(st.sampled_from([stale, *innocent]))
+            pool.lose(JobLost(job.job, noted, killed=data.draw(st.booleans())))
     assert pool.blamed == killers - mended
 
 
@@ -176,56 +190,84 @@ def test_a_stage_with_one_function_is_one_job():
     assert pool.finished
 
 
+def test_a_stage_without_functions_is_over_when_it_begins():
+    assert Schedule(total=0, workers=2).handle(FunctionsReady((), ())) == [Finish()]
+
+
 def test_functions_nobody_worked_on_are_not_suspects():
     pool = ready(4, workers=1)
     pool.killers = {0}
-    pool.lose(WorkersDied([0]))
+    pool.lose_at(0)
+    while not any(job.alone for job in pool.in_flight.values()):
+        pool.finish(next(iter(pool.in_flight)), seconds=0.0)
     (alone,) = pool.in_flight.values()
-    assert (alone.functions, alone.alone) == ((0,), True)
+    assert alone.functions == (0,)
     pool.finish(alone.job, seconds=0.0)
     assert not any(job.alone for job in pool.in_flight.values())
 
 
+def test_a_death_takes_one_job_with_it_and_the_others_go_on():
+    pool = ready(400)
+    first, second, *_ = pool.in_flight.values()
+    pool.lose_at(first.functions[0])
+    assert second.job in pool.in_flight
+
+
 def test_a_death_on_idle_makes_nobody_a_suspect():
     pool = ready(2, workers=1)
-    pool.lose(WorkersDied())
+    pool.lose_on_idle()
     assert pool.in_flight
     assert not any(job.alone for job in pool.in_flight.values())
 
 
 def test_a_suspect_whose_worker_dies_on_idle_runs_alone_once_more():
-    pool = ready(2, workers=1)
-    pool.lose(WorkersDied([1]))
-    pool.lose(WorkersDied())
+    pool = ready(1, workers=1)
+    pool.lose_at(0)
+    pool.lose_on_idle()
     (job,) = pool.in_flight.values()
-    assert (job.functions, job.alone) == ((1,), True)
+    assert (job.functions, job.alone) == ((0,), True)
+
+
+def test_a_function_that_was_not_in_the_job_is_no_suspect():
+    pool = ready(2, workers=1)
+    job = next(iter(pool.in_flight.values()))
+    other = 1 - job.functions[0]
+    pool.lose(JobLost(job.job, other))
+    assert not any(job.alone for job in pool.in_flight.values())
 
 
 @pytest.mark.parametrize(("killed", "most"), [(False, 3), (True, 50)])
 def test_it_gives_up_when_workers_die_and_nothing_is_done_between(
     killed: bool, most: int
 ):
-    schedule = Schedule(total=2, workers=1)
-    schedule.handle(FunctionsReady([0, 1], [1, 1]))
-    answers = [schedule.handle(WorkersDied((), killed)) for _ in range(most + 1)]
-    assert [GiveUp() in commands for commands in answers] == [False] * most + [True]
+    schedule = Schedule(total=1, workers=1)
+    commands = schedule.handle(FunctionsReady([0], [1]))
+    for _ in range(most):
+        (job,) = commands
+        assert isinstance(job, SubmitJob)
+        commands = schedule.handle(JobLost(job.job, None, killed))
+    (job,) = commands
+    assert isinstance(job, SubmitJob)
+    assert schedule.handle(JobLost(job.job, None, killed)) == [GiveUp()]
 
 
 def test_deaths_do_not_add_up_where_something_is_done_between():
     pool = ready(400, workers=1)
     while not pool.finished:
         for _ in range(3):
-            pool.lose(WorkersDied())
+            pool.lose_on_idle()
         for _ in range(50):
-            pool.lose(WorkersDied(killed=True))
+            pool.lose_on_idle(killed=True)
         pool.finish(next(iter(pool.in_flight)), seconds=1.0)
 
 
 def test_a_worker_that_was_at_a_function_had_begun():
     pool = ready(1)
-    deaths = [WorkersDied()] * 3
-    for event in [*deaths, WorkersDied([0]), *deaths]:
-        pool.lose(event)
+    for _ in range(3):
+        pool.lose_on_idle()
+    pool.lose_at(0)
+    for _ in range(3):
+        pool.lose_on_idle()
     (job,) = pool.in_flight.values()
     assert (job.functions, job.alone) == ((0,), True)
 
@@ -233,7 +275,7 @@ def test_a_worker_that_was_at_a_function_had_begun():
 def test_an_overdue_function_is_blamed_at_once_and_the_others_run_again():
     pool = ready(3, workers=3)
     pool.killers = {1}
-    pool.lose(DeadlinePassed([1]))
+    pool.lose(DeadlinePassed(pool.job_of(1), 1))
     assert pool.blamed == {1}
     assert {f for job in pool.in_flight.values() for f in job.functions} == {0, 2}
     assert not any(job.alone for job in pool.in_flight.values())
@@ -242,26 +284,20 @@ def test_an_overdue_function_is_blamed_at_once_and_the_others_run_again():
 def test_who_is_blamed_may_run_again():
     pool = ready(1)
     pool.killers, pool.mended = {0}, {0}
-    pool.lose(DeadlinePassed([0]))
+    pool.lose(DeadlinePassed(pool.job_of(0), 0))
     (job,) = pool.in_flight.values()
     pool.finish(job.job, seconds=0.0)
     assert pool.finished
     assert not pool.blamed
 
 
-def test_what_was_lost_when_workers_were_killed_is_not_suspected():
-    pool = ready(4)
-    pool.lose(WorkersKilled())
-    assert pool.in_flight
-    assert not any(job.alone for job in pool.in_flight.values())
-
-
-def test_a_suspect_whose_workers_were_killed_is_still_a_suspect():
-    pool = ready(4)
-    pool.lose(WorkersDied([1]))
-    pool.lose(WorkersKilled())
-    (job,) = pool.in_flight.values()
-    assert (job.functions, job.alone) == ((1,), True)
+def test_a_job_tells_what_it_is_expected_to_take_once_that_is_known():
+    pool = ready(1000)
+    first = pool.in_flight[1]
+    assert first.seconds == math.inf
+    pool.finish(1, seconds=0.5)
+    job = pool.in_flight[5]
+    assert job.seconds == pytest.approx(0.5 * len(job.functions) / len(first.functions))
 
 
 def test_while_all_workers_are_busy_few_functions_wait_for_more():

@@ -1,16 +1,21 @@
 """An executor in a thread: it runs jobs in any order, and its worker dies where told.
 
-`WorkerDeath`, raised by a pass, is a death: all jobs in flight are lost.
+`WorkerDeath`, raised by a pass, is a death: the job that ran is lost.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 
-from parpass.runtime.executor import WorkersDiedError, WorkersKilledError
+from parpass.runtime.executor import JobEndedError, JobLostError
+from parpass.runtime.notes import Notes, Phase
+from parpass.runtime.packing import unpack_message
+from parpass.runtime.store import Folder
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from tests.support.toy_ir import Fn, Program
 
@@ -67,32 +72,41 @@ class ThreadExecutor:
         self._thread: threading.Thread | None = None
         self._ended = False
 
-    def start(self) -> None:
+    def start(self, seconds: float = 0.0) -> None:
         with self._changed:
             self.log.append("start")
-            self.is_warm = True
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, daemon=True)
-                self._thread.start()
+            self._begin()
 
-    def submit(self, run: Callable[[bytes], bytes], job: bytes) -> Future[bytes]:
+    def _begin(self) -> None:
+        self.is_warm = True
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, daemon=True)
+            self._thread.start()
+
+    def submit(
+        self, run: Callable[[bytes], bytes], job: bytes, seconds: float = 0.0
+    ) -> Future[bytes]:
         answer: Future[bytes] = Future()
         with self._changed:
-            if not self.is_warm:
-                answer.set_exception(WorkersKilledError())
-            else:
-                self.log.append("submit")
-                self._pending.append((run, job, answer))
-                self._changed.notify()
+            self._begin()
+            self.log.append("submit")
+            self._pending.append((run, job, answer))
+            self._changed.notify()
         return answer
 
-    def alone(self) -> ThreadExecutor:
-        self.log.append("alone")
-        return ThreadExecutor(1, dies_at_once=self._dies_at_once, log=self.log)
+    def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
+        self.log.append("end")
+        with self._changed:
+            self._pending = [work for work in self._pending if work[2] is not answer]
+        _fail(answer, JobEndedError())
 
     def kill(self) -> None:
         self.log.append("kill")
-        self._lose_all(WorkersKilledError())
+        with self._changed:
+            self.is_warm = False
+            lost, self._pending = self._pending, []
+        for _, _, answer in lost:
+            _fail(answer, JobEndedError())
 
     def close(self) -> None:
         self.log.append("close")
@@ -102,13 +116,6 @@ class ThreadExecutor:
         if self._thread is not None:
             self._thread.join()
 
-    def _lose_all(self, error: Exception) -> None:
-        with self._changed:
-            self.is_warm = False
-            lost, self._pending = self._pending, []
-        for _, _, answer in lost:
-            answer.set_exception(error)
-
     def _work(self) -> None:
         while True:
             with self._changed:
@@ -116,12 +123,12 @@ class ThreadExecutor:
                     self._changed.wait()
                 if not self._pending:
                     return
-                at = self._random.randrange(len(self._pending))
-                work = self._pending[at]
-            self._run(work)
+                work = self._pending.pop(self._random.randrange(len(self._pending)))
+            self._run(*work)
 
-    def _run(self, work: Work) -> None:
-        run, job, answer = work
+    def _run(
+        self, run: Callable[[bytes], bytes], job: bytes, answer: Future[bytes]
+    ) -> None:
         try:
             if self._dies_at_once:
                 raise WorkerDeath
@@ -129,21 +136,28 @@ class ThreadExecutor:
             result = run(job)
             self._die_perhaps()
         except WorkerDeath:
-            self._lose_all(WorkersDiedError("exit codes: {SIGKILL(-9)}"))
-            return
+            _fail(answer, JobLostError("SIGKILL(-9)", os.getpid()))
+            _wait_until_seen(unpack_message(job).folder)
         except BaseException as error:  # noqa: BLE001 -- as a pool hands it on
-            self._take_out(work)
-            answer.set_exception(error)
+            _fail(answer, error)
         else:
-            self._take_out(work)
-            answer.set_result(result)
+            with contextlib.suppress(InvalidStateError):
+                answer.set_result(result)
 
     def _die_perhaps(self) -> None:
         if self._deaths and self._random.random() < 1 / 4:
             self._deaths -= 1
             raise WorkerDeath
 
-    def _take_out(self, work: Work) -> None:
-        with self._changed:
-            if work in self._pending:
-                self._pending.remove(work)
+
+def _wait_until_seen(folder: str) -> None:
+    """Wait until it was seen what the dead worker was at: the next has its number."""
+    with contextlib.suppress(OSError):  # the run is over
+        notes = Notes(Folder(folder))
+        while any(work.phase != Phase.START for work in notes.read()):
+            threading.Event().wait(0.001)
+
+
+def _fail(answer: Future[bytes], error: BaseException) -> None:
+    with contextlib.suppress(InvalidStateError):  # it has been ended
+        answer.set_exception(error)

@@ -4,15 +4,7 @@ from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 
-class _Flags:
-    broken: BaseException | None
-
-class Process:
-    exitcode: int | None
-
 class ProcessPoolExecutor(Executor):
-    _flags: _Flags
-    _processes: dict[int, Process]
     def __init__(
         self,
         max_workers: int | None = ...,

@@ -1,0 +1,221 @@
+"""Carrying out runs on one pool: what a `Runner` does, and all that has to be loaded.
+
+The surface (`run`) is loaded by the first look at it, perhaps on an event loop, so it
+loads nothing of this; this it loads in a thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+import loky
+
+from parpass.errors import RuntimeUseError, SlowerRunWarning
+from parpass.runtime.account import Account
+from parpass.runtime.at_once import NOT_SMALL, Begun, begin, may_be_small, run_if_small
+from parpass.runtime.drive import Drive
+from parpass.runtime.executor import Executor
+from parpass.runtime.forecasts import Ledger
+from parpass.runtime.hosts import BlockingHost, Host, current_host
+from parpass.runtime.loky_executor import LokyExecutor
+from parpass.runtime.report import RunReport
+from parpass.transform import Pass, PassContext, as_pass
+from parpass.transform.apply import inside_function_pass
+from parpass.transform.budget import UNSET, Limits, limits_in_force
+from parpass.transform.config import ISOLATED
+
+ValueT = TypeVar("ValueT")
+
+_AS_IT_IS = contextlib.nullcontext()
+_FOR_EACH_CORE = 4  # workers at most
+_MANY = 32  # workers, that may be had even where there are few cores
+
+
+class Runs:
+    """The runs of one runner.
+
+    Args:
+        workers: How many processes at most; None for one on each core.
+        executor: Where jobs run instead.
+        isolated: Whether all function passes run in workers.
+    """
+
+    def __init__(
+        self, workers: int | None, executor: Executor | None, *, isolated: bool
+    ) -> None:
+        count = usable_cores() if workers is None else workers
+        self._owned = LokyExecutor(count) if executor is None and count else None
+        self._executor = executor or self._owned
+        self._isolated = isolated
+        self._account: Account | None = None
+        self._closed = False
+        self._ledger = Ledger()
+
+    @property
+    def last_report(self) -> RunReport | None:
+        """How the time of the last run went."""
+        account = self._account
+        return None if account is None else account.report()
+
+    async def run(
+        self,
+        mod: Any,
+        pipeline: Pass | Sequence[Pass] | str,
+        context: PassContext | None,
+        limits: Limits,
+    ) -> Any:
+        """Run a pipeline, under trio or asyncio."""
+        with limits_in_force(limits):
+            host = current_host()
+            executor = self._usable_executor()
+            current = host.call_now(PassContext.current)
+            used = current if context is None else context
+            if isinstance(pipeline, str):  # what it names is loaded
+                pipeline = await host.call(as_pass, pipeline)
+            begun = begin(mod, as_pass(pipeline), used)
+            run = self._reported(begun, self._drive(host, executor, begun))
+            if used is not current:
+                run = _entered(used, host, run)
+            return await run
+
+    def run_sync(
+        self,
+        mod: Any,
+        pipeline: Pass | Sequence[Pass] | str,
+        context: PassContext | None,
+        limits: Limits,
+    ) -> Any:
+        """Run a pipeline and wait for it."""
+        executor = self._usable_executor()
+        current = PassContext.current()
+        used = current if context is None else context
+        begun = begin(mod, as_pass(pipeline), used)
+        is_plain = used is current and limits is UNSET and not self._isolated
+        if is_plain and may_be_small(current):
+            made = self._at_once(begun, executor)
+            if made is not NOT_SMALL:
+                return made
+        with limits_in_force(limits), _AS_IT_IS if used is current else used:
+            host: Any = BlockingHost()
+            drive = self._drive(host, executor, begun)
+            try:
+                return begun.unwrap(drive.run_blocking(begun.commands, begun.advance))
+            finally:
+                self._account = drive.account
+
+    def _at_once(self, begun: Begun, executor: Executor | None) -> Any:
+        account = Account(0 if executor is None else executor.workers)
+        made = None
+        try:
+            made = run_if_small(begun, account)
+            return made if made is NOT_SMALL else begun.unwrap(made)
+        finally:
+            if made is not NOT_SMALL:
+                account.end()
+                self._account = account
+
+    def _drive(self, host: Host, executor: Executor | None, begun: Begun) -> Drive:
+        isolated = self._isolated or begun.context.config.get(ISOLATED, False)
+        if isolated and executor is None and not inside_function_pass():
+            raise RuntimeUseError(
+                "an isolated run has all function passes in workers, and there are "
+                "none: workers is 0, or this process may not start others"
+            )
+        return Drive(
+            host,
+            executor,
+            begun.context,
+            begun.adapter,
+            self._ledger,
+            isolated=isolated and executor is not None,
+        )
+
+    def _usable_executor(self) -> Executor | None:
+        if self._closed:
+            raise RuntimeUseError("this runner is closed; open another one")
+        # The workers are all at work when a pass body in one of them comes here.
+        if inside_function_pass():
+            return None
+        is_owned = self._executor is not None and self._executor is self._owned
+        return None if is_owned and not _may_have_children() else self._executor
+
+    async def _reported(self, begun: Begun, drive: Drive) -> Any:
+        try:
+            return begun.unwrap(await drive.run(begun.commands, begun.advance))
+        finally:
+            self._account = drive.account
+
+    def close(self) -> None:
+        """End the processes."""
+        self._closed = True
+        if self._owned is not None:
+            self._owned.close()
+
+    def abandon(self) -> None:
+        """End the processes of a runner that nobody has closed, and do not wait."""
+        self._closed = True
+        if self._owned is not None:
+            self._owned.leave()
+
+    async def close_async(self) -> None:
+        """End the processes, and wait for it on an event loop."""
+        await current_host().call_through(self.close)
+
+
+async def _entered(
+    context: PassContext, host: Any, run: Coroutine[Any, Any, ValueT]
+) -> ValueT:
+    """Run under a context that is entered for it."""
+    try:
+        await host.call(context.__enter__)
+    except BaseException:
+        run.close()
+        raise
+    try:
+        result = await run
+    except BaseException:
+        await host.call_through(context.__exit__, *sys.exc_info())
+        raise
+    await host.call(context.__exit__, None, None, None)
+    return result
+
+
+def _may_have_children() -> bool:
+    """Return whether this process may start others; warn if it may not."""
+    process = sys.modules.get("multiprocessing.process")
+    if process is None or not process.current_process().daemon:
+        return True
+    warnings.warn(
+        "a daemon process of multiprocessing may have no children, so all is run in "
+        "this one; start it with daemon=False to use every core",
+        SlowerRunWarning,
+        stacklevel=2,
+    )
+    return False
+
+
+def usable_cores() -> int:
+    """Return how many processes can run at once here.
+
+    That is the number of cores, or what the affinity mask of this process, the quota of
+    its container, or `LOKY_MAX_CPU_COUNT` leave of them.
+    """
+    return loky.cpu_count()
+
+
+def sensible_workers(workers: int) -> int:
+    """Return how many processes to start at most, where so many are asked for."""
+    most = max(_MANY, _FOR_EACH_CORE * usable_cores())
+    if workers > most:
+        warnings.warn(
+            f"{workers} workers were asked for, and {most} will be used: more than "
+            f"{_FOR_EACH_CORE} for each core are slower, not faster; workers=None "
+            "gives one for each core",
+            SlowerRunWarning,
+            stacklevel=4,
+        )
+    return min(workers, most)
