@@ -66,6 +66,7 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
 @options.level
 @options.config
 @options.jobs
+@options.isolate
 @options.load
 @options.function_timeout
 @options.memory_limit
@@ -197,6 +198,7 @@ def opt(
     opt_bisect: str | None,
     reproducer: str | None,
     jobs: int | None,
+    isolate: bool,
     output: str,
     print_metadata: bool,
     dump_pass_pipeline: bool,
@@ -239,7 +241,13 @@ def opt(
         "opt_bisect": opt_bisect,
         "reproducer": reproducer,
         "check_contract": check_contract or None,
+        "isolated": isolate or None,
     }
+    if isolate and jobs == 0:
+        raise click.BadParameter(
+            "an isolated run has its passes in workers, and -j0 is for none",
+            param_hint="'--isolate'",
+        )
     context = make_context(pipeline, level, config, watching, settings)
     modules = read_modules(inputs)
     if dump_pass_pipeline:

@@ -47,6 +47,12 @@ jobs: Any = running(
     show_default="every core",
     help="How many processes at most; 0 stays in one.",
 )
+isolate: Any = running(
+    "--isolate",
+    is_flag=True,
+    help="Run every function pass in a worker, small ones too, so that a crash names "
+    "its pass and function.",
+)
 traceback: Any = showing(
     "--traceback",
     is_flag=True,

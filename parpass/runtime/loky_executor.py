@@ -17,8 +17,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError
 
-import msgspec
-
 from parpass.errors import RuntimeUseError
 from parpass.runtime.executor import (
     START_SECONDS,
@@ -27,15 +25,10 @@ from parpass.runtime.executor import (
     NoWorkersError,
 )
 from parpass.runtime.serving import pack_call, unpack_answer
-from parpass.runtime.worker_process import Process, StartError
+from parpass.runtime.staff import Posted, Worker
+from parpass.runtime.worker_process import StartError
 
 _MOST_STARTS = 3  # processes in a row that end before they begin
-
-# A job waits behind another one, in the worker, if both are done soon: then the worker
-# need not wait for this process, whose threads may be busy. It is small, for a worker
-# that sends an answer does not read.
-_SOON_SECONDS = 0.04
-_SMALL_BYTES = 16_384
 
 # What a new process costs, about: a job that ends sooner is let end.
 _REPLACEMENT_SECONDS = 0.3
@@ -54,75 +47,6 @@ _ONE_THREAD = (
 )
 
 
-class _Posted(msgspec.Struct, eq=False):
-    """A job on its way.
-
-    `is_ended` tells that nobody waits for it any more, and it is to be over soon.
-    """
-
-    message: bytes
-    answer: Future[bytes]
-    seconds: float
-    is_ended: bool = False
-
-
-class _Worker:
-    """A worker, as the executor sees it.
-
-    Attributes:
-        process: Its process.
-        is_ready: Whether it takes jobs.
-        current: The job that it runs.
-        next: The job that waits behind that.
-        began: When it began with the one that it runs.
-        is_over: Whether it ended, or is about to.
-        is_killed: Whether it was killed on purpose.
-    """
-
-    def __init__(self) -> None:
-        self.process = Process()
-        self.is_ready = False
-        self.current: _Posted | None = None
-        self.next: _Posted | None = None
-        self.began = 0.0
-        self.is_over = False
-        self.is_killed = False
-
-    def takes(self, posted: _Posted) -> bool:
-        """Return whether it may be given a job now."""
-        if not self.is_ready or self.is_over:
-            return False
-        if self.current is None:
-            return True
-        is_late = self.left_seconds() < -_SOON_SECONDS
-        return (
-            self.next is None
-            and not is_late
-            and self.current.seconds + posted.seconds <= _SOON_SECONDS
-            and len(posted.message) <= _SMALL_BYTES
-        )
-
-    def give(self, posted: _Posted) -> bool:
-        """Give it a job; return whether it could be told."""
-        if not self.process.send(posted.message):
-            self.is_over = True  # its thread is about to learn of it
-            return False
-        if self.current is None:
-            self.current, self.began = posted, time.monotonic()
-        else:
-            self.next = posted
-        return True
-
-    def left_seconds(self) -> float:
-        """Return how long it will be busy with its job, as far as is known."""
-        assert self.current is not None
-        return self.began + self.current.seconds - time.monotonic()
-
-    def condemn(self) -> None:
-        """Give it no job any more: it is about to be killed."""
-        self.is_over = self.is_killed = True
-
-
 class LokyExecutor:
     """Worker processes, started by loky when there is work for them.
 
@@ -136,8 +60,8 @@ class LokyExecutor:
         self._hash_seed = hash_seed
         self._start_seconds = START_SECONDS
         self._lock = threading.Lock()
-        self._queue: deque[_Posted] = deque()
-        self._staff: dict[_Worker, threading.Thread] = {}
+        self._queue: deque[Posted] = deque()
+        self._staff: dict[Worker, threading.Thread] = {}
         self._ended_starts = 0  # in a row
         self._closed = False
         _executors.add(self)
@@ -158,7 +82,7 @@ class LokyExecutor:
         self, run: Callable[[bytes], bytes], job: bytes, seconds: float = math.inf
     ) -> Future[bytes]:
         """Have a process call `run(job)`."""
-        posted = _Posted(pack_call(run, job), Future(), seconds)
+        posted = Posted(pack_call(run, job), Future(), seconds)
         with self._lock:
             self._check_open()
             self._queue.append(posted)
@@ -181,7 +105,7 @@ class LokyExecutor:
                         self._end_soon(worker)
         _fail(answer, JobEndedError())
 
-    def _end_soon(self, worker: _Worker) -> None:
+    def _end_soon(self, worker: Worker) -> None:
         """Kill a worker whose job was ended, unless it is done with it soon."""
         ended = worker.current
         if ended is None or not ended.is_ended or worker.is_over:
@@ -269,13 +193,13 @@ class LokyExecutor:
         here = [one for one in self._staff if not one.is_over]
         free = sum(1 for one in here if one.current is None)
         for _ in range(min(self.workers - len(here), wanted - free)):
-            worker = _Worker()
+            worker = Worker()
             attend = functools.partial(self._attend, worker)
             thread = threading.Thread(target=attend, name="parpass-worker", daemon=True)
             self._staff[worker] = thread
             thread.start()
 
-    def _attend(self, worker: _Worker) -> None:
+    def _attend(self, worker: Worker) -> None:
         """Start a worker's process and wait for what it has to say, to its end."""
         try:
             env = _environment(self._hash_seed)
@@ -297,7 +221,7 @@ class LokyExecutor:
         with self._lock:
             self._staff.pop(worker, None)
 
-    def _answered(self, worker: _Worker, message: bytes) -> None:
+    def _answered(self, worker: Worker, message: bytes) -> None:
         with self._lock:
             done = worker.current
             worker.current, worker.next = worker.next, None
@@ -315,7 +239,7 @@ class LokyExecutor:
             with contextlib.suppress(InvalidStateError):
                 done.answer.set_result(answer)
 
-    def _ended(self, worker: _Worker) -> None:
+    def _ended(self, worker: Worker) -> None:
         """Take down that a worker is no more, whatever the reason."""
         process, cause = worker.process.number, worker.process.cause()
         with self._lock:
@@ -329,9 +253,9 @@ class LokyExecutor:
             error = JobLostError(cause, process)
             _fail(lost.answer, JobEndedError() if worker.is_killed else error)
 
-    def _could_not_start(self, worker: _Worker, error: BaseException) -> None:
+    def _could_not_start(self, worker: Worker, error: BaseException) -> None:
         """Try again, or tell those who wait that there is no use in waiting."""
-        jobs: list[_Posted] = []
+        jobs: list[Posted] = []
         with self._lock:
             worker.is_over = True
             if worker.is_killed:
@@ -348,7 +272,7 @@ class LokyExecutor:
 
 
 _executors: weakref.WeakSet[LokyExecutor] = weakref.WeakSet()
-_of_parents: list[_Worker] = []
+_of_parents: list[Worker] = []
 
 
 def _after_fork() -> None:
