@@ -14,6 +14,8 @@ _FILES = {
     "throughput": ("heavy", "light", "one"),
     "fixed_cost": ("fixed",),
     "small_work": ("small",),
+    "behind": ("behind",),
+    "isolated": ("isolated",),
     "growth": ("growth",),
     "skew": ("skew",),
     "constants": ("constants",),

@@ -1,0 +1,108 @@
+"""Row `behind`: a run with workers is not slower than the serial one, on any machine.
+
+Default settings, and a runner that is opened for the run, as `run_pipeline_sync` does
+it. Free cores are those of this machine; taken ones are kept busy by other programs, or
+there is only one for the run and all of its workers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Iterator
+
+import parpass
+from bench.measure import Setting, clocked, interleaved, ratio
+from bench.table import Goal, Line, Row
+from bench.work import Work, generated_function, light_pass, no_pass
+from parpass import IRModule, Sequential
+
+_FUNCTIONS = 10_000
+_NODES = 10
+_FREE, _TAKEN = Goal(1.05), Goal(1.10)
+_SPIN = "while True: pass"
+
+
+def _behind(setting: Setting) -> Iterator[Line]:
+    for workers in (2, 4):
+        yield from _lines(setting, workers, "free cores", _FREE)
+    with _busy_cores():
+        yield from _lines(setting, 2, "all cores but one kept busy by others", _TAKEN)
+    with _one_core():
+        yield from _lines(setting, 2, "one core for all", _TAKEN)
+
+
+def _lines(setting: Setting, workers: int, where: str, goal: Goal) -> Iterator[Line]:
+    count = setting.scaled(_FUNCTIONS, 100)
+    typed = Work(count, _NODES, no_pass).module()
+    kinds: dict[str, Callable[[], IRModule]] = {
+        "typed": lambda: typed,
+        "fresh": lambda: _untyped(count),
+    }
+    passes = {"a no-op pass": no_pass, "a light pass": light_pass}
+    for name, make_passes in passes.items():
+        root = Sequential(make_passes())
+        for kind, module in kinds.items():
+            sides = {
+                "serial": _run(module, root, None),
+                "parallel": _run(module, root, workers),
+            }
+            interleaved(sides, 1)  # not counted: what is loaded and learnt once
+            times = interleaved(sides, setting.fewer)
+            yield Line(
+                f"{name} on {count:,} {kind} functions of {_NODES} nodes, {where}",
+                f"{workers} workers : serial",
+                ratio(times, "parallel", "serial"),
+                goal,
+                times=times,
+            )
+
+
+def _run(
+    module: Callable[[], IRModule], root: Sequential, workers: int | None
+) -> Callable[[], float]:
+    """Return what runs a pass on a module made anew, and returns the seconds of it."""
+
+    def seconds() -> float:
+        mod = module()
+        if workers is None:
+            return clocked(lambda: root(mod))()
+        return clocked(lambda: parpass.run_pipeline_sync(mod, root, workers=workers))()
+
+    return seconds
+
+
+def _untyped(count: int) -> IRModule:
+    return IRModule({f"f{at}": generated_function(at, _NODES) for at in range(count)})
+
+
+@contextlib.contextmanager
+def _busy_cores() -> Generator[None]:
+    """Have other programs keep all cores busy but one."""
+    others = max(1, len(os.sched_getaffinity(0)) - 1)
+    command = [sys.executable, "-c", _SPIN]
+    spinning = [subprocess.Popen(command) for _ in range(others)]
+    try:
+        yield
+    finally:
+        for one in spinning:
+            one.kill()
+            one.wait()
+
+
+@contextlib.contextmanager
+def _one_core() -> Generator[None]:
+    """Have this process, and those it starts, share a core, and not know of it."""
+    allowed = os.sched_getaffinity(0)
+    os.environ["LOKY_MAX_CPU_COUNT"] = str(len(allowed))
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+        del os.environ["LOKY_MAX_CPU_COUNT"]
+
+
+ROWS = (Row("behind", _behind),)
