@@ -138,8 +138,8 @@ def _seconds_for(reproducer: Reproducer) -> float:
 
 @contextlib.contextmanager
 def _executor(jobs: int | None) -> Generator[Executor | None]:
+    from parpass.runtime.cores import usable_cores
     from parpass.runtime.loky_executor import LokyExecutor
-    from parpass.runtime.runs import usable_cores
 
     if jobs == 0:
         yield None

@@ -22,6 +22,9 @@ _WORKER_FOR_NODE = 1.5e-6
 _WORKER_FOR_FUNCTION = 8e-5
 _MARGIN = 1.4  # cores are slower when all are busy, and when passes alternate
 
+_MOST_DRAG = 8.0
+_FADES = 0.98  # of what was learnt, each time that work stays here because of it
+
 _Key = tuple[str, str, str]
 
 
@@ -66,15 +69,51 @@ class Costs:
 
 
 class Gain(NamedTuple):
-    """What the workers would save, so many of them."""
+    """What the workers would save, so many of them on so many cores.
+
+    This process needs a core, too, while it packs and unpacks: what it does is work on
+    the same cores.
+    """
 
     workers: int
+    cores: int
+
+    def expected(self, work: float, nodes: float, functions: float) -> float:
+        """Return how long work of so many seconds is expected to take there."""
+        one = _COORDINATOR_FOR_NODE * nodes + _COORDINATOR_FOR_FUNCTION * functions
+        all_ = _WORKER_FOR_NODE * nodes + _WORKER_FOR_FUNCTION * functions
+        at_once = min(self.workers, self.cores)
+        return max(one, (_MARGIN * work + one + all_) / at_once)
 
     def seconds(self, work: float, nodes: float, functions: float) -> float:
         """Return what is saved on work of so many seconds; less than 0 is lost."""
-        one = _COORDINATOR_FOR_NODE * nodes + _COORDINATOR_FOR_FUNCTION * functions
-        all_ = _WORKER_FOR_NODE * nodes + _WORKER_FOR_FUNCTION * functions
-        return work - max(one, (_MARGIN * work + one + all_) / self.workers)
+        return work - DELIVERED.drag * self.expected(work, nodes, functions)
+
+
+class Delivered:
+    """How long the workers take for what they were expected to take a second for.
+
+    The number of cores is what the system says, and two of a virtual machine may be
+    worth little more than one; or other programs keep them busy. So what comes true of
+    what was expected is remembered, and what was lost keeps work here. As this may
+    pass, it is forgotten little by little by those who stay here for it.
+
+    Attributes:
+        drag: That: 1 where they keep to it. It is never less, lest luck be counted on.
+    """
+
+    def __init__(self) -> None:
+        self.drag = 1.0
+
+    def learn(self, expected: float, spent: float) -> None:
+        """Take down how long something took, and what was expected."""
+        if expected > 0:
+            found = min(max(spent / expected, 1.0), _MOST_DRAG)
+            self.drag += _WEIGHT * (found - self.drag)
+
+    def forget_a_little(self) -> None:
+        """Have another try come nearer."""
+        self.drag = max(1.0, self.drag * _FADES)
 
 
 def _key(step: Pass) -> _Key:
@@ -83,4 +122,5 @@ def _key(step: Pass) -> _Key:
 
 
 BY_NODE = Costs()  # of passes run in this process
+DELIVERED = Delivered()
 BY_BYTE = Costs()  # of passes run in workers, where functions are known by their bytes

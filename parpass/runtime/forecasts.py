@@ -6,6 +6,7 @@ A forecast may be wrong, and is learnt from then; what is run never depends on i
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -13,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from parpass.runtime.costs import BY_NODE, Gain
+from parpass.runtime.cores import usable_cores
+from parpass.runtime.costs import BY_NODE, DELIVERED, Gain
 from parpass.runtime.executor import Executor
 from parpass.runtime.report import Reason
 from parpass.runtime.retained import Held, HeldModule
@@ -36,7 +38,6 @@ _LITTLE = 100  # nodes
 _ENOUGH = 8  # where they are large
 _BYTES = 20  # of a node that is packed, about
 _OFF = 1.5  # times as long, or as short, as was forecast, to be learnt from
-_HARDLY_LESS = 0.75  # of the forecast, so that the workers were not worth asking
 
 
 class Place(enum.Enum):
@@ -55,14 +56,17 @@ class Forecast(msgspec.Struct, frozen=True):
         seconds: What it would take in this process; 0 where that is not known.
         nodes: How many nodes its functions have, about.
         longest: What the largest function would take, of those that were counted.
+        expected: What it would take in the workers, if these keep to what is expected.
     """
 
     place: Place
     seconds: float = 0.0
     nodes: float = 0.0
     longest: float = 0.0
+    expected: float = 0.0
 
 
+_cores = functools.cache(usable_cores)
 _IN_THIS_PROCESS = Forecast(Place.HERE)
 _IN_WORKERS = Forecast(Place.WORKERS)
 _NOT_KNOWN = Forecast(Place.UNKNOWN)
@@ -115,13 +119,17 @@ def best_place(
     known = _forecast(steps, functions, adapter)
     if known is None:
         return _NOT_KNOWN
-    gain = Gain(executor.workers).seconds(known.seconds, known.nodes, len(functions))
-    gain = min(gain, known.seconds - known.longest)
-    if gain > asking:
-        return Forecast(Place.WORKERS, known.seconds, known.nodes)
+    gain = gain_of(executor)
+    work = known.seconds, known.nodes, len(functions)
+    saved = min(gain.seconds(*work), known.seconds - known.longest)
+    if saved > asking:
+        start = 0.0 if executor.is_warm else _COLD_SECONDS
+        expected = start + gain.expected(*work)
+        return Forecast(Place.WORKERS, *work[:2], expected=expected)
     if known.place is Place.UNKNOWN:
         return _NOT_KNOWN
-    ledger.forgo(gain)
+    DELIVERED.forget_a_little()
+    ledger.forgo(saved)
     return known
 
 
@@ -151,7 +159,7 @@ def correct(
 
     If a stage took much more or less than was forecast, all its nodes are counted: a
     forecast may know of a few functions. In the workers passes do not take less than
-    here; if they hardly saved anything, what passes cost is to be found out anew.
+    here; how much longer than expected they took is true for other passes as well.
     """
     expected, records = forecast.seconds, outcome.records
     spent = outcome.ended - outcome.began
@@ -163,8 +171,8 @@ def correct(
     seconds = [record.seconds for record in records]
     if not in_workers or sum(seconds) < expected / _OFF:
         BY_NODE.learn(steps, seconds, _all_nodes(mod, adapter))
-    if in_workers and spent > expected * _HARDLY_LESS:
-        BY_NODE.forget(steps)
+    if in_workers:
+        DELIVERED.learn(forecast.expected, spent)
 
 
 def asking_seconds(
@@ -179,6 +187,11 @@ def asking_seconds(
     if executor.is_warm:
         return _WARM_SECONDS
     return max(_WARM_SECONDS, _COLD_SECONDS - ledger.forgone)
+
+
+def gain_of(executor: Executor) -> Gain:
+    """Return what the workers of an executor would save."""
+    return Gain(executor.workers, _cores())
 
 
 def why_here(functions: int, workers: int) -> Reason:

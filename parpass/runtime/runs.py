@@ -12,11 +12,10 @@ import warnings
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
-import loky
-
 from parpass.errors import RuntimeUseError, SlowerRunWarning
 from parpass.runtime.account import Account
 from parpass.runtime.at_once import NOT_SMALL, Begun, begin, may_be_small, run_if_small
+from parpass.runtime.cores import usable_cores
 from parpass.runtime.drive import Drive
 from parpass.runtime.executor import Executor
 from parpass.runtime.forecasts import Ledger
@@ -196,15 +195,6 @@ def _may_have_children() -> bool:
         stacklevel=2,
     )
     return False
-
-
-def usable_cores() -> int:
-    """Return how many processes can run at once here.
-
-    That is the number of cores, or what the affinity mask of this process, the quota of
-    its container, or `LOKY_MAX_CPU_COUNT` leave of them.
-    """
-    return loky.cpu_count()
 
 
 def sensible_workers(workers: int) -> int:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from parpass.runtime.costs import BY_NODE, Gain
+from parpass.runtime.costs import BY_NODE
 from parpass.runtime.executor import Executor
-from parpass.runtime.forecasts import Ledger, asking_seconds
+from parpass.runtime.forecasts import Ledger, asking_seconds, gain_of
 from parpass.runtime.in_process import run_here, work_here
 from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.retained import HeldModule, Retainer
@@ -36,7 +36,7 @@ def begin_here(
 ) -> bool:
     """Run a stage in this process while that is cheaper; return whether it is done."""
     asking = asking_seconds(context, executor, len(mod.held), ledger)
-    gain = Gain(executor.workers)
+    gain = gain_of(executor)
     pace, nodes, size = _PACE * len(steps), 0, 0
     total, done = len(mod.held), 0
     spent, next_look = 0.0, 0.0

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from parpass.runtime.costs import Costs, Gain
+from parpass.runtime import costs
+from parpass.runtime.costs import Costs, Delivered, Gain
 from tests.support.toy_passes import Add, Keep
 
 
@@ -47,8 +48,45 @@ def test_nothing_is_learnt_from_nothing():
 
 @pytest.mark.parametrize("workers", [1, 2, 4, 64])
 def test_workers_never_save_more_than_the_work(workers: int):
-    assert Gain(workers).seconds(1.0, nodes=10, functions=10) < 1.0
+    assert Gain(workers, 64).seconds(1.0, nodes=10, functions=10) < 1.0
 
 
 def test_work_that_costs_less_than_its_journey_is_not_worth_workers():
-    assert Gain(64).seconds(0.001, nodes=10_000, functions=10) < 0
+    assert Gain(64, 64).seconds(0.001, nodes=10_000, functions=10) < 0
+
+
+def test_more_workers_than_cores_save_no_more():
+    assert Gain(64, 2).seconds(1.0, 10, 10) == Gain(2, 2).seconds(1.0, 10, 10)
+    assert Gain(2, 1).seconds(1.0, nodes=10, functions=10) < 0
+
+
+@pytest.fixture
+def delivered(monkeypatch: pytest.MonkeyPatch) -> Delivered:
+    new = Delivered()
+    monkeypatch.setattr(costs, "DELIVERED", new)
+    return new
+
+
+def test_workers_that_take_longer_than_expected_are_expected_to(delivered: Delivered):
+    gain = Gain(2, 2)
+    before = gain.seconds(1.0, nodes=10, functions=10)
+    assert before > 0
+    for _ in range(5):
+        delivered.learn(expected=0.7, spent=1.4)
+    assert gain.seconds(1.0, nodes=10, functions=10) < 0
+
+
+def test_what_was_lost_is_tried_again_after_a_while(delivered: Delivered):
+    delivered.learn(expected=1.0, spent=100.0)
+    worst = delivered.drag
+    tries = 0
+    while delivered.drag > 1.0 and tries < 1000:
+        delivered.forget_a_little()
+        tries += 1
+    assert worst > 2
+    assert 10 < tries < 1000
+
+
+def test_luck_is_not_counted_on(delivered: Delivered):
+    delivered.learn(expected=1.0, spent=0.1)
+    assert delivered.drag == 1.0

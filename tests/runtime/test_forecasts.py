@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from parpass.runtime.costs import BY_NODE
+from parpass.runtime import costs, forecasts
+from parpass.runtime.costs import BY_NODE, Delivered
 from parpass.runtime.forecasts import (
     Forecast,
     Ledger,
@@ -63,11 +64,16 @@ def test_a_forecast_that_was_nearly_right_is_kept(known: float):
     assert BY_NODE.of(STEPS) == known
 
 
-def test_what_workers_hardly_did_faster_is_to_be_found_out_anew(known: float):
-    correct(Forecast(Place.WORKERS, 4.0), STEPS, MOD, ran(2.9), ADAPTER)
+def test_that_workers_took_longer_than_expected_is_learnt(
+    known: float, monkeypatch: pytest.MonkeyPatch
+):
+    delivered = Delivered()
+    monkeypatch.setattr(forecasts, "DELIVERED", delivered)
+    correct(Forecast(Place.WORKERS, 4.0, expected=3.0), STEPS, MOD, ran(2.9), ADAPTER)
+    assert delivered.drag == 1.0
+    correct(Forecast(Place.WORKERS, 4.0, expected=3.0), STEPS, MOD, ran(6.0), ADAPTER)
+    assert delivered.drag == 1.5
     assert BY_NODE.of(STEPS) == known
-    correct(Forecast(Place.WORKERS, 4.0), STEPS, MOD, ran(3.9), ADAPTER)
-    assert BY_NODE.of(STEPS) is None
 
 
 def test_nothing_is_learnt_from_a_stage_that_failed(known: float):
@@ -93,6 +99,12 @@ def test_what_is_learnt_is_for_nodes_that_were_counted(known: float):
 
 def sizes(*counts: int) -> Program:
     return Program({f"f{at}": Fn((1,) * count) for at, count in enumerate(counts)})
+
+
+@pytest.fixture(autouse=True)
+def _as_if_cores_were_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "DELIVERED", Delivered())
+    monkeypatch.setattr(forecasts, "_cores", lambda: 2)
 
 
 def places(mod: Program, pace: float) -> tuple[Place, bool]:

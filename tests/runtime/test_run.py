@@ -24,7 +24,7 @@ from parpass.errors import (
     SlowerRunWarning,
 )
 from parpass.runtime import Runner, open_runner, run_pipeline, run_pipeline_sync
-from parpass.runtime.runs import usable_cores
+from parpass.runtime.cores import usable_cores
 from parpass.transform import (
     FunctionPass,
     ModulePass,
@@ -68,7 +68,7 @@ def test_absurdly_many_workers_become_as_many_as_can_be_of_use():
 
 @pytest.mark.slow
 def test_no_more_workers_than_the_affinity_mask_and_the_quota_allow():
-    script = "from parpass.runtime.runs import usable_cores; print(usable_cores())"
+    script = "from parpass.runtime.cores import usable_cores; print(usable_cores())"
     counted = subprocess.run(
         [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{0}}); {script}"],
         capture_output=True,
