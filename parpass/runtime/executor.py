@@ -91,6 +91,14 @@ class JobLostError(Exception):
         self.process = process
 
 
+def was_killed(cause: str) -> bool:
+    """Return whether a worker that ended was killed, mostly by the system or a user.
+
+    It can do it itself; but then it does it for ever.
+    """
+    return cause.startswith(("SIGKILL", "SIGTERM"))
+
+
 class JobEndedError(Exception):
     """A job was ended on purpose."""
 

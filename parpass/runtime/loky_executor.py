@@ -23,12 +23,14 @@ from parpass.runtime.executor import (
     JobEndedError,
     JobLostError,
     NoWorkersError,
+    was_killed,
 )
 from parpass.runtime.serving import pack_call, unpack_answer
 from parpass.runtime.staff import Posted, Worker
 from parpass.runtime.worker_process import StartError
 
-_MOST_STARTS = 3  # processes in a row that end before they begin
+_MOST_STARTS = 4  # processes in a row that end before they begin
+_MOST_KILLED_STARTS = 50  # the same, where they are killed from outside
 
 # What a new process costs, about: a job that ends sooner is let end.
 _REPLACEMENT_SECONDS = 0.3
@@ -262,7 +264,8 @@ class LokyExecutor:
                 return
             self._ended_starts += 1
             ends = isinstance(error, StartError) and not error.hangs
-            if ends and self._ended_starts < _MOST_STARTS:
+            most = _MOST_KILLED_STARTS if was_killed(str(error)) else _MOST_STARTS
+            if ends and self._ended_starts < most:
                 self._hire(len(self._queue))
             elif not self.is_warm:
                 jobs = list(self._queue)
