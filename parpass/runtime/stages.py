@@ -27,6 +27,7 @@ from parpass.runtime.forecasts import (
     Place,
     best_place,
     correct,
+    seconds_here,
     why_here,
 )
 from parpass.runtime.in_process import settle
@@ -164,6 +165,8 @@ class Stages:
                 )
         if is_done:
             return await self._merged(command.steps, held, outcomes, began)
+        left = {name: held.held[name] for name in outcomes.missing_names()}
+        self._account.would_take(seconds_here(command.steps, left, self._adapter))
         outcome = await self._there(command, held, outcomes, executor, began)
         if forecast.seconds:
             args = (forecast, command.steps, command.mod, outcome, self._adapter)
