@@ -1,4 +1,4 @@
-"""Pools that all tests share, because starting one takes longer than most tests."""
+"""Pools that all tests share, as starting one takes long; and the limits of time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ import pytest
 from parpass.runtime import Runner, open_runner
 
 RunnerOf = Callable[[int], Runner]
+
+_LONG = 3600  # seconds, for a test in its long form
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give long forms a longer limit of time than `pyproject.toml` gives the others."""
+    for item in items:
+        if item.get_closest_marker("stress"):
+            item.add_marker(pytest.mark.timeout(_LONG), append=False)
 
 
 @pytest.fixture(scope="session")
