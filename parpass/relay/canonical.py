@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
-from msgspec import structs
 
 from parpass.errors import IRTypeError
 from parpass.relay.dict_attrs import DictAttrs
@@ -19,8 +18,9 @@ from parpass.relay.expr import Call, Expr, Function, Var
 from parpass.relay.ndarray import NDArray
 from parpass.relay.node import Node, bindings, children, layout, post_order
 from parpass.relay.op.registry import Op
-from parpass.relay.ty import FuncType, TensorType, Type, TypeVar
-from parpass.relay.type_functor import TypeMutator, substitute
+from parpass.relay.ty import IncompleteType, TensorType, Type, TypeVar
+from parpass.relay.type_digest import digest
+from parpass.relay.type_functor import TypeMutator, is_complete, substitute
 
 
 class Record(NamedTuple):
@@ -160,7 +160,10 @@ def _tagged(value: Any) -> Any:
     if isinstance(value, list):
         return [_tagged(item) for item in cast("list[Any]", value)]
     if isinstance(value, Type):
-        return value if type(value) is TensorType else _BoundNames().visit(value)
+        if type(value) is TensorType:
+            return value
+        typ = value if is_complete(value) else _Completion().visit(value)
+        return (type(typ).__name__, digest(typ))
     if isinstance(value, tuple):
         items = cast("tuple[Any, ...]", value)
         has_types = any(isinstance(item, Type) for item in items)
@@ -170,21 +173,14 @@ def _tagged(value: Any) -> Any:
     return value
 
 
-class _BoundNames(TypeMutator):
-    """Names the type parameters within a type by their place."""
+class _Completion(TypeMutator):
+    """Puts one type for all that are open, which are equal only to themselves."""
 
-    def __init__(self) -> None:
-        self._depth = 0
+    def visit_incomplete_type(self, it: IncompleteType) -> Type:
+        return _OPEN
 
-    def visit_func_type(self, ft: FuncType) -> Type:
-        self._depth += 1
-        if ft.type_params:
-            own = range(len(ft.type_params))
-            params = tuple([TypeVar(f"<{self._depth}:{at}>") for at in own])
-            ft = structs.replace(ft.instantiated(params), type_params=params)
-        found = super().visit_func_type(ft)
-        self._depth -= 1
-        return found
+
+_OPEN = TypeVar("\0_")
 
 
 def _as_plain(value: Any) -> Any:
