@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from parpass import relay
+from parpass.errors import SizeLimitError
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 from parpass.relay.module import IRModule
@@ -265,6 +266,19 @@ def test_a_projection_of_a_literal_tuple_needs_no_function() -> None:
 def test_functions_that_are_fused_already_stay() -> None:
     once = FuseOps()(IRModule({"main": Function((FLAT,), relay.exp(FLAT))}))
     assert FuseOps()(once)["main"] is once["main"]
+
+
+def test_closures_that_double_with_each_level_are_undone_up_to_a_limit() -> None:
+    p = relay.var("p", shape=(2,))
+    closure = Function((p,), relay.add(p, p))
+    for _ in range(60):
+        p = relay.var("p", shape=(2,))
+        closure = Function((p,), closure(closure(p)))
+    with (
+        PassContext(config={"relay.max_copied_nodes": 5_000}),
+        pytest.raises(SizeLimitError, match=r"at most 5000 nodes .* with a closure"),
+    ):
+        DefuseOps()(IRModule({"main": closure}))
 
 
 def test_what_was_fused_is_counted() -> None:
