@@ -105,10 +105,10 @@ def test_any_text_is_a_pipeline_or_an_error_with_places(text: str):
 )
 def test_time_is_linear_in_the_text(piece: str):
     def seconds(times: int) -> float:
-        began = time.perf_counter()
+        began = time.process_time()
         with pytest.raises(PipelineSyntaxError):
             parse_pipeline(piece * times)
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     seconds(100)
     long = min(seconds(8000), seconds(8000))
