@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from parpass.errors import IRTypeError
-from parpass.relay.dict_attrs import DictAttrs
 from parpass.relay.expr import Call, Expr, Function, Var
 from parpass.relay.ndarray import NDArray
 from parpass.relay.node import Node, bindings, children, layout, post_order
@@ -155,21 +154,31 @@ def value_bytes(value: Any) -> bytes:
     return _encoder.encode(_tagged(value))
 
 
+_PLAIN = {int, float, str, bool, bytes, type(None), TensorType}
+
+
 def _tagged(value: Any) -> Any:
-    """Return a value with the class of attributes, which msgspec leaves out."""
-    if isinstance(value, list):
-        return [_tagged(item) for item in cast("list[Any]", value)]
+    """Return a value with the class of attributes, which msgspec leaves out.
+
+    Types that share parts must not come to msgspec, which would write them as trees.
+    """
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Type):
-        if type(value) is TensorType:
-            return value
         typ = value if is_complete(value) else _Completion().visit(value)
         return (type(typ).__name__, digest(typ))
-    if isinstance(value, tuple):
-        items = cast("tuple[Any, ...]", value)
-        has_types = any(isinstance(item, Type) for item in items)
-        return [_tagged(item) for item in items] if has_types else items
+    if isinstance(value, list | tuple):
+        return [_tagged(item) for item in cast("Sequence[Any]", value)]
+    if isinstance(value, Mapping):
+        items = cast("Mapping[Any, Any]", value).items()
+        return {key: _tagged(item) for key, item in items}
+    if isinstance(value, Node):
+        raise _not_plain(value)
     if isinstance(value, msgspec.Struct):
-        return (type(value).__qualname__, value)
+        kind = type(value)
+        fields = {name: getattr(value, name) for name in kind.__struct_fields__}
+        is_plain = {*map(type, fields.values())} <= _PLAIN
+        return (kind.__qualname__, value if is_plain else _tagged(fields))
     return value
 
 
@@ -184,14 +193,17 @@ _OPEN = TypeVar("\0_")
 
 
 def _as_plain(value: Any) -> Any:
-    if isinstance(value, DictAttrs):
-        return dict(value)
     if isinstance(value, NDArray):
         return value.digest()
-    raise IRTypeError(
+    raise _not_plain(value)
+
+
+def _not_plain(value: Any) -> IRTypeError:
+    return IRTypeError(
         "expected plain values (numbers, strings, tuples, mappings) in attributes, got "
         f"{type(value).__name__}"
     )
 
 
-_encoder = msgspec.msgpack.Encoder(enc_hook=_as_plain, order="deterministic")
+# Fields of structs are sorted, too, as those of plain values are not made a mapping.
+_encoder = msgspec.msgpack.Encoder(enc_hook=_as_plain, order="sorted")
