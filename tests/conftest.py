@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import settings
 
 from parpass.runtime import Runner, open_runner
 
 RunnerOf = Callable[[int], Runner]
+
+# Half of Hypothesis's own number of examples: they are others in each run. How long one
+# takes says more of the machine than of the code.
+settings.register_profile("parpass", max_examples=50, deadline=None)
+settings.load_profile("parpass")
 
 _LONG = 3600  # seconds, for a test in its long form
 

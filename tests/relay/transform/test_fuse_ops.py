@@ -19,11 +19,11 @@ from parpass.relay.transform.defuse_ops import defuse_ops
 from parpass.relay.transform.fuse_ops import OperatorFuser, fuse_ops
 from parpass.relay.transform.infer_type import infer_type
 from parpass.transform import PassContext
+from tests.support.deep import DEPTHS
 from tests.support.docs import shows
 from tests.support.higher_order import higher_order_modules
 from tests.support.meaning import assert_keeps_meaning
 
-DEEP = 100_000
 IMAGE = (1, 16, 8, 8)
 
 
@@ -321,12 +321,13 @@ def test_fusing_and_defusing_keep_the_meaning(mod: IRModule) -> None:
 
 
 @pytest.mark.slow
-def test_deep_expressions_are_fused_and_defused() -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_deep_expressions_are_fused_and_defused(depth: int) -> None:
     body: Expr = FLAT
-    for _ in range(DEEP):
+    for _ in range(depth):
         body = relay.exp(body)
     typed = infer_type(Function((FLAT,), body))
-    fused = fuse_ops(typed, max_depth=DEEP)
+    fused = fuse_ops(typed, max_depth=depth)
     assert isinstance(fused.body, Call)
     assert isinstance(fused.body.op, Function)
     assert len(post_order(defuse_ops(fused))) == len(post_order(typed))

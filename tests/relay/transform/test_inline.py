@@ -13,7 +13,7 @@ from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import Inline
 from parpass.relay.ty import TensorType, TypeVar
 from parpass.transform import PassContext
-from tests.support.deep import DEPTH
+from tests.support.deep import DEEPEST
 from tests.support.docs import shows
 from tests.support.effects import effect
 from tests.support.higher_order import higher_order_modules
@@ -151,10 +151,10 @@ def test_the_limit_is_an_option() -> None:
 @pytest.mark.stress
 def test_calls_may_be_nested_to_any_depth() -> None:
     body: Expr = x
-    for _ in range(DEPTH):
+    for _ in range(DEEPEST):
         body = DOUBLE(body)
     expected: Expr = x
-    for _ in range(DEPTH):
+    for _ in range(DEEPEST):
         expected = relay.add(expected, expected)
     after = Inline()(module(body))
     assert_structural_equal(after["main"], Function((x,), expected))
