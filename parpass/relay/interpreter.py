@@ -32,7 +32,7 @@ from parpass.relay.expr import (
 from parpass.relay.module import IRModule
 from parpass.relay.ndarray import NDArray
 from parpass.relay.op.registry import Op
-from parpass.relay.values import Array, Closure, Value, as_value, describe
+from parpass.relay.values import Array, Closure, Value, as_value, describe, map_arrays
 
 
 def evaluate(
@@ -99,8 +99,10 @@ def _in_one_layout(value: Value) -> Value:
     Sums and products give other bits in another layout, and the layout of a constant
     may change on its way to a worker.
     """
-    if isinstance(value, tuple):
-        return tuple(map(_in_one_layout, cast("tuple[Value, ...]", value)))
+    return map_arrays(value, _contiguous)
+
+
+def _contiguous(value: Value) -> Value:
     if not isinstance(value, np.ndarray):
         return value
     array = cast("Array", value)
@@ -283,8 +285,8 @@ def _ordered(
 
 
 def _as_result(value: Value) -> Any:
-    if isinstance(value, np.ndarray):
-        return NDArray(cast("Array", value))
-    if isinstance(value, tuple):
-        return tuple(_as_result(field) for field in cast("tuple[Value, ...]", value))
-    return value
+    return map_arrays(value, _as_ndarray)
+
+
+def _as_ndarray(value: Value) -> Any:
+    return NDArray(cast("Array", value)) if isinstance(value, np.ndarray) else value

@@ -1,8 +1,8 @@
-"""TVM's core configuration options, so that contexts written for TVM are accepted.
+"""Options of Relay's passes, and TVM's core ones, so that its contexts are accepted.
 
-FuseOps reads its own. The others are read by no pass shipped here: they steer TVM's
-code generator and its loop passes. A pass of your own finds them in `ctx.config`,
-converted and with TVM's defaults.
+FuseOps, Inline and DefuseOps read theirs. The others are read by no pass shipped here:
+they steer TVM's code generator and its loop passes. A pass of your own finds them in
+`ctx.config`, converted and with TVM's defaults.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def _register() -> None:
         ("relay.backend.use_meta_schedule", bool, "look up meta-scheduled kernels"),
         ("relay.FuseOps.max_depth", int, "operators in one fused function at most"),
         ("relay.FuseOps.link_params", bool, "put constants into fused functions"),
+        ("relay.max_copied_nodes", int, "that Inline or DefuseOps put for calls"),
         ("tir.noalias", bool, "arguments of kernels do not alias"),
         ("tir.detect_global_barrier", bool, "look for barriers across all threads"),
         ("tir.instrument_bound_checkers", bool, "check accesses against bounds"),

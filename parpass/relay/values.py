@@ -6,7 +6,7 @@ an operator.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -57,6 +57,18 @@ def has_type(value: Value, expected: Type) -> bool:
 
     Of what can be called, no more is looked at.
     """
+    return _has_type(value, expected, {})
+
+
+def _has_type(value: Value, expected: Type, known: dict[tuple[int, int], bool]) -> bool:
+    """Return whether a value has a type; what both share is looked at once."""
+    key = (id(value), id(expected))
+    if key not in known:
+        known[key] = _is_of(value, expected, known)
+    return known[key]
+
+
+def _is_of(value: Value, expected: Type, known: dict[tuple[int, int], bool]) -> bool:
     match expected:
         case TensorType():
             return isinstance(value, np.ndarray) and _is_like(
@@ -67,7 +79,8 @@ def has_type(value: Value, expected: Type) -> bool:
                 return False
             fields = cast("tuple[Value, ...]", value)
             return len(fields) == len(expected.fields) and all(
-                map(has_type, fields, expected.fields)
+                _has_type(field, of_field, known)
+                for field, of_field in zip(fields, expected.fields, strict=True)
             )
         case TypeVar():
             return True
@@ -81,12 +94,32 @@ def _is_like(array: Array, expected: TensorType) -> bool:
     return same_dtype and same_rank and all(map(agree, array.shape, expected.shape))
 
 
-def describe(value: Value) -> str:
-    """Return the type of a value, for a message."""
+def map_arrays(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a value with all in it that is no tuple changed; tuples stay shared."""
+    known: dict[int, Any] = {}
+
+    def visit(part: Any) -> Any:
+        if not isinstance(part, tuple):
+            return change(part)
+        fields = cast("tuple[Any, ...]", part)
+        if id(fields) not in known:
+            known[id(fields)] = tuple(map(visit, fields))
+        return known[id(fields)]
+
+    return visit(value)
+
+
+def describe(value: Value, most: int = 100) -> str:
+    """Return the type of a value, for a message; with no more parts than `most`."""
     if isinstance(value, np.ndarray):
         array = cast("Array", value)
         return str(TensorType(array.shape, array.dtype.name))
     if isinstance(value, tuple):
         fields = cast("tuple[Value, ...]", value)
-        return f"({', '.join(describe(field) for field in fields)})"
+        if most == 0:
+            return "..."
+        of_each = (most - 1) // max(len(fields), 1)
+        shown = [describe(field, of_each) for field in fields[:most]]
+        shown += ["..."] if len(fields) > most else []
+        return f"({', '.join(shown)})"
     return "a function"

@@ -8,7 +8,7 @@ from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.module import IRModule
 from parpass.relay.node import children
 from parpass.relay.op.registry import Op
-from parpass.relay.ty import FuncType, TupleType, Type
+from parpass.relay.ty import FuncType, Type, extent
 
 
 class Purity:
@@ -79,9 +79,7 @@ class Purity:
 
 
 def _has_functions(type_: Type | None) -> bool:
-    if isinstance(type_, TupleType):
-        return any(map(_has_functions, type_.fields))
-    return isinstance(type_, FuncType)
+    return type_ is not None and FuncType in extent(type_).kinds
 
 
 def _gives_tensors(expr: Expr) -> bool:

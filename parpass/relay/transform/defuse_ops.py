@@ -8,6 +8,7 @@ from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
+from parpass.relay.transform.copies import Copies
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
@@ -43,6 +44,10 @@ Tensor[(10, 20), float32] {
     until RemoveUnusedFunctions.
 
     It is linear in the result, in which a function that is called twice is there twice.
+
+    Raises:
+        SizeLimitError: More nodes would be copied than option `relay.max_copied_nodes`
+            says.
     """
 
     pass_info = PassInfo(3, "DefuseOps", required=("InferType",))
@@ -51,7 +56,7 @@ Tensor[(10, 20), float32] {
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with the bodies of primitive functions in it."""
-        defuser = OperatorDefuser(mod)
+        defuser = OperatorDefuser(mod, Copies(ctx))
         result = defuser.visit(func)
         if defuser.replaced:
             ctx.count("replaced", defuser.replaced)
@@ -60,7 +65,7 @@ Tensor[(10, 20), float32] {
 
 def defuse_ops(expr: ExprT, mod: IRModule | None = None) -> ExprT:
     """Return an expression with its primitive functions undone; see `DefuseOps`."""
-    return cast("ExprT", OperatorDefuser(mod).visit(expr))
+    return cast("ExprT", OperatorDefuser(mod, Copies()).visit(expr))
 
 
 class OperatorDefuser(ExprMutator):
@@ -70,9 +75,10 @@ class OperatorDefuser(ExprMutator):
         replaced: How many calls were replaced.
     """
 
-    def __init__(self, mod: IRModule | None) -> None:
+    def __init__(self, mod: IRModule | None, copies: Copies) -> None:
         super().__init__()
         self.replaced = 0
+        self._copies = copies
         self._mod = mod
         self._is_plain: dict[Function, bool] = {}
 
@@ -82,6 +88,7 @@ class OperatorDefuser(ExprMutator):
         callee = self._called(new.op)
         if callee is None or len(callee.params) != len(new.args):
             return new
+        self._copies.take(callee, _name_of(call.op))
         self.replaced += 1
         inside = ExprMutator()
         inside.memo_map.update(zip(callee.params, new.args, strict=True))
@@ -98,3 +105,7 @@ class OperatorDefuser(ExprMutator):
                 isinstance(node, Let | If | Function) for node in post_order(op.body)
             )
         return op if self._is_plain[op] else None
+
+
+def _name_of(op: Expr) -> str | None:
+    return op.name_hint if isinstance(op, GlobalVar) else None

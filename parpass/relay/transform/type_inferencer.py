@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec.structs import force_setattr
 
-from parpass.errors import did_you_mean
+from parpass.errors import SizeLimitError, did_you_mean
 from parpass.relay.expr import Call, Constant, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.node import layout
@@ -184,7 +184,11 @@ class TypeInferencer(ExprMutator):
         same = op is call.op and all(map(is_, args, call.args))
         if same and call.checked_type_ is not None and GlobalVar not in map(type, new):
             return call
-        found, type_args = type_of_call(call, self._types(new, call), self.inference)
+        types = self._types(new, call)
+        try:
+            found, type_args = type_of_call(call, types, self.inference)
+        except SizeLimitError as error:
+            found, type_args = self._too_large(call, types, error), ()
         if same and found == call.checked_type_ and type_args == call.type_args:
             return call
         if found is None:
@@ -204,7 +208,11 @@ class TypeInferencer(ExprMutator):
         same = all(map(is_, old, new))
         if same and node.checked_type_ is not None and GlobalVar not in map(type, old):
             return expr
-        found = RULES[type(expr)](node, self._types(new, node), self.inference)
+        types = self._types(new, node)
+        try:
+            found = RULES[type(expr)](node, types, self.inference)
+        except SizeLimitError as error:
+            found = self._too_large(node, types, error)
         if same and found is not None and found == node.checked_type_:
             return expr
         typed = shape.rebuild(expr, new)
@@ -227,6 +235,12 @@ class TypeInferencer(ExprMutator):
     def visit_constant(self, const: Constant) -> Expr:
         """Return the constant, which knows its type."""
         return const
+
+    def _too_large(
+        self, node: Expr, types: Sequence[Type | None], error: SizeLimitError
+    ) -> None:
+        self.inference.error(node, str(error))
+        self.inference.excuse(types)
 
     def _types(self, nodes: Sequence[Any], user: Expr) -> list[Type | None]:
         return [

@@ -26,7 +26,7 @@ from parpass.relay.node import post_order
 from parpass.relay.op.registry import Attrs, Op
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType
-from parpass.relay.ty import FuncType, TensorType, TupleType, Type
+from parpass.relay.ty import MAX_TYPE_DEPTH, FuncType, TensorType, TupleType, Type
 from tests.support.deep import DEPTH, KINDS, X, function_of
 from tests.support.programs import call_op, functions, modules
 from tests.support.texts import decorated_modules
@@ -88,12 +88,12 @@ def test_any_depth_returns(kind: Callable[[int], Expr]):
     assert_structural_equal(load_json(save_json(function)), function)
 
 
-def test_types_of_any_depth_return():
+def test_what_types_share_stays_shared_as_deep_as_types_may_be():
     deep: Type = TensorType((2,))
-    for _ in range(5000):
+    for _ in range(MAX_TYPE_DEPTH):
         deep = TupleType((deep, deep))
     again = load_json(save_json(Var("x", deep))).type_annotation
-    for _ in range(5000):
+    for _ in range(MAX_TYPE_DEPTH):
         assert again.fields[0] is again.fields[1]
         again = again.fields[0]
     assert again == TensorType((2,))

@@ -18,7 +18,7 @@ from parpass.relay.transform.simplify_expr import simplify_expr
 from parpass.relay.transform.simplify_inference import simplify_inference
 from parpass.runtime import Runner
 from parpass.transform import Pass, Sequential, registered_passes
-from tests.support.deep import COND, DEPTH, KINDS, X, function_of
+from tests.support.deep import COND, DEPTH, KINDS, TYPED_KINDS, X, function_of
 from tests.support.higher_order import higher_order_modules
 from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
 from tests.support.programs import modules
@@ -116,7 +116,7 @@ def test_programs_may_be_deep_in_every_way(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS[:4])
+@pytest.mark.parametrize("kind", TYPED_KINDS)
 def test_deep_programs_are_typed(kind: Callable[[int], Expr]) -> None:
     mod = transform.InferType()(IRModule({"main": function_of(kind(DEPTH))}))
     assert mod["main"].ret_type == X.type_annotation

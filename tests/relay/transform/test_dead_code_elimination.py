@@ -13,10 +13,10 @@ from parpass.relay.transform.dead_code_elimination import eliminate_dead_code
 from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import FuncType, TensorType, TupleType
 from parpass.transform import PassContext
+from tests.support.deep import DEPTHS
 from tests.support.docs import shows
 from tests.support.effects import effect as effect_on
 
-DEEP = 100_000
 VECTOR = TensorType((3,))
 
 
@@ -237,8 +237,9 @@ def test_elimination_does_not_change_the_meaning() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("inline_once", [False, True])
-def test_a_long_chain_of_lets(inline_once: bool) -> None:
-    alive = [relay.var(f"v{at}") for at in range(DEEP)]
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_long_chain_of_lets(inline_once: bool, depth: int) -> None:
+    alive = [relay.var(f"v{at}") for at in range(depth)]
     chain = lets(
         *(
             (var, relay.negative(alive[at - 1] if at else x))

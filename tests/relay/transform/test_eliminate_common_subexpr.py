@@ -15,9 +15,8 @@ from parpass.relay.transform import EliminateCommonSubexpr
 from parpass.relay.transform.eliminate_common_subexpr import eliminate_common_subexpr
 from parpass.relay.transform.infer_type import infer_type
 from parpass.transform import PassContext
+from tests.support.deep import DEPTHS
 from tests.support.docs import shows
-
-DEEP = 100_000
 
 x = relay.var("x", shape=(3,))
 one = relay.const(1.0)
@@ -186,12 +185,13 @@ def test_merging_does_not_change_the_meaning() -> None:
 
 
 @pytest.mark.slow
-def test_two_equal_deep_chains_become_one() -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_two_equal_deep_chains_become_one(depth: int) -> None:
     def chain() -> Expr:
         body: Expr = x
-        for _ in range(DEEP):
+        for _ in range(depth):
             body = relay.add(body, one)
         return body
 
     merged = eliminate_common_subexpr(Tuple((chain(), chain())))
-    assert len(post_order(merged)) == DEEP + 4
+    assert len(post_order(merged)) == depth + 4

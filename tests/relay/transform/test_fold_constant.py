@@ -19,9 +19,8 @@ from parpass.relay.transform.fold_constant import fold_constant
 from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import Any
 from parpass.transform import PassContext
+from tests.support.deep import DEPTHS
 from tests.support.docs import shows
-
-DEEP = 100_000
 
 
 def same(_attrs: Attrs | None, value: object) -> object:
@@ -253,30 +252,33 @@ def test_the_checker_knows_constants_and_tuples_of_constants() -> None:
 
 
 @pytest.mark.slow
-def test_a_deep_chain_of_calls_folds() -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_deep_chain_of_calls_folds(depth: int) -> None:
     body: Expr = const(0)
-    for _ in range(DEEP):
+    for _ in range(depth):
         body = relay.add(body, const(1))
-    assert_structural_equal(fold_constant(body), const(DEEP))
+    assert_structural_equal(fold_constant(body), const(depth))
 
 
 @pytest.mark.slow
-def test_a_long_chain_of_lets_folds() -> None:
-    variables = [relay.var(f"v{at}") for at in range(DEEP)]
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_long_chain_of_lets_folds(depth: int) -> None:
+    variables = [relay.var(f"v{at}") for at in range(depth)]
     body: Expr = variables[-1]
-    for at in reversed(range(1, DEEP)):
+    for at in reversed(range(1, depth)):
         body = Let(variables[at], relay.negative(variables[at - 1]), body)
     folded = fold_constant(Let(variables[0], const(1), body))
     assert_structural_equal(folded, const(-1))
 
 
 @pytest.mark.slow
-def test_deeply_nested_branches_fold() -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_deeply_nested_branches_fold(depth: int) -> None:
     x, cond = vector("x"), relay.var("c", "bool")
     body: Expr = x
-    for at in range(DEEP):
+    for at in range(depth):
         body = If(relay.const(value=True) if at % 2 else cond, body, x)
-    assert len(post_order(fold_constant(body))) == 2 + DEEP // 2
+    assert len(post_order(fold_constant(body))) == 2 + depth // 2
 
 
 def test_operators_are_evaluated_on_one_native_thread() -> None:

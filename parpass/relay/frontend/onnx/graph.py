@@ -153,6 +153,11 @@ class GraphImporter:
         except IRError as error:
             message = f"{place}: {error}"
             raise MalformedModelError(message, source=self._source) from error
+        except MemoryError as error:
+            raise FrontendError(
+                f"{place}: what it makes has no room in memory; are its sizes meant?",
+                source=self._source,
+            ) from error
         count = len(results)
         more = [name for name in proto.output[count:] if name and name in self._read]
         if more:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from onnx import helper
@@ -209,6 +210,25 @@ def test_a_name_defined_twice_is_a_fault() -> None:
 def test_types_that_do_not_fit_are_a_fault_that_names_the_node() -> None:
     model = one_node("Add", random(2), random(3))
     with pytest.raises(MalformedModelError, match=r"main: node 1 \(Add 'y'\): "):
+        from_onnx(model)
+
+
+@pytest.mark.timeout(20)
+def test_sizes_that_no_memory_holds_are_a_fault_that_names_the_node() -> None:
+    eye = helper.make_node("EyeLike", ["x"], ["y"])
+    model = graph_model([eye], {"x": random(2, 2)}, ["y"])
+    for dim in model.graph.input[0].type.tensor_type.shape.dim:
+        dim.dim_value = 10**7
+    with pytest.raises(FrontendError, match=r"node 1 \(EyeLike.*no room in memory"):
+        from_onnx(model)
+
+
+@pytest.mark.timeout(20)
+def test_more_dimensions_than_any_tensor_has_are_a_fault() -> None:
+    axes = np.arange(50_000)
+    unsqueeze = helper.make_node("Unsqueeze", ["x", "axes"], ["y"])
+    model = graph_model([unsqueeze], {"x": random(2)}, ["y"], known={"axes": axes})
+    with pytest.raises(MalformedModelError, match="at most 64 dimensions, got 50001"):
         from_onnx(model)
 
 

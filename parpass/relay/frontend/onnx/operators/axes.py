@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from parpass.relay.frontend.onnx.node import Node
 
+_MAX_RANK = 64  # numpy's own
+
 
 def normal_axis(node: Node, axis: int, shape: Sequence[int], *, end: int = 0) -> int:
     """Return an axis of a shape counted from the front.
@@ -17,9 +19,11 @@ def normal_axis(node: Node, axis: int, shape: Sequence[int], *, end: int = 0) ->
         end: 1 where the place behind the last axis is meant too.
 
     Raises:
-        MalformedModelError: The shape has no such axis.
+        MalformedModelError: The shape has no such axis, or more than any tensor has.
     """
     rank = len(shape)
+    if rank > _MAX_RANK:
+        raise node.fault(f"expected at most {_MAX_RANK} dimensions, got {rank}")
     if not -rank <= axis < rank + end:
         raise node.fault(f"axis {axis} is out of range of {rank} dimensions")
     return axis + rank if axis < 0 else axis
