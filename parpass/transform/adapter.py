@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from parpass.errors import PassInputError
 
@@ -174,6 +174,33 @@ class ModuleAdapter(Protocol):
 
     def decode_shell(self, encoded: bytes) -> Any:
         """Return a module without functions from `encode_shell`."""
+        ...
+
+
+@runtime_checkable
+class EncodesRuns(Protocol):
+    """What an adapter may offer besides, so that small functions travel cheaply.
+
+    Functions are encoded in runs then. The bytes of one may lean on those of all that
+    the same encoder gave before: names of classes, types, what functions share. They
+    are decoded in the same order, from the first one on, up to any.
+    """
+
+    def open_encoder(self, keep_outside: KeepOutside) -> Callable[[Any], bytes]:
+        """Return what encodes the functions of a run, one after the other.
+
+        Where it raises it is not called again, and `encode_function` is asked. It may
+        do so for what is easier to encode alone.
+        """
+        ...
+
+    def open_decoder(
+        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Any
+    ) -> Callable[[], Any]:
+        """Return what gives the next function of a run, as a member of `mod`.
+
+        `encoded` has the bytes of its first functions, or of all, one after the other.
+        """
         ...
 
 
