@@ -10,9 +10,11 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from weakref import WeakKeyDictionary
 
 from parpass.errors import FunctionFailure, FunctionTimeoutError, WorkerDiedError
 from parpass.runtime.account import Journey
+from parpass.runtime.bundles import Bundle, Packed, Place, Places
 from parpass.runtime.costs import BY_BYTE
 from parpass.runtime.executor import START_SECONDS
 from parpass.runtime.notes import Phase, Work
@@ -21,9 +23,6 @@ from parpass.runtime.packing import (
     Job,
     JobResult,
     Outcome,
-    Packed,
-    Place,
-    Places,
     StageSpec,
     WorkerTraceback,
     functions_name,
@@ -118,6 +117,9 @@ class PooledStage:
         self._snapshot = snapshot
         self._retainer = retainer
         self._places = Places(len(self.names))
+        self._packer = retainer.packer()
+        self._written: WeakKeyDictionary[Bundle, int] = WeakKeyDictionary()  # where
+        self._go_apart = False  # functions, without their bundles
         # Those to be run come first; the others are packed for passes that read them.
         self._to_pack = outcomes.missing()
         self.total = len(self._to_pack)
@@ -181,27 +183,26 @@ class PooledStage:
             all_seen = self._put_large_ones_first()
             self._is_sorted = all_seen or self._packed > 0
         began = time.perf_counter()
-        ready: list[int] = []
-        weights: list[int] = []
+        packed: list[tuple[int, Packed]] = []
         with resting_collector(is_acyclic=self._retainer.adapter.is_acyclic):
             while self._packed < len(self._to_pack) and self._goes_on_packing(began):
                 function = self._to_pack[self._packed]
-                packed = self._packed_function(self.names[function])
-                _, offset, length = self._writer.append(packed.payload)
-                self.journey.sent += length
-                self._packed_bytes += length
-                self._places[function] = Place(offset, length, packed.values)
-                if self._packed < self.total:
-                    ready.append(function)
-                    weights.append(self._weight(packed))
+                one = self._packed_function(self.names[function])
+                packed.append((function, one))
+                self._packed_bytes += one.size
                 self._packed += 1
+            self._packer.close()
+            for function, one in packed:
+                self._places[function] = self._place(one)
+        first = self._packed - len(packed)
+        ready = [function for function, _ in packed[: max(0, self.total - first)]]
         self._pack_seconds = min(2 * self._pack_seconds, self._longest_pack)
         self.journey.packing += time.perf_counter() - began
         if not ready and self._packed == len(self._to_pack):
             index = pack_message(self._places)
             self._retainer.folder.publish(index_name(self._stage), index)
             return None
-        return FunctionsReady(ready, weights)
+        return FunctionsReady(ready, [self._weight(at) for at in ready])
 
     def _goes_on_packing(self, began: float) -> bool:
         """Return whether it is too soon to announce what has been packed since then."""
@@ -209,8 +210,18 @@ class PooledStage:
         is_first = self._packed_bytes < self._first_bytes
         return spent < self._pack_seconds or (is_first and spent < _FIRST_WORK_SECONDS)
 
-    def _weight(self, packed: Packed) -> int:
-        return len(packed.payload) if self.optimizations.largest_first else 1
+    def _place(self, packed: Packed) -> Place:
+        """Return where a function is, which is written down if its bundle is not."""
+        bundle, at = packed
+        offset = self._written.get(bundle)
+        if offset is None:
+            offset = self._writer.append(bundle.payload).offset
+            self._written[bundle] = offset
+            self.journey.sent += len(bundle.payload)
+        return Place(offset, len(bundle.payload), at, packed.size, bundle.values)
+
+    def _weight(self, function: int) -> int:
+        return self._places.size(function) if self.optimizations.largest_first else 1
 
     def _put_large_ones_first(self) -> bool:
         """Have large functions packed before others, as far as they are soon found.
@@ -238,7 +249,7 @@ class PooledStage:
     def _packed_function(self, name: str) -> Packed:
         held = self._mod.held[name]
         try:
-            return self._retainer.packed(held, keep=self._keeps_bytes)
+            return self._retainer.packed(held, self._packer, keep=self._keeps_bytes)
         except StorageError:
             raise
         except Exception as error:
@@ -246,11 +257,21 @@ class PooledStage:
 
     def job(self, functions: Iterable[int]) -> bytes:
         """Return the message that has a worker run these functions."""
-        entries = [(at, self._places[at]) for at in functions]
+        indices = list(functions)
+        # Who runs alone may be suspected of what another one of its bundle does.
+        self._go_apart = self._go_apart or len(indices) == 1
+        entries = [(at, self._entry(at)) for at in indices]
         path = self._retainer.folder.path
         message = pack_message(Job(path, self._stage, entries, self.verdicts))
         self.journey.job_sent(len(message))
         return message
+
+    def _entry(self, function: int) -> Place | Packed:
+        place = self._places[function]
+        held = self._mod.held[self.names[function]]
+        if self._go_apart and place.at is not None and held.function is not None:
+            return self._packer.pack_alone(held.function)
+        return place
 
     def take_in(self, message: bytes) -> tuple[float, list[Held]]:
         """Take in a job's result; return its seconds and the new functions."""
@@ -264,7 +285,7 @@ class PooledStage:
         held = self._mod.held[self.names[outcome.function]]
         if outcome.result is not None:
             held = Held(packed=outcome.result)
-        self._bytes += self._places.length(outcome.function)
+        self._bytes += self._places.size(outcome.function)
         for at, seconds in enumerate(outcome.seconds):
             self._seconds[at] += seconds
         failure = None if outcome.failure is None else unpack_error(outcome.failure)

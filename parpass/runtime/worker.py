@@ -15,6 +15,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from parpass.errors import InternalError
+from parpass.runtime.bundles import (
+    FunctionsFile,
+    Packed,
+    Packer,
+    Place,
+    Places,
+    UnpackingError,
+)
 from parpass.runtime.large_values import WorkerValues
 from parpass.runtime.memory_guard import memory_guard
 from parpass.runtime.notes import Note, Phase, let_faults_be
@@ -23,17 +31,12 @@ from parpass.runtime.packing import (
     Job,
     JobResult,
     Outcome,
-    Packed,
-    Place,
-    Places,
     StageSpec,
     functions_name,
     index_name,
-    pack,
     pack_error,
     pack_message,
     spec_name,
-    unpack,
     unpack_message,
     why_unsendable,
 )
@@ -47,6 +50,8 @@ from parpass.transform.optimizations import optimizations_in
 
 _INDEX_POLL = 0.001  # seconds between two looks for the index of a stage
 _BATCH_BYTES = 8_192  # of small functions that are unpickled one after the other
+
+_Entries = Sequence[tuple[int, Place | Packed]]
 
 _runs: dict[str, _Run] = {}  # by folder
 _caught_by: _Run | None = None  # the run that learns of faults of this process
@@ -146,7 +151,8 @@ class _Stage:
         self._optimizations = optimizations_in(self._context.config)
         run.values.large = self._optimizations.large_value_bytes
         self._module = self._spec.adapter.decode_shell(self._spec.shell)
-        self._places: dict[str, Place] = {}  # of functions in jobs of this worker
+        # Of functions in jobs of this worker.
+        self._places: dict[str, Place | Packed] = {}
         self._all_places: Places | None = None
         self._loaded: dict[str, Any] = {}
         self._work = StageWork(
@@ -161,16 +167,20 @@ class _Stage:
             budgets=self._spec.budgets,
             assumes=self._spec.assumes,
         )
-        self._functions = run.folder.open_reader(functions_name(number))
+        file = run.folder.open_reader(functions_name(number))
+        adapter, values = self._spec.adapter, run.values
+        self._file = FunctionsFile(file, adapter, values, self._module)
 
     def close(self) -> None:
         self._work.close()
-        os.close(self._functions)
+        self._file.close()
 
     def run_job(self, job: Job) -> JobResult:
         began = time.perf_counter()
         before = _attributes(self._spec.steps)
         outcomes: list[Outcome] = []
+        together = self._optimizations.bundles
+        packer = Packer(self._spec.adapter, self._run.values, together=together)
         self._work.verdicts = job.verdicts
         snapshot = self._spec.snapshot
         if not self._optimizations.resting_collector:
@@ -186,7 +196,8 @@ class _Stage:
             for batch in _batches(job.functions):
                 for index, place in batch:
                     self._unpickle(index, place)
-                outcomes += [self._outcome(index) for index, _ in batch]
+                outcomes += [self._outcome(index, packer) for index, _ in batch]
+        packer.close()
         written = [
             (self._spec.steps[at].info.name, attribute)
             for (at, attribute), value in _attributes(self._spec.steps).items()
@@ -194,17 +205,21 @@ class _Stage:
         ]
         return JobResult(outcomes, time.perf_counter() - began, written)
 
-    def _unpickle(self, index: int, place: Place) -> None:
+    def _unpickle(self, index: int, place: Place | Packed) -> None:
         name = self._spec.names[index]
         self._places[name] = place
         self._run.note.write(index, 0, Phase.UNPICKLE)
         try:
             self._loaded[name] = self._load(name)
+        except UnpackingError as error:
+            assert isinstance(place, Place)
+            failed = self._awaited_places().function_at(place.offset, error.at)
+            raise _noted(error.error, self._spec.names[failed]) from None
         except Exception as error:
-            error.add_note(f"function '{name}' could not be unpickled in a worker")
+            _noted(error, name)
             raise
 
-    def _outcome(self, index: int) -> Outcome:
+    def _outcome(self, index: int, packer: Packer) -> Outcome:
         name, note = self._spec.names[index], self._run.note
         outcome = self._work.run(name)
         if self._run.values.failure is not None:
@@ -215,7 +230,7 @@ class _Stage:
         if failure is None and not is_same:
             note.write(index, len(outcome.seconds) - 1, Phase.PICKLE)
             try:
-                result = pack(outcome.function, self._spec.adapter, self._run.values)
+                result = packer.pack(outcome.function)
             except StorageError:
                 raise
             except Exception as error:
@@ -235,11 +250,9 @@ class _Stage:
         if name in self._loaded:
             return self._loaded[name]
         place = self._places[name] if name in self._places else self._place(name)
-        payload = os.pread(self._functions, place.length, place.offset)
-        packed = Packed(payload, place.values)
-        return unpack(packed, self._spec.adapter, self._run.values, self._module)
+        return self._file.function(place)
 
-    def _place(self, name: str) -> Place:
+    def _place(self, name: str) -> Place | Packed:
         """Return where another function is, waiting until all are written down.
 
         The coordinator publishes the index when it has packed the last function. Only
@@ -259,9 +272,12 @@ class _Stage:
             time.sleep(_INDEX_POLL)
 
 
-def _batches(
-    functions: Sequence[tuple[int, Place]],
-) -> Iterator[Sequence[tuple[int, Place]]]:
+def _noted(error: Exception, name: str) -> Exception:
+    error.add_note(f"function '{name}' could not be unpickled in a worker")
+    return error
+
+
+def _batches(functions: _Entries) -> Iterator[_Entries]:
     """Yield functions in parts: small ones together, large ones alone.
 
     Code that has just run is twice as fast as code that runs after milliseconds of
@@ -269,10 +285,10 @@ def _batches(
     """
     begin, size = 0, 0
     for at, (_, place) in enumerate(functions):
-        size += place.length
+        size += place.size
         if size > _BATCH_BYTES and at > begin:
             yield functions[begin:at]
-            begin, size = at, place.length
+            begin, size = at, place.size
     yield functions[begin:]
 
 

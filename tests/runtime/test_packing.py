@@ -8,9 +8,8 @@ import pytest
 
 from parpass.diagnostic import Diagnostic, DiagnosticLevel
 from parpass.errors import DiagnosticError, PassResultError, WorkerError
+from parpass.runtime.bundles import Place, Places
 from parpass.runtime.packing import (
-    Place,
-    Places,
     WorkerTraceback,
     pack_error,
     pack_message,
@@ -121,9 +120,9 @@ def test_messages_carry_lambdas_and_closures():
 def test_places_of_functions_travel():
     places = Places(3)
     values = (Ref("values", 0, 8),)
-    places[2] = Place(1 << 40, 7, values)
-    places[0] = Place(5, 9, ())
+    places[2] = Place(1 << 40, 70, 3, 7, values)
+    places[0] = Place(5, 9, None, 9, ())
     there: Places = unpack_message(pack_message(places))
-    assert there[2] == Place(1 << 40, 7, values)
-    assert there[0] == Place(5, 9, ())
-    assert there.length(2) == 7
+    assert there[2] == Place(1 << 40, 70, 3, 7, values)
+    assert there[0] == Place(5, 9, None, 9, ())
+    assert there.size(2) == 7

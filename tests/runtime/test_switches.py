@@ -206,7 +206,7 @@ def test_without_demand_values_are_written_down_at_once(on_demand: bool):
     switches = Optimizations(values_on_demand=on_demand)
     mod = weighted(1)
     retainer = Retainer(adapter_of(mod, ""), switches)
-    retainer.packed(retainer.hold(mod).held["f0"])
+    retainer.packed(retainer.hold(mod).held["f0"], retainer.packer())
     retainer.values.writer  # noqa: B018 -- so that there is a file in either case
     path = f"{retainer.folder.path}/values-coordinator"
     with open(path, "rb") as file:

@@ -10,20 +10,17 @@ from typing import Any
 import pytest
 
 from parpass.runtime import worker
+from parpass.runtime.bundles import Packer, Place, Places, unpack
 from parpass.runtime.notes import Notes
 from parpass.runtime.packing import (
     Job,
     JobResult,
-    Place,
-    Places,
     StageSpec,
     UnsendableError,
     functions_name,
     index_name,
-    pack,
     pack_message,
     spec_name,
-    unpack,
     unpack_error,
     unpack_message,
 )
@@ -51,10 +48,11 @@ class Run:
         self.folder.publish(spec_name(stage), pack_message(spec))
         writer = self.folder.open_writer(functions_name(stage))
         self.places = Places(len(mod.functions))
+        packer = Packer(ADAPTER, self.retainer.values)
         for at, function in enumerate(mod.functions.values()):
-            packed = pack(function, ADAPTER, self.retainer.values)
-            _, offset, length = writer.append(packed.payload)
-            self.places[at] = Place(offset, length, packed.values)
+            bundle, _ = packer.pack(function)
+            _, offset, length = writer.append(bundle.payload)
+            self.places[at] = Place(offset, length, None, length, bundle.values)
         writer.close()
 
     def publish_index(self, stage: int) -> None:
