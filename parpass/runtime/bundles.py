@@ -231,45 +231,53 @@ class Place(NamedTuple):
 
 
 class Places:
-    """Where all functions of a stage are, by index; published when all are packed.
+    """Where functions are, by index.
+
+    Of all functions of a stage they are published when all are packed.
 
     Args:
         count: How many functions there are.
     """
 
     def __init__(self, count: int) -> None:
-        self._offsets = array("q", bytes(8 * count))
-        self._lengths = array("q", bytes(8 * count))
-        self._numbers = array("q", bytes(8 * count))
-        self._sizes = array("q", bytes(8 * count))
-        self._values: dict[int, Sequence[Ref]] = {}  # of those that have any
+        # An array for each field of `Place`, but for those that few have.
+        self._fields = tuple(array("q", bytes(8 * count)) for _ in range(4))
+        self._values: dict[int, Sequence[Ref]] = {}
 
     def __setitem__(self, function: int, place: Place) -> None:
         offset, length, at, size, values = place
-        self._offsets[function] = offset
-        self._lengths[function] = length
-        self._numbers[function] = _ALONE if at is None else at
-        self._sizes[function] = size
+        known = offset, length, _ALONE if at is None else at, size
+        for field, value in zip(self._fields, known, strict=True):
+            field[function] = value
         if values:
             self._values[function] = values
 
     def __getitem__(self, function: int) -> Place:
-        at = self._numbers[function]
-        return Place(
-            self._offsets[function],
-            self._lengths[function],
-            None if at == _ALONE else at,
-            self._sizes[function],
-            self._values.get(function, ()),
-        )
+        offset, length, at, size = (field[function] for field in self._fields)
+        values = self._values.get(function, ())
+        return Place(offset, length, None if at == _ALONE else at, size, values)
+
+    def of(self, functions: Sequence[int]) -> Places:
+        """Return where these functions are, by their number among these."""
+        part = Places(0)
+        for mine, field in zip(part._fields, self._fields, strict=True):
+            mine.extend(map(field.__getitem__, functions))
+        known = self._values
+        part._values = {
+            number: known[function]
+            for number, function in enumerate(functions if known else ())
+            if function in known
+        }
+        return part
 
     def size(self, function: int) -> int:
         """Return how many bytes a function has, about."""
-        return self._sizes[function]
+        return self._fields[3][function]
 
     def function_at(self, offset: int, number: int) -> int:
         """Return the function of that number in the bundle there."""
-        places = enumerate(zip(self._offsets, self._numbers, strict=True))
+        offsets, _, numbers, _ = self._fields
+        places = enumerate(zip(offsets, numbers, strict=True))
         return next(at for at, place in places if place == (offset, number))
 
 

@@ -16,7 +16,7 @@ import cloudpickle
 import msgspec
 
 from parpass.errors import FunctionFailure, WorkerError
-from parpass.runtime.bundles import Packed, Place
+from parpass.runtime.bundles import Packed, Place, Places
 from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import Said, Verdicts
@@ -62,14 +62,25 @@ class Job(msgspec.Struct, frozen=True):
     Attributes:
         folder: The run's folder.
         stage: The stage's number in the run; its spec and functions are files there.
-        functions: For each function its index, and where it is, or itself.
+        functions: The functions, by index.
+        places: Where they are, by their number in the job.
+        apart: Those that go with the job, by index.
         verdicts: What is known by now of bodies that kill workers.
     """
 
     folder: str
     stage: int
-    functions: Sequence[tuple[int, Place | Packed]]
+    functions: Sequence[int]
+    places: Places
     verdicts: Verdicts = {}
+    apart: Mapping[int, Packed] = {}
+
+    def entries(self) -> list[tuple[int, Place | Packed]]:
+        """Return each function with where it is, or itself."""
+        return [
+            (index, self.apart.get(index) or self.places[at])
+            for at, index in enumerate(self.functions)
+        ]
 
 
 class Outcome(msgspec.Struct, frozen=True):

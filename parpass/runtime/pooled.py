@@ -260,18 +260,21 @@ class PooledStage:
         indices = list(functions)
         # Who runs alone may be suspected of what another one of its bundle does.
         self._go_apart = self._go_apart or len(indices) == 1
-        entries = [(at, self._entry(at)) for at in indices]
-        path = self._retainer.folder.path
-        message = pack_message(Job(path, self._stage, entries, self.verdicts))
+        apart = self._apart(indices) if self._go_apart else {}
+        path, places = self._retainer.folder.path, self._places.of(indices)
+        job = Job(path, self._stage, indices, places, self.verdicts, apart)
+        message = pack_message(job)
         self.journey.job_sent(len(message))
         return message
 
-    def _entry(self, function: int) -> Place | Packed:
-        place = self._places[function]
-        held = self._mod.held[self.names[function]]
-        if self._go_apart and place.at is not None and held.function is not None:
-            return self._packer.pack_alone(held.function)
-        return place
+    def _apart(self, functions: Iterable[int]) -> dict[int, Packed]:
+        """Return those of these functions that can go without their bundle."""
+        found: dict[int, Packed] = {}
+        for at in functions:
+            function = self._mod.held[self.names[at]].function
+            if function is not None and self._places[at].at is not None:
+                found[at] = self._packer.pack_alone(function)
+        return found
 
     def take_in(self, message: bytes) -> tuple[float, list[Held]]:
         """Take in a job's result; return its seconds and the new functions."""

@@ -85,7 +85,7 @@ def _run_job(packed_job: bytes) -> bytes:
         _runs[job.folder] = _Run(job.folder)
     run = _runs[job.folder]
     run.catch_faults()
-    run.note.write(job.functions[0][0], 0, Phase.START)
+    run.note.write(job.functions[0], 0, Phase.START)
     try:
         result = pack_message(run.stage(job.stage).run_job(job))
     except Exception:
@@ -193,7 +193,7 @@ class _Stage:
             function_pass_body(),
             intercepting(),
         ):
-            for batch in _batches(job.functions):
+            for batch in _batches(job.entries()):
                 for index, place in batch:
                     self._unpickle(index, place)
                 outcomes += [self._outcome(index, packer) for index, _ in batch]
@@ -209,15 +209,7 @@ class _Stage:
         name = self._spec.names[index]
         self._places[name] = place
         self._run.note.write(index, 0, Phase.UNPICKLE)
-        try:
-            self._loaded[name] = self._load(name)
-        except UnpackingError as error:
-            assert isinstance(place, Place)
-            failed = self._awaited_places().function_at(place.offset, error.at)
-            raise _noted(error.error, self._spec.names[failed]) from None
-        except Exception as error:
-            _noted(error, name)
-            raise
+        self._loaded[name] = self._load(name)
 
     def _outcome(self, index: int, packer: Packer) -> Outcome:
         name, note = self._spec.names[index], self._run.note
@@ -250,7 +242,18 @@ class _Stage:
         if name in self._loaded:
             return self._loaded[name]
         place = self._places[name] if name in self._places else self._place(name)
-        return self._file.function(place)
+        try:
+            return self._file.function(place)
+        except StorageError:
+            raise
+        except UnpackingError as failed:  # another one of its bundle
+            assert isinstance(place, Place)
+            index = self._awaited_places().function_at(place.offset, failed.at)
+            name, error = self._spec.names[index], failed.error
+        except Exception as raised:  # noqa: BLE001 -- raised again
+            error = raised
+        error.add_note(f"function '{name}' could not be unpickled in a worker")
+        raise error
 
     def _place(self, name: str) -> Place | Packed:
         """Return where another function is, waiting until all are written down.
@@ -270,11 +273,6 @@ class _Stage:
             if published is not None:
                 return unpack_message(published)
             time.sleep(_INDEX_POLL)
-
-
-def _noted(error: Exception, name: str) -> Exception:
-    error.add_note(f"function '{name}' could not be unpickled in a worker")
-    return error
 
 
 def _batches(functions: _Entries) -> Iterator[_Entries]:

@@ -218,4 +218,6 @@ def test_places_of_functions_travel():
     assert there[2] == Place(1 << 40, 70, 3, 7, values)
     assert there[0] == Place(5, 9, None, 9, ())
     assert there.size(2) == 7
+    part = there.of([2, 0])
+    assert [part[0], part[1]] == [there[2], there[0]]
     assert there.function_at(1 << 40, 3) == 2

@@ -88,7 +88,7 @@ def test_where_costs_are_known_the_first_functions_are_work_for_a_while(
 
 def entries(stage: PooledStage, *functions: int) -> list[Place | Packed]:
     job: Job = unpack_message(stage.job(functions))
-    return [entry for _, entry in job.functions]
+    return [entry for _, entry in job.entries()]
 
 
 def test_functions_of_a_bundle_are_in_the_same_place_and_weigh_alike(runs: Retainer):

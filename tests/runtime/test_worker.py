@@ -63,8 +63,8 @@ class Run:
         self.folder.publish(index_name(stage), pack_message(self.places))
 
     def work(self, stage: int, *functions: int) -> JobResult:
-        entries = [(at, self.places[at]) for at in functions]
-        job = pack_message(Job(self.folder.path, stage, entries))
+        places = self.places.of(functions)
+        job = pack_message(Job(self.folder.path, stage, functions, places))
         return unpack_message(worker.run_job(job))
 
     def values(self, result: JobResult) -> list[Any]:
