@@ -48,13 +48,13 @@ class CountingAdapter(RelayAdapter):
 
     def open_encoder(
         self, keep_outside: KeepOutside
-    ) -> Callable[[relay.Function], bytes]:
+    ) -> Callable[[relay.Function], bytes | None]:
         """Return what encodes functions in one run."""
         encode = super().open_encoder(keep_outside)
 
-        def counted(function: relay.Function) -> bytes:
+        def counted(function: relay.Function) -> bytes | None:
             encoded = encode(function)
-            self._note(encoded=len(encoded))
+            self._note(encoded=len(encoded or b""))
             return encoded
 
         return counted

@@ -126,7 +126,9 @@ class RelayAdapter:
         """Return a function, its references bound to the global variables of `mod`."""
         return wire.decode(encoded, outside, mod.global_vars_by_name)
 
-    def open_encoder(self, keep_outside: KeepOutside) -> Callable[[Function], bytes]:
+    def open_encoder(
+        self, keep_outside: KeepOutside
+    ) -> Callable[[Function], bytes | None]:
         """Return what encodes functions in one run."""
         return wire.open_encoder(keep_outside)
 

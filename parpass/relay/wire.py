@@ -55,23 +55,23 @@ def encode(function: Function, keep_outside: KeepOutside | None = None) -> bytes
 
 def open_encoder(
     keep_outside: KeepOutside | None = None,
-) -> Callable[[Function], bytes]:
+) -> Callable[[Function], bytes | None]:
     """Return what encodes the functions of a run, one after the other.
 
-    It raises RecursionError for a function that is deep, and what pickling raises. It
-    is of no use then, but for what it gave before.
+    It gives None for one that is known to be large, and raises RecursionError for one
+    that is deep, or what pickling raises; it is of no use then.
 
     Args:
         keep_outside: Called with the array of each constant; see `KeepOutside`.
     """
     pickled = FunctionPickler(keep_outside).pickled
 
-    def encode_next(function: Function) -> bytes:
+    def encode_next(function: Function) -> bytes | None:
         typed = typed_under(function)
+        if typed is not None and typed.nodes > _FEW:
+            return None
         # To count the nodes of one that is not typed would take half as long as this.
-        is_large = typed is not None and typed.nodes > _FEW
-        before = breadth_first(function)[::-1] if is_large else None
-        return pickled(before, function, typed)
+        return pickled(None, function, typed)
 
     return encode_next
 

@@ -19,7 +19,7 @@ from parpass.transform import ModuleAdapter
 from parpass.transform.adapter import EncodesRuns, LargeValue, Source
 
 _FULL = 16_384  # bytes of a bundle to which nothing is added
-_LARGE = 4_096  # bytes of a function that goes alone
+_LARGE = 8_192  # bytes of a function that goes alone
 _KEPT = 1 << 20  # bytes of bundles that a worker keeps, to be asked for the rest
 _ALONE = -1  # instead of a number in a bundle
 
@@ -77,7 +77,7 @@ class Packer:
         self._adapter = adapter
         self._values = values
         self._runs = adapter if together and isinstance(adapter, EncodesRuns) else None
-        self._encode: Callable[[Any], bytes] | None = None
+        self._encode: Callable[[Any], bytes | None] | None = None
         self._bundle = Bundle()
         self._chunks: list[bytes] = []
         self._ends = array("q")
@@ -93,10 +93,11 @@ class Packer:
         refs = len(self._refs)
         try:
             chunk = self._encode(function)
-            is_fit = len(chunk) <= _LARGE or not self._ends
         except Exception:  # noqa: BLE001 -- `encode_function` raises it if it must
-            chunk, is_fit = b"", False
-        if not is_fit:
+            chunk = b""
+        if chunk is None:
+            return self.pack_alone(function)
+        if not chunk or (len(chunk) > _LARGE and self._ends):
             del self._refs[refs:]
             self.close()
             return self.pack_alone(function)
@@ -245,10 +246,9 @@ class Places:
         self._values: dict[int, Sequence[Ref]] = {}
 
     def __setitem__(self, function: int, place: Place) -> None:
-        offset, length, at, size, values = place
-        known = offset, length, _ALONE if at is None else at, size
-        for field, value in zip(self._fields, known, strict=True):
-            field[function] = value
+        offsets, lengths, numbers, sizes = self._fields
+        offsets[function], lengths[function], at, sizes[function], values = place
+        numbers[function] = _ALONE if at is None else at
         if values:
             self._values[function] = values
 

@@ -10,6 +10,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from weakref import WeakKeyDictionary
 
 from parpass.errors import FunctionFailure, FunctionTimeoutError, WorkerDiedError
@@ -192,8 +193,7 @@ class PooledStage:
                 self._packed_bytes += one.size
                 self._packed += 1
             self._packer.close()
-            for function, one in packed:
-                self._places[function] = self._place(one)
+            self._write_down(packed)
         first = self._packed - len(packed)
         ready = [function for function, _ in packed[: max(0, self.total - first)]]
         self._pack_seconds = min(2 * self._pack_seconds, self._longest_pack)
@@ -210,15 +210,17 @@ class PooledStage:
         is_first = self._packed_bytes < self._first_bytes
         return spent < self._pack_seconds or (is_first and spent < _FIRST_WORK_SECONDS)
 
-    def _place(self, packed: Packed) -> Place:
-        """Return where a function is, which is written down if its bundle is not."""
-        bundle, at = packed
-        offset = self._written.get(bundle)
-        if offset is None:
-            offset = self._writer.append(bundle.payload).offset
-            self._written[bundle] = offset
-            self.journey.sent += len(bundle.payload)
-        return Place(offset, len(bundle.payload), at, packed.size, bundle.values)
+    def _write_down(self, packed: Sequence[tuple[int, Packed]]) -> None:
+        """Write down bundles, each once, and where the functions are."""
+        for bundle, members in groupby(packed, lambda pair: pair[1].bundle):
+            length, offset = len(bundle.payload), self._written.get(bundle)
+            if offset is None:
+                offset = self._writer.append(bundle.payload).offset
+                self._written[bundle] = offset
+                self.journey.sent += length
+            size, values = length // len(bundle.ends), bundle.values
+            for function, (_, at) in members:
+                self._places[function] = Place(offset, length, at, size, values)
 
     def _weight(self, function: int) -> int:
         return self._places.size(function) if self.optimizations.largest_first else 1

@@ -186,11 +186,11 @@ class EncodesRuns(Protocol):
     are decoded in the same order, from the first one on, up to any.
     """
 
-    def open_encoder(self, keep_outside: KeepOutside) -> Callable[[Any], bytes]:
+    def open_encoder(self, keep_outside: KeepOutside) -> Callable[[Any], bytes | None]:
         """Return what encodes the functions of a run, one after the other.
 
-        Where it raises it is not called again, and `encode_function` is asked. It may
-        do so for what is easier to encode alone.
+        It gives None for a function that is better encoded alone, by
+        `encode_function`. So is one for which it raises; it is not called again then.
         """
         ...
 
