@@ -118,7 +118,6 @@ class PooledStage:
         self._snapshot = snapshot
         self._retainer = retainer
         self._places = Places(len(self.names))
-        self._packer = retainer.packer()
         self._written: WeakKeyDictionary[Bundle, int] = WeakKeyDictionary()  # where
         self._go_apart = False  # functions, without their bundles
         # Those to be run come first; the others are packed for passes that read them.
@@ -174,6 +173,7 @@ class PooledStage:
         folder.publish(spec_name(self._stage), published)
         self.journey.sent += len(published)
         self._writer = folder.open_writer(functions_name(self._stage))
+        self._packer = self._retainer.packer()
 
     def pack_some(self) -> FunctionsReady | None:
         """Pack functions for a few milliseconds; return those that can be run now.

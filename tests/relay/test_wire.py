@@ -134,6 +134,7 @@ def test_functions_of_a_run_share_what_they_shared():
     first, second = run_of(Function((), one), Function((), Tuple((one, one))))
     assert isinstance(second.body, Tuple)
     assert second.body[0] is second.body[1] is first.body
+    assert len(set(map(id, run_of(first, first)))) == 1
 
 
 def test_a_function_says_much_less_where_it_follows_another_one_like_it():
