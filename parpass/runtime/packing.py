@@ -16,7 +16,8 @@ import cloudpickle
 import msgspec
 
 from parpass.errors import FunctionFailure, WorkerError
-from parpass.runtime.bundles import Packed, Place, Places
+from parpass.runtime.bundles import Packed
+from parpass.runtime.places import Place, Places
 from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import Said, Verdicts

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from parpass.errors import FunctionFailure, FunctionTimeoutError, WorkerDiedError
 from parpass.runtime.account import Journey
-from parpass.runtime.bundles import Bundle, Packed, Place, Places
+from parpass.runtime.bundles import Bundle, Packed
 from parpass.runtime.costs import BY_BYTE
 from parpass.runtime.executor import START_SECONDS
 from parpass.runtime.notes import Phase, Work
@@ -35,6 +35,7 @@ from parpass.runtime.packing import (
     unpack_message,
     why_unsendable,
 )
+from parpass.runtime.places import Place, Places
 from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.schedule import FunctionsReady
 from parpass.runtime.snapshot import Snapshot
@@ -274,7 +275,7 @@ class PooledStage:
         found: dict[int, Packed] = {}
         for at in functions:
             function = self._mod.held[self.names[at]].function
-            if function is not None and self._places[at].at is not None:
+            if function is not None and self._places[at].has_others:
                 found[at] = self._packer.pack_alone(function)
         return found
 

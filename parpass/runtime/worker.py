@@ -15,14 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from parpass.errors import InternalError
-from parpass.runtime.bundles import (
-    FunctionsFile,
-    Packed,
-    Packer,
-    Place,
-    Places,
-    UnpackingError,
-)
+from parpass.runtime.bundles import Packed, Packer, UnpackingError
 from parpass.runtime.large_values import WorkerValues
 from parpass.runtime.memory_guard import memory_guard
 from parpass.runtime.notes import Note, Phase, let_faults_be
@@ -40,6 +33,7 @@ from parpass.runtime.packing import (
     unpack_message,
     why_unsendable,
 )
+from parpass.runtime.places import FunctionsFile, Place, Places
 from parpass.runtime.stage import StageWork
 from parpass.runtime.store import Folder, StorageError
 from parpass.transform import Pass

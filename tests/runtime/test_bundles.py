@@ -13,17 +13,14 @@ from parpass.relay.node import post_order
 from parpass.relay.typed import typed_under
 from parpass.runtime.bundles import (
     Bundle,
-    FunctionsFile,
     Packed,
     Packer,
-    Place,
-    Places,
     UnpackingError,
     unpack,
 )
 from parpass.runtime.large_values import CoordinatorValues
 from parpass.runtime.packing import pack_message, unpack_message
-from parpass.runtime.store import Folder, Ref
+from parpass.runtime.store import Folder
 from tests.support.deep import DEPTH, calls, function_of
 from tests.support.large import weighted
 from tests.support.toy_ir import Fn, RunAdapter, ToyAdapter
@@ -190,34 +187,3 @@ def test_what_was_packed_or_unpacked_is_freed_without_the_collector(
         assert not any(one() for one in alive)
     finally:
         gc.enable()
-
-
-def test_a_worker_reads_any_function_of_the_file(values: CoordinatorValues):
-    packer = Packer(ADAPTER, values)
-    packed = [packer.pack(function) for function in numbered(3_000)]
-    packer.close()
-    folder = Folder()
-    writer = folder.open_writer("functions")
-    refs = {bundle: writer.append(bundle.payload) for bundle in bundles(packed)}
-    file = FunctionsFile(folder.open_reader("functions"), ADAPTER, values, None)
-    for at in (2_999, 0, 1_500, 1, 2_998):
-        _, offset, length = refs[packed[at].bundle]
-        place = Place(offset, length, packed[at].at, packed[at].size, ())
-        assert file.function(place) == Fn((at,))
-    assert file.function(packed[7]) == Fn((7,))
-    file.close()
-    folder.remove()
-
-
-def test_places_of_functions_travel():
-    places = Places(3)
-    values = (Ref("values", 0, 8),)
-    places[2] = Place(1 << 40, 70, 3, 7, values)
-    places[0] = Place(5, 9, None, 9, ())
-    there: Places = unpack_message(pack_message(places))
-    assert there[2] == Place(1 << 40, 70, 3, 7, values)
-    assert there[0] == Place(5, 9, None, 9, ())
-    assert there.size(2) == 7
-    part = there.of([2, 0])
-    assert [part[0], part[1]] == [there[2], there[0]]
-    assert there.function_at(1 << 40, 3) == 2

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from parpass.runtime.bundles import Packed, Place, unpack
+from parpass.runtime.bundles import Packed, unpack
 from parpass.runtime.costs import BY_BYTE
 from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.packing import Job, unpack_message
+from parpass.runtime.places import Place
 from parpass.runtime.pooled import PooledStage
 from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.schedule import FunctionsReady
@@ -108,6 +109,13 @@ def test_a_function_that_is_run_alone_goes_without_its_bundle(runs: Retainer):
     (alone,) = entries(stage, 1)
     assert isinstance(alone, Packed)
     assert unpack(alone, RunAdapter(), runs.values, None) == Fn((2,))
+
+
+def test_a_large_function_that_is_run_alone_is_not_packed_again(runs: Retainer):
+    large = Fn(tuple(range(10_000)))
+    stage = pooled_stage(runs, [Add(1)], Program({"f0": large, "f1": Fn((1,))}))
+    stage.pack_some()
+    assert isinstance(entries(stage, 0)[0], Place)
 
 
 def test_bytes_that_are_kept_from_one_stage_to_the_next_are_written_down_once(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from parpass.runtime import worker
-from parpass.runtime.bundles import Packer, Place, Places, unpack
+from parpass.runtime.bundles import Packer, unpack
 from parpass.runtime.notes import Notes
 from parpass.runtime.packing import (
     Job,
@@ -24,6 +24,7 @@ from parpass.runtime.packing import (
     unpack_error,
     unpack_message,
 )
+from parpass.runtime.places import Place, Places
 from parpass.runtime.retained import Retainer
 from parpass.runtime.snapshot import Snapshot
 from parpass.transform import ModuleAdapter, Pass, PassContext
