@@ -103,9 +103,9 @@ def open_decoder(
     load = _Unpickler(encoded, outside, global_vars or {}).load
 
     def decode_next() -> Function:
-        _, function, typed = load()
-        if typed is not None:
-            remember_typed(function, Typed(*typed))
+        _, function, used, nodes = load()
+        if nodes is not None:
+            remember_typed(function, Typed(used or {}, nodes))
         return function
 
     return decode_next
@@ -145,7 +145,8 @@ class FunctionPickler:
         Raises:
             Exception: It cannot be pickled; this is of no use any more.
         """
-        self._pickler.dump((before, function, typed and tuple(typed)))
+        used, nodes = (None, None) if typed is None else typed
+        self._pickler.dump((before, function, used or None, nodes))
         return self._sink.taken()
 
 
