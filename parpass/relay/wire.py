@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from parpass.transform.adapter import KeepOutside, Source
 
 _FEW = 256  # nodes, which the pickler can go down as deep as they are
+_SMALL = 100  # nodes; of more than these, names are little of what is told
 
 
 def encode(function: Function, keep_outside: KeepOutside | None = None) -> bytes:
@@ -68,7 +69,7 @@ def open_encoder(
 
     def encode_next(function: Function) -> bytes | None:
         typed = typed_under(function)
-        if typed is not None and typed.nodes > _FEW:
+        if typed is not None and typed.nodes > _SMALL:
             return None
         # To count the nodes of one that is not typed would take half as long as this.
         return pickled(None, function, typed)
