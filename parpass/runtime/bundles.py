@@ -8,6 +8,7 @@ adapter encodes no runs, and one that cannot be encoded in a run.
 
 from __future__ import annotations
 
+import functools
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
@@ -73,7 +74,8 @@ class Packer:
     ) -> None:
         self._adapter = adapter
         self._values = values
-        self._runs = adapter if together and isinstance(adapter, EncodesRuns) else None
+        knows_runs = together and _knows_runs(type(adapter))
+        self._runs = cast("EncodesRuns", adapter) if knows_runs else None
         self._encode: Callable[[Any], bytes | None] | None = None
         self._bundle = Bundle()
         self._chunks: list[bytes] = []
@@ -133,6 +135,11 @@ class Packer:
             return len(refs) - 1
 
         return keep_outside
+
+
+@functools.cache  # it takes as long to find out as to pack a function
+def _knows_runs(kind: type) -> bool:
+    return issubclass(kind, EncodesRuns)
 
 
 def unpack(
