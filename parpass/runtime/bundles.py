@@ -116,8 +116,9 @@ class Packer:
 
     def close(self) -> None:
         """Have the bundle be complete: what is packed next begins another one."""
-        self._bundle.payload = b"".join(self._chunks)
-        self._encode = None
+        if self._encode is not None:
+            self._bundle.payload = b"".join(self._chunks)
+            self._encode = None
 
     def _begin(self, runs: EncodesRuns) -> None:
         self._chunks, self._ends, self._refs = [], array("q"), []
