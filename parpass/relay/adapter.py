@@ -126,6 +126,18 @@ class RelayAdapter:
         """Return a function, its references bound to the global variables of `mod`."""
         return wire.decode(encoded, outside, mod.global_vars_by_name)
 
+    def open_encoder(
+        self, keep_outside: KeepOutside
+    ) -> Callable[[Function], bytes | None]:
+        """Return what encodes functions in one run."""
+        return wire.open_encoder(keep_outside)
+
+    def open_decoder(
+        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: IRModule
+    ) -> Callable[[], Function]:
+        """Return what decodes them, their references bound as in `decode_function`."""
+        return wire.open_decoder(encoded, outside, mod.global_vars_by_name)
+
     def encode_shell(self, mod: IRModule) -> bytes:
         """Return names, attributes and source texts as bytes."""
         shell = (list(mod.functions_by_name), mod.attrs, mod.sources)

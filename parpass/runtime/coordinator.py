@@ -299,7 +299,7 @@ class _StageRun:
 
 
 def _weight(held: Held) -> int:
-    return 0 if held.packed is None else len(held.packed.payload)
+    return 0 if held.packed is None else held.packed.size
 
 
 def _unwrapped(error: BaseException) -> BaseException:

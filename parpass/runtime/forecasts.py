@@ -272,4 +272,4 @@ def _nodes(one: Any, adapter: ModuleAdapter, limit: int) -> int:
         return adapter.size(one, limit)
     if one.function is not None:
         return adapter.size(one.function, limit)
-    return 0 if one.packed is None else len(one.packed.payload) // _BYTES
+    return 0 if one.packed is None else one.packed.size // _BYTES

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from parpass.runtime.bundles import Packed, Packer, unpack
 from parpass.runtime.large_values import CoordinatorValues
-from parpass.runtime.packing import Packed, pack, unpack
 from parpass.runtime.stage import Verdicts
 from parpass.runtime.store import Folder
 from parpass.transform import ModuleAdapter, Pass
@@ -120,11 +120,16 @@ class Retainer:
             held.function = unpack(held.packed, self.adapter, self.values, base)
         return held.function
 
-    def packed(self, held: Held, *, keep: bool = True) -> Packed:
+    def packer(self) -> Packer:
+        """Return what packs functions of this run."""
+        together = self._optimizations.bundles
+        return Packer(self.adapter, self.values, together=together)
+
+    def packed(self, held: Held, packer: Packer, *, keep: bool = True) -> Packed:
         """Return a held function as bytes, kept for the next time."""
         if held.packed is not None:
             return held.packed
-        packed = pack(held.function, self.adapter, self.values)
+        packed = packer.pack(held.function)
         if keep:
             held.packed = packed
         return packed

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from parpass.errors import InternalError
+from parpass.runtime.bundles import Packed, Packer, UnpackingError
 from parpass.runtime.large_values import WorkerValues
 from parpass.runtime.memory_guard import memory_guard
 from parpass.runtime.notes import Note, Phase, let_faults_be
@@ -23,20 +24,16 @@ from parpass.runtime.packing import (
     Job,
     JobResult,
     Outcome,
-    Packed,
-    Place,
-    Places,
     StageSpec,
     functions_name,
     index_name,
-    pack,
     pack_error,
     pack_message,
     spec_name,
-    unpack,
     unpack_message,
     why_unsendable,
 )
+from parpass.runtime.places import FunctionsFile, Place, Places
 from parpass.runtime.stage import StageWork
 from parpass.runtime.store import Folder, StorageError
 from parpass.transform import Pass
@@ -47,6 +44,8 @@ from parpass.transform.optimizations import optimizations_in
 
 _INDEX_POLL = 0.001  # seconds between two looks for the index of a stage
 _BATCH_BYTES = 8_192  # of small functions that are unpickled one after the other
+
+_Entries = Sequence[tuple[int, Place | Packed]]
 
 _runs: dict[str, _Run] = {}  # by folder
 _caught_by: _Run | None = None  # the run that learns of faults of this process
@@ -80,7 +79,7 @@ def _run_job(packed_job: bytes) -> bytes:
         _runs[job.folder] = _Run(job.folder)
     run = _runs[job.folder]
     run.catch_faults()
-    run.note.write(job.functions[0][0], 0, Phase.START)
+    run.note.write(job.functions[0], 0, Phase.START)
     try:
         result = pack_message(run.stage(job.stage).run_job(job))
     except Exception:
@@ -146,7 +145,8 @@ class _Stage:
         self._optimizations = optimizations_in(self._context.config)
         run.values.large = self._optimizations.large_value_bytes
         self._module = self._spec.adapter.decode_shell(self._spec.shell)
-        self._places: dict[str, Place] = {}  # of functions in jobs of this worker
+        # Of functions in jobs of this worker.
+        self._places: dict[str, Place | Packed] = {}
         self._all_places: Places | None = None
         self._loaded: dict[str, Any] = {}
         self._work = StageWork(
@@ -161,16 +161,20 @@ class _Stage:
             budgets=self._spec.budgets,
             assumes=self._spec.assumes,
         )
-        self._functions = run.folder.open_reader(functions_name(number))
+        file = run.folder.open_reader(functions_name(number))
+        adapter, values = self._spec.adapter, run.values
+        self._file = FunctionsFile(file, adapter, values, self._module)
 
     def close(self) -> None:
         self._work.close()
-        os.close(self._functions)
+        self._file.close()
 
     def run_job(self, job: Job) -> JobResult:
         began = time.perf_counter()
         before = _attributes(self._spec.steps)
         outcomes: list[Outcome] = []
+        together = self._optimizations.bundles
+        packer = Packer(self._spec.adapter, self._run.values, together=together)
         self._work.verdicts = job.verdicts
         snapshot = self._spec.snapshot
         if not self._optimizations.resting_collector:
@@ -183,10 +187,11 @@ class _Stage:
             function_pass_body(),
             intercepting(),
         ):
-            for batch in _batches(job.functions):
+            for batch in _batches(job.entries()):
                 for index, place in batch:
                     self._unpickle(index, place)
-                outcomes += [self._outcome(index) for index, _ in batch]
+                outcomes += [self._outcome(index, packer) for index, _ in batch]
+        packer.close()
         written = [
             (self._spec.steps[at].info.name, attribute)
             for (at, attribute), value in _attributes(self._spec.steps).items()
@@ -194,17 +199,13 @@ class _Stage:
         ]
         return JobResult(outcomes, time.perf_counter() - began, written)
 
-    def _unpickle(self, index: int, place: Place) -> None:
+    def _unpickle(self, index: int, place: Place | Packed) -> None:
         name = self._spec.names[index]
         self._places[name] = place
         self._run.note.write(index, 0, Phase.UNPICKLE)
-        try:
-            self._loaded[name] = self._load(name)
-        except Exception as error:
-            error.add_note(f"function '{name}' could not be unpickled in a worker")
-            raise
+        self._loaded[name] = self._load(name)
 
-    def _outcome(self, index: int) -> Outcome:
+    def _outcome(self, index: int, packer: Packer) -> Outcome:
         name, note = self._spec.names[index], self._run.note
         outcome = self._work.run(name)
         if self._run.values.failure is not None:
@@ -215,7 +216,7 @@ class _Stage:
         if failure is None and not is_same:
             note.write(index, len(outcome.seconds) - 1, Phase.PICKLE)
             try:
-                result = pack(outcome.function, self._spec.adapter, self._run.values)
+                result = packer.pack(outcome.function)
             except StorageError:
                 raise
             except Exception as error:
@@ -235,11 +236,20 @@ class _Stage:
         if name in self._loaded:
             return self._loaded[name]
         place = self._places[name] if name in self._places else self._place(name)
-        payload = os.pread(self._functions, place.length, place.offset)
-        packed = Packed(payload, place.values)
-        return unpack(packed, self._spec.adapter, self._run.values, self._module)
+        try:
+            return self._file.function(place)
+        except StorageError:
+            raise
+        except UnpackingError as failed:  # another one of its bundle
+            assert isinstance(place, Place)
+            index = self._awaited_places().function_at(place.offset, failed.at)
+            name, error = self._spec.names[index], failed.error
+        except Exception as raised:  # noqa: BLE001 -- raised again
+            error = raised
+        error.add_note(f"function '{name}' could not be unpickled in a worker")
+        raise error
 
-    def _place(self, name: str) -> Place:
+    def _place(self, name: str) -> Place | Packed:
         """Return where another function is, waiting until all are written down.
 
         The coordinator publishes the index when it has packed the last function. Only
@@ -259,9 +269,7 @@ class _Stage:
             time.sleep(_INDEX_POLL)
 
 
-def _batches(
-    functions: Sequence[tuple[int, Place]],
-) -> Iterator[Sequence[tuple[int, Place]]]:
+def _batches(functions: _Entries) -> Iterator[_Entries]:
     """Yield functions in parts: small ones together, large ones alone.
 
     Code that has just run is twice as fast as code that runs after milliseconds of
@@ -269,10 +277,10 @@ def _batches(
     """
     begin, size = 0, 0
     for at, (_, place) in enumerate(functions):
-        size += place.length
+        size += place.size
         if size > _BATCH_BYTES and at > begin:
             yield functions[begin:at]
-            begin, size = at, place.length
+            begin, size = at, place.size
     yield functions[begin:]
 
 

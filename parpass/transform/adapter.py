@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from parpass.errors import PassInputError
 
@@ -174,6 +174,33 @@ class ModuleAdapter(Protocol):
 
     def decode_shell(self, encoded: bytes) -> Any:
         """Return a module without functions from `encode_shell`."""
+        ...
+
+
+@runtime_checkable
+class EncodesRuns(Protocol):
+    """What an adapter may offer besides, so that small functions travel cheaply.
+
+    Functions are encoded in runs then. The bytes of one may lean on those of all that
+    the same encoder gave before: names of classes, types, what functions share. They
+    are decoded in the same order, from the first one on, up to any.
+    """
+
+    def open_encoder(self, keep_outside: KeepOutside) -> Callable[[Any], bytes | None]:
+        """Return what encodes the functions of a run, one after the other.
+
+        It gives None for a function that is better encoded alone, by
+        `encode_function`. So is one for which it raises; it is not called again then.
+        """
+        ...
+
+    def open_decoder(
+        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Any
+    ) -> Callable[[], Any]:
+        """Return what gives the next function of a run, as a member of `mod`.
+
+        `encoded` has the bytes of its first functions, or of all, one after the other.
+        """
         ...
 
 

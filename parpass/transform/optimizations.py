@@ -25,6 +25,7 @@ class Optimizations(msgspec.Struct, frozen=True):
             functions are run.
         sized_jobs: Functions that take little go to a worker together.
         largest_first: The functions that take longest are begun with.
+        bundles: Small functions are packed together, what they share only once.
         overlap: The caller's process packs and unpacks while the workers work.
         retained_bytes: Functions stay packed from one stage to the next.
         unchanged_marks: A function that no pass changed is not sent back.
@@ -43,6 +44,7 @@ class Optimizations(msgspec.Struct, frozen=True):
     remembered_costs: bool = True
     sized_jobs: bool = True
     largest_first: bool = True
+    bundles: bool = True
     overlap: bool = True
     retained_bytes: bool = True
     unchanged_marks: bool = True

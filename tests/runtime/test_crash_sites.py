@@ -39,7 +39,7 @@ from tests.support.ending import (
 )
 from tests.support.hard_passes import ExitOnce
 from tests.support.pooled import POOLED, child_processes, folders, pooled
-from tests.support.toy_ir import Fn, Program, program, values_of
+from tests.support.toy_ir import Fn, Program, RunProgram, program, values_of
 from tests.support.toy_passes import Add, AddFrom
 
 pytestmark = pytest.mark.slow
@@ -118,14 +118,17 @@ def test_in_a_pass_the_function_and_the_pass_are_named(how: str, whole: Runner):
         check_blamed(error, how, "EndIn", "pass")
 
 
-def on_the_way(how: str) -> Program:
+def on_the_way(how: str, kind: type[Program] = Program) -> Program:
     odd: Any = EndsOnTheWay(how, os.getpid())
-    return Program({"f0": Fn((1,)), "f1": Fn((odd,)), "f2": Fn((3,))})
+    return kind({"f0": Fn((1,)), "f1": Fn((odd,)), "f2": Fn((3,))})
 
 
+@pytest.mark.parametrize("kind", [Program, RunProgram])
 @pytest.mark.parametrize("how", [*DEATHS, "hang"])
-def test_while_a_function_is_unpickled_it_is_named(how: str, whole: Runner):
-    error = failure(whole, on_the_way(how), [EndIn("raise"), Add(1)], how)
+def test_while_a_function_is_unpickled_it_is_named(
+    how: str, kind: type[Program], whole: Runner
+):
+    error = failure(whole, on_the_way(how, kind), [EndIn("raise"), Add(1)], how)
     check_blamed(error, how, "EndIn", "unpickle")
 
 
@@ -141,8 +144,11 @@ def test_a_pass_that_cannot_be_loaded_in_a_worker_is_named(whole: Runner):
     assert isinstance(error, ValueError)
 
 
-def test_a_function_that_cannot_be_unpickled_in_a_worker_is_named(whole: Runner):
-    error = failure(whole, on_the_way("raise"), [EndIn("raise")], "raise")
+@pytest.mark.parametrize("kind", [Program, RunProgram])
+def test_a_function_that_cannot_be_unpickled_in_a_worker_is_named(
+    kind: type[Program], whole: Runner
+):
+    error = failure(whole, on_the_way("raise", kind), [EndIn("raise")], "raise")
     assert isinstance(error, ValueError)
     assert error.__notes__ == ["function 'f1' could not be unpickled in a worker"]
 

@@ -121,6 +121,16 @@ def test_without_the_largest_first_all_functions_weigh_the_same(retainer: Retain
     assert weights(largest_first=False) == {1}
 
 
+def test_without_bundles_each_function_is_packed_alone(runner: Runner):
+    x = relay.var("x", shape=(2,))
+    mod = IRModule({f"f{at}": relay.Function((x,), relay.abs(x)) for at in range(40)})
+    passes: list[Pass] = [relay.transform.InferType()]
+    together = report(runner, passes, mod)
+    alone = report(runner, passes, mod, bundles=False)
+    assert alone.bytes_sent > 1.5 * together.bytes_sent
+    assert alone.bytes_received > 1.5 * together.bytes_received
+
+
 def test_without_overlap_all_is_packed_first_and_unpacked_last(retainer: Retainer):
     stage = pooled_stage(retainer, [Add(1)], overlap=False)
     ready = stage.pack_some()
@@ -206,7 +216,7 @@ def test_without_demand_values_are_written_down_at_once(on_demand: bool):
     switches = Optimizations(values_on_demand=on_demand)
     mod = weighted(1)
     retainer = Retainer(adapter_of(mod, ""), switches)
-    retainer.packed(retainer.hold(mod).held["f0"])
+    retainer.packed(retainer.hold(mod).held["f0"], retainer.packer())
     retainer.values.writer  # noqa: B018 -- so that there is a file in either case
     path = f"{retainer.folder.path}/values-coordinator"
     with open(path, "rb") as file:
