@@ -45,7 +45,6 @@ from parpass.runtime.store import StorageError
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import ends_the_stage, run_stage_in_place
 from parpass.transform.budget import Budget, are_limited, budgets_of
-from parpass.transform.collector import resting_collector
 from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan import Outcome, RunStage, StepRecord
 from parpass.transform.serial import Later
@@ -243,10 +242,7 @@ class Stages:
         notes = Notes(self._retainer.folder)
         was_warm = executor.is_warm
         try:
-            # For the whole stage: at the end of each short rest all that was made in
-            # it would be gone through at once.
-            with resting_collector(is_acyclic=self._adapter.is_acyclic):
-                await self._host.run(run_stage, stage, executor, notes)
+            await self._host.run(run_stage, stage, executor, notes)
         finally:
             self._account.journey(stage.journey, stage.total, was_warm=was_warm)
             await self._host.call_through(stage.end)

@@ -61,15 +61,17 @@ def begin(coordinator: int) -> None:
 
 def run_job(packed_job: bytes) -> bytes:
     """Run a job; the entry point of a worker. Takes a Job, returns a JobResult."""
+    # What pass bodies and imports set in contextvars ends with the job.
+    run = contextvars.copy_context().run
+    if not (_is_own_process and gc.isenabled()):
+        return run(_run_job, packed_job)
     # Most objects here live until the job ends or are freed by their count; looking
     # for cycles among them takes a quarter of the time and finds none.
-    was_enabled = gc.isenabled()
     gc.disable()
     try:
-        # What pass bodies and imports set in contextvars ends with the job.
-        return contextvars.copy_context().run(_run_job, packed_job)
+        return run(_run_job, packed_job)
     finally:
-        (gc.enable if was_enabled else gc.disable)()
+        gc.enable()
 
 
 def _run_job(packed_job: bytes) -> bytes:
@@ -177,9 +179,9 @@ class _Stage:
         packer = Packer(self._spec.adapter, self._run.values, together=together)
         self._work.verdicts = job.verdicts
         snapshot = self._spec.snapshot
-        if not self._optimizations.resting_collector:
-            gc.enable()
         if _is_own_process:
+            if not self._optimizations.resting_collector:
+                gc.enable()
             snapshot.logging.apply()
         with (
             snapshot.in_force(self._context),

@@ -73,15 +73,6 @@ class ModuleAdapter(Protocol):
     is pickled to the workers, so it is best an object without state.
     """
 
-    @property
-    def is_acyclic(self) -> bool:
-        """Whether functions are free of reference cycles, such as links to parents.
-
-        They are freed as soon as nobody refers to them then, and the garbage collector
-        is not asked to look for them, which would halt an event loop that runs beside.
-        """
-        ...
-
     def functions(self, mod: Any) -> Mapping[str, Any]:
         """Return the functions that function passes see, by name, in module order."""
         ...

@@ -27,7 +27,6 @@ from parpass.transform.budget import (
     budgets_of,
     within,
 )
-from parpass.transform.collector import resting_collector
 from parpass.transform.config import IMMUTABLE_MODULE
 from parpass.transform.context import PassContext, in_force
 from parpass.transform.interception import intercepting, keeping
@@ -145,7 +144,7 @@ def run_stage_in_place(
             BudgetWarning,
             stacklevel=2,
         )
-    with function_pass_body(), resting_collector():
+    with function_pass_body():
         for pass_, budget in zip(steps, budgets, strict=True):
             before = mod
             run = _run_step_silently if keeps else _run_step

@@ -224,7 +224,7 @@ def test_importing_is_light(module: str):
     assert ran.stdout == "[]\n"
 
 
-def test_a_collector_that_was_disabled_stays_so(run: Run):
+def test_a_job_in_somebody_elses_process_leaves_its_collector_alone(run: Run):
     run.publish(1, [Add(1)], program(1))
     gc.disable()
     try:

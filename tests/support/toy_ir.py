@@ -99,8 +99,6 @@ class Check(FunctionwisePass):
 class ToyAdapter:
     """Handles programs."""
 
-    is_acyclic = True
-
     def functions(self, mod: Program) -> Mapping[str, Fn]:
         return mod.functions
 
