@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
+from parpass.diagnostic import renderer_is_overridden
 from parpass.errors import (
     BudgetWarning,
     InputChangedError,
@@ -29,7 +30,7 @@ from parpass.transform.budget import (
 )
 from parpass.transform.config import IMMUTABLE_MODULE
 from parpass.transform.context import PassContext, in_force
-from parpass.transform.interception import intercepting, keeping
+from parpass.transform.interception import intercepting, keeping, marking
 from parpass.transform.passes import FunctionPass, FunctionwisePass, ModulePass, Pass
 from parpass.transform.plan import Outcome, StepRecord
 from parpass.transform.record import (
@@ -126,10 +127,14 @@ def run_stage_in_place(
 ) -> Outcome:
     """Run function-wise passes here, one after the other: the serial definition.
 
+    They are run up to the first after which a hook is called or diagnostics are shown,
+    so that what the next ones log comes after that; the plan asks for them then.
+
     `checkpoint` is called before each function, and may raise to end the run. By
     default `budgets` are those of the passes and the context. With `finds_others` a
     pass that failed goes on, only to learn where else it fails. With `keeps` what is
-    logged and warned of is left in the records, as what passes before these said is.
+    logged and warned of is left in the records, as what passes before these said is,
+    and all passes are run.
     """
     began = time.perf_counter()
     records: list[StepRecord] = []
@@ -144,7 +149,7 @@ def run_stage_in_place(
             BudgetWarning,
             stacklevel=2,
         )
-    with function_pass_body():
+    with function_pass_body(), marking:
         for pass_, budget in zip(steps, budgets, strict=True):
             before = mod
             run = _run_step_silently if keeps else _run_step
@@ -155,9 +160,14 @@ def run_stage_in_place(
                     record, pass_, budget, before, context, adapter, checkpoint
                 )
                 attach_others(record.failure, failures)
-            if ends_the_stage(record):
+            if ends_the_stage(record) or not (keeps or _is_silent(record, context)):
                 break
     return Outcome(mod, records, began, time.perf_counter())
+
+
+def _is_silent(record: StepRecord, context: PassContext) -> bool:
+    """Return whether nothing is heard of a pass before the next one runs."""
+    return not (record.diagnostics or context.instruments or renderer_is_overridden())
 
 
 def ends_the_stage(record: StepRecord) -> bool:
@@ -208,7 +218,7 @@ def _run_step(
 def _run_step_silently(*args: Any) -> tuple[Any, StepRecord]:
     with intercepting(), keeping() as tape:
         mod, record = _run_step(*args)
-    record.emissions = tuple(tape)
+        record.emissions = tape.take()
     return mod, record
 
 
@@ -259,7 +269,8 @@ def run_module_pass(
     began = time.perf_counter()
     token = start_recording(recorder)
     try:
-        result = cast("ModulePass", pass_).transform_module(mod, context)
+        with marking:
+            result = cast("ModulePass", pass_).transform_module(mod, context)
     except Exception as error:  # noqa: BLE001 -- raised by the plan
         failure = error
     finally:
@@ -335,7 +346,7 @@ def _wait_for(
 
 async def _awaited(body: Any, recorder: Recorder, context: PassContext) -> Any:
     # It is awaited in a task of its own, where the context may not be the current one.
-    with recording(recorder), in_force(context):
+    with recording(recorder), marking, in_force(context):
         return await body
 
 

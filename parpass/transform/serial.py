@@ -19,7 +19,6 @@ from parpass.transform.apply import (
     run_stage_in_place,
 )
 from parpass.transform.context import PassContext
-from parpass.transform.interception import intercepting, keeping
 from parpass.transform.passes import Pass
 from parpass.transform.plan import (
     CallHook,
@@ -117,8 +116,8 @@ def _reproduce(
 ) -> None:
     before, mod = command.steps[: command.at], command.mod
     if before:
-        with intercepting(), keeping():  # it has been heard
-            mod = run_stage_in_place(before, mod, context, adapter).mod
+        # It has been heard, so nobody emits what is kept.
+        mod = run_stage_in_place(before, mod, context, adapter, keeps=True).mod
     command.write(mod, context, adapter)
 
 
