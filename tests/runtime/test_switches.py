@@ -253,7 +253,7 @@ class Watched(ToyAdapter):
         return super().encode_function(function, keep_outside)
 
     def decode_function(
-        self, encoded: bytes, outside: Sequence[Source], mod: Program
+        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Program
     ) -> Fn:
         self.works.append(gc.isenabled())
         return super().decode_function(encoded, outside, mod)
