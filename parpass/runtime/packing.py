@@ -12,13 +12,12 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import cloudpickle
 import msgspec
 
 from parpass.errors import FunctionFailure, WorkerError
 from parpass.runtime.bundles import Packed
 from parpass.runtime.places import Place, Places
-from parpass.runtime.shipping import why_not_picklable
+from parpass.runtime.shipping import pack_by_value
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import Said, Verdicts
 from parpass.transform import ModuleAdapter, Pass
@@ -122,7 +121,7 @@ def pack_error(error: Exception) -> bytes:
     text = "".join(traceback.format_exception(error))
     notes: list[str] = list(getattr(error, "__notes__", ()))
     try:
-        packed = cloudpickle.dumps(error)
+        packed = pack_by_value(error)
         _unpacked(packed)  # some errors can be pickled but not unpickled
     except Exception:  # noqa: BLE001 -- whatever a user's class does in its __reduce__
         packed = b""
@@ -163,15 +162,6 @@ def pack_message(message: Any) -> bytes:
         return pickle.dumps(message, protocol=5)
     except Exception:  # noqa: BLE001 -- lambdas, say, or classes that travelled by value
         return pack_by_value(message)
-
-
-def pack_by_value(message: Any) -> bytes:
-    """Return a message as bytes, with the code of what other processes cannot import.
-
-    Raises:
-        Exception: Something in it cannot be pickled.
-    """
-    return cloudpickle.dumps(message, protocol=5)
 
 
 def unpack_message(packed: bytes) -> Any:
