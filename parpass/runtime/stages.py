@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from parpass.errors import (
     SlowerRunWarning,
     UnpicklablePassWarning,
 )
+from parpass.errors.warning import warn
 from parpass.runtime.account import Account
 from parpass.runtime.executor import Executor, NoWorkersError
 from parpass.runtime.forecasts import (
@@ -248,12 +248,11 @@ class Stages:
             await self._host.call_through(stage.end)
         self._account.functions(stage.outcomes)
         for pass_name, attribute in stage.written:
-            warnings.warn(
+            warn(
                 f"pass '{pass_name}' wrote its attribute '{attribute}' in a worker; "
                 "what a function pass writes to itself does not come back. Count with "
                 "ctx.count, or write a module pass",
                 PassStateWarning,
-                stacklevel=2,
             )
 
     async def _merged(
@@ -300,11 +299,10 @@ class Stages:
         for name, reason in zip(names, reasons, strict=True):
             if reason is not None:
                 self._account.stays(name, reason)
-                warnings.warn(
+                warn(
                     f"pass '{name}' cannot be sent to the workers, so it runs in this "
                     f"process: {reason}",
                     UnpicklablePassWarning,
-                    stacklevel=2,
                 )
         if not any(stays):
             text = f"the module, {type(error).__name__}: {error}"
@@ -333,10 +331,9 @@ class Stages:
         self._executor, self._why_none = None, reason
         told, advice = _WHY_HERE[reason]
         told = told.format(detail)
-        warnings.warn(
+        warn(
             f"{told}, so the rest of this run stays in this process{advice}",
             SlowerRunWarning,
-            stacklevel=2,
         )
         return await self._host.call(self._here, command, reason)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar, Token
 from typing import Any, cast
@@ -19,6 +18,7 @@ from parpass.errors import (
     PassResultError,
     attach_others,
 )
+from parpass.errors.warning import warn
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.budget import (
     UNLIMITED,
@@ -42,7 +42,9 @@ from parpass.transform.record import (
     stop_recording,
 )
 
-_in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
+_in_function_pass: ContextVar[bool] = ContextVar(
+    "parpass_in_function_pass", default=False
+)
 
 
 def inside_function_pass() -> bool:
@@ -143,11 +145,10 @@ def run_stage_in_place(
     if any(one.memory is not None for one in budgets) and not (
         inside_function_pass() or are_enforced_here()
     ):
-        warnings.warn(
+        warn(
             "memory_limit is enforced in workers only, and this pass runs in process; "
             "run it by run_pipeline, with workers",
             BudgetWarning,
-            stacklevel=2,
         )
     with function_pass_body(), marking:
         for pass_, budget in zip(steps, budgets, strict=True):
