@@ -17,7 +17,7 @@ import msgspec
 from parpass.errors import FunctionFailure, WorkerError
 from parpass.runtime.bundles import Packed
 from parpass.runtime.places import Place, Places
-from parpass.runtime.shipping import pack_by_value
+from parpass.runtime.shipping import pack_by_value, why_not_picklable
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import Said, Verdicts
 from parpass.transform import ModuleAdapter, Pass
@@ -101,7 +101,7 @@ class Outcome(msgspec.Struct, frozen=True):
 class JobResult(msgspec.Struct, frozen=True):
     """What came back from a job.
 
-    `written` lists what passes wrote to themselves: pass name and attribute.
+    `written` lists what passes changed of themselves: pass name and attribute.
     """
 
     outcomes: Sequence[Outcome]

@@ -87,7 +87,7 @@ class PooledStage:
         start_seconds: How long a worker may take to start, or to load the stage.
         outcomes: The outcomes so far.
         total: How many functions are to be run.
-        written: What passes wrote to themselves: pass name and attribute.
+        written: What passes changed of themselves: pass name and attribute.
     """
 
     def __init__(

@@ -249,9 +249,10 @@ class Stages:
         self._account.functions(stage.outcomes)
         for pass_name, attribute in stage.written:
             warn(
-                f"pass '{pass_name}' wrote its attribute '{attribute}' in a worker; "
-                "what a function pass writes to itself does not come back. Count with "
-                "ctx.count, or write a module pass",
+                f"pass '{pass_name}' changed its attribute '{attribute}' from one "
+                "function to another, in a worker; what a function pass writes to "
+                "itself does not come back, nor does it reach other workers. Count "
+                "with ctx.count, or write a module pass",
                 PassStateWarning,
             )
 

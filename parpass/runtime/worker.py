@@ -33,10 +33,10 @@ from parpass.runtime.packing import (
     unpack_message,
     why_unsendable,
 )
+from parpass.runtime.pass_state import PassState
 from parpass.runtime.places import FunctionsFile, Place, Places
 from parpass.runtime.stage import StageWork
 from parpass.runtime.store import Folder, StorageError
-from parpass.transform import Pass
 from parpass.transform.apply import function_pass_body
 from parpass.transform.budget import limits_in_force
 from parpass.transform.interception import intercepting
@@ -173,7 +173,7 @@ class _Stage:
 
     def run_job(self, job: Job) -> JobResult:
         began = time.perf_counter()
-        before = _attributes(self._spec.steps)
+        state = PassState(self._spec.steps)
         outcomes: list[Outcome] = []
         together = self._optimizations.bundles
         packer = Packer(self._spec.adapter, self._run.values, together=together)
@@ -192,14 +192,12 @@ class _Stage:
             for batch in _batches(job.entries()):
                 for index, place in batch:
                     self._unpickle(index, place)
-                outcomes += [self._outcome(index, packer) for index, _ in batch]
+                for index, _ in batch:
+                    outcomes.append(self._outcome(index, packer))
+                    if len(outcomes) == 1:  # it may make what it then keeps
+                        state.look()
         packer.close()
-        written = [
-            (self._spec.steps[at].info.name, attribute)
-            for (at, attribute), value in _attributes(self._spec.steps).items()
-            if (at, attribute) not in before or before[at, attribute] is not value
-        ]
-        return JobResult(outcomes, time.perf_counter() - began, written)
+        return JobResult(outcomes, time.perf_counter() - began, state.look())
 
     def _unpickle(self, index: int, place: Place | Packed) -> None:
         name = self._spec.names[index]
@@ -284,14 +282,3 @@ def _batches(functions: _Entries) -> Iterator[_Entries]:
             yield functions[begin:at]
             begin, size = at, place.size
     yield functions[begin:]
-
-
-def _attributes(steps: Sequence[Pass]) -> dict[tuple[int, str], Any]:
-    """Return the attributes of passes, to see whether a pass wrote to itself."""
-    found: dict[tuple[int, str], Any] = {}
-    for at, step in enumerate(steps):
-        inner = getattr(step, "_inst", None)
-        for holder in (step, inner):
-            for name, value in getattr(holder, "__dict__", {}).items():
-                found[at, name] = value
-    return found
