@@ -160,11 +160,11 @@ class _Walk:
             if type(event) is Enter:
                 if not context.instruments:
                     opened.append(_Opened(event.pass_, mod))
-                elif not (yield from self._enter(event.pass_, mod)):
+                elif not (yield from self._enter(event.pass_, self._shown(mod))):
                     self.at = event.end
             elif type(event) is Leave:
                 if context.instruments:
-                    yield from self._leave(mod)
+                    yield from self._leave(self._shown(mod))
                 else:
                     opened.pop()
             elif type(event) is Impossible:
@@ -174,12 +174,26 @@ class _Walk:
                 mod = yield from self._body(event, mod)
         return mod
 
+    def _is_within_stage(self) -> bool:
+        """Return whether steps are to come of a stage that has begun."""
+        return self.ran - len(self.ready) < len(self.stage)
+
+    def _shown(self, mod: Any) -> Any:
+        """Return the module that hooks are shown.
+
+        Within a stage nobody observes it but an instrument that has come in between:
+        how far the module is then is the driver's matter.
+        """
+        return self.given if self._is_within_stage() else mod
+
     def _enter(self, pass_: Pass, mod: Any) -> Generator[Command, Any, bool]:
         should_run = True
         # A step of a stage that has begun may have been run, and cannot be vetoed any
         # more, by an instrument that has come in between.
-        is_begun = self.ran < len(self.stage) or self.ready
-        if not is_begun and pass_.info.name not in self.context.required_pass:
+        if (
+            not self._is_within_stage()
+            and pass_.info.name not in self.context.required_pass
+        ):
             for hooks in self._hooks():
                 if hooks.should_run is not None:
                     answer = yield self._hook(hooks, "should_run", pass_, mod)
