@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import logging
 import os
 import threading
@@ -10,8 +12,17 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
+import trio
 
+from parpass.runtime import Runner, run_pipeline
+from parpass.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
+from parpass.transform.config import ASKING_WORKERS_SECONDS
 from parpass.transform.interception import filters_in_force, intercepting, keeping
+from tests.support.talking import Talk
+from tests.support.toy_ir import Program, program
+from tests.support.toy_passes import Add, FailOn
+
+MOD = program(1, 2, 3)
 
 
 def state() -> tuple[Any, ...]:
@@ -148,3 +159,76 @@ def test_a_process_forked_meanwhile_has_all_as_it_was():
         if child == 0:
             os._exit(int(state() == before))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+class Wait(ModulePass):
+    """Tells that it has begun, and goes on when it is told to."""
+
+    pass_info = PassInfo(0, "Wait")
+
+    def __init__(self) -> None:
+        self.has_begun = threading.Event()
+        self.may_go_on = threading.Event()
+
+    def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+        self.has_begun.set()
+        assert self.may_go_on.wait(10)
+        return mod
+
+
+@pytest.mark.parametrize("passes", [[Add(1)], [Add(1), FailOn(2)], [Talk(), Add(1)]])
+def test_runs_leave_all_as_it_was_however_they_end(passes: list[Pass], runner: Runner):
+    before = state()
+    for asking in (0.0, 2e-5, 1e9):
+        config = {ASKING_WORKERS_SECONDS: asking}
+        with contextlib.suppress(ValueError):
+            runner.run_sync(program(1, 2), passes, context=PassContext(config=config))
+        with contextlib.suppress(ValueError), PassContext():
+            Sequential(passes)(program(1, 2))
+        assert state() == before
+
+
+async def test_a_run_that_is_cancelled_leaves_all_as_it_was_when_its_body_ends():
+    before, ended = state(), threading.Event()
+
+    class TellEnd(Wait):
+        def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+            try:
+                return super().transform_module(mod, ctx)
+            finally:
+                ended.set()
+
+    wait = TellEnd()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(functools.partial(run_pipeline, workers=0), MOD, wait)
+        await trio.to_thread.run_sync(wait.has_begun.wait, 10)
+        nursery.cancel_scope.cancel()
+    assert state() != before  # what cannot be cut short goes on
+    wait.may_go_on.set()
+    assert await trio.to_thread.run_sync(ended.wait, 10)
+    while state() != before:
+        await trio.lowlevel.checkpoint()
+
+
+def test_a_host_that_catches_warnings_beside_runs_has_its_own_back(runner: Runner):
+    before = state()
+    is_over = threading.Event()
+
+    def host() -> None:
+        while not is_over.is_set():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ResourceWarning)
+
+    thread = threading.Thread(target=host)
+    thread.start()
+    try:
+        for _ in range(30):
+            config = {ASKING_WORKERS_SECONDS: 2e-5}
+            context = PassContext(config=config)
+            runner.run_sync(MOD, [Add(1), Add(2)], context=context)
+    finally:
+        is_over.set()
+        thread.join()
+    now = state()
+    assert now[:2] == before[:2]
+    assert filters_in_force() == before[-1] == now[-1]
