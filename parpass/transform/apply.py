@@ -270,8 +270,7 @@ def run_module_pass(
     began = time.perf_counter()
     token = start_recording(recorder)
     try:
-        with marking:
-            result = cast("ModulePass", pass_).transform_module(mod, context)
+        result = cast("ModulePass", pass_).transform_module(mod, context)
     except Exception as error:  # noqa: BLE001 -- raised by the plan
         failure = error
     finally:

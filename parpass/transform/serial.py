@@ -19,6 +19,7 @@ from parpass.transform.apply import (
     run_stage_in_place,
 )
 from parpass.transform.context import PassContext
+from parpass.transform.interception import marking
 from parpass.transform.passes import Pass
 from parpass.transform.plan import (
     CallHook,
@@ -74,16 +75,17 @@ def go_on(
         answer.
     """
     try:
-        command = advance()
-        while True:
-            try:
-                answer = carry_out(command)
-            except BaseException as error:  # noqa: BLE001 -- the plan raises it again
-                command = commands.throw(error)
-                continue
-            if type(answer) is Later:
-                return answer
-            command = commands.send(answer)
+        with marking:  # here, since of module passes each would pay for it
+            command = advance()
+            while True:
+                try:
+                    answer = carry_out(command)
+                except BaseException as error:  # noqa: BLE001 -- the plan raises it again
+                    command = commands.throw(error)
+                    continue
+                if type(answer) is Later:
+                    return answer
+                command = commands.send(answer)
     except StopIteration as end:
         return end.value
 
