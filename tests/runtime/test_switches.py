@@ -269,7 +269,10 @@ def test_without_its_rest_the_collector_works_in_workers_and_here(
     adapter = Watched()
     retainer = Retainer(adapter, Optimizations(resting_collector=rests))
     held = Held(Fn((1,)))
-    retainer.function(Held(packed=retainer.packed(held)), MOD)
+    packer = retainer.packer()
+    packed = retainer.packed(held, packer)
+    packer.close()
+    retainer.function(Held(packed=packed), MOD)
     retainer.close()
     assert adapter.works == [not rests, not rests]
     assert gc.isenabled()
