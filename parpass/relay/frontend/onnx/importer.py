@@ -10,15 +10,15 @@ from pathlib import Path
 import onnx
 
 from parpass.errors import FrontendError, UnsupportedOpsError, did_you_mean
-from parpass.relay.frontend.onnx.graph import GraphImporter, ParameterTypes
+from parpass.relay.frontend.onnx.graph import GraphImporter
 from parpass.relay.frontend.onnx.model import (
     Model,
     ModelOrPath,
-    count_operators,
     malformed_if_undecodable,
     open_model,
 )
-from parpass.relay.frontend.onnx.operators import CONVERTERS
+from parpass.relay.frontend.onnx.parameter import ParameterTypes
+from parpass.relay.frontend.onnx.support import unsupported
 from parpass.relay.module import IRModule
 
 Models = ModelOrPath | Sequence[ModelOrPath] | Mapping[str, ModelOrPath]
@@ -110,8 +110,8 @@ def _check_supported(models: Iterable[Model]) -> None:
     sources: list[str] = []
     for model in models:
         with malformed_if_undecodable(model.source):
-            used = count_operators(model.proto.graph.node)
-        unknown = {name: n for name, n in used.items() if name not in CONVERTERS}
+            nodes = model.proto.graph.node
+            unknown = unsupported(nodes, model.functions, model.opsets)
         if unknown:
             counts.update(unknown)
             sources.append(model.source)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import AttributeProto, numpy_helper
+from onnx.external_data_helper import uses_external_data
 
 from parpass.errors import FrontendError, MalformedModelError
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Constant, Expr, const
 from parpass.relay.frontend.onnx.types import TypeOf
 from parpass.relay.interpreter import evaluate
+from parpass.relay.ty import Dim, TensorType
 
 _NUMBERS = "biufV"  # numpy's kinds; V: bfloat16 and such
+
+Branch = Callable[[onnx.GraphProto, Sequence[Expr]], list[Expr]]
+"""Converts a graph inside of a node, on inputs, to its results."""
 
 
 class Node:
@@ -32,6 +37,7 @@ class Node:
         opset: The version of the operators.
         inputs: The expressions of the inputs; None for one that is left out.
         types: Knows the types of the inputs.
+        branch: Converts the graphs among its attributes.
     """
 
     def __init__(
@@ -43,10 +49,14 @@ class Node:
         opset: int,
         inputs: Sequence[Expr | None],
         types: TypeOf,
+        branch: Branch,
     ) -> None:
         self.op_type = proto.op_type
         self.opset = opset
-        self._output_count = len(proto.output)
+        self.output_count = 1 + max(
+            (at for at, name in enumerate(proto.output) if name), default=0
+        )
+        self._branch = branch
         self._place = place
         self._source = source
         self._inputs = inputs
@@ -79,12 +89,38 @@ class Node:
         return [self.input(index) for index in range(max(1, len(self._inputs)))]
 
     def shape(self, expr: Expr) -> tuple[int, ...]:
-        """Return the shape of an input, or of what was built from inputs."""
-        return self._types.tensor(expr).concrete_shape
+        """Return the shape of an input, or of what was built from inputs.
+
+        Raises:
+            FrontendError: A dimension is known only when the model runs.
+        """
+        found = self._types.tensor(expr)
+        if None in map(_static, found.shape):
+            raise self.refusal(
+                f"the shape of its input has to be known here, but it is {found}; give "
+                "the open dimensions of the model's inputs by shape={...}"
+            )
+        return found.concrete_shape
+
+    def dims(self, expr: Expr) -> tuple[Dim, ...]:
+        """Return the shape of an input, of which dimensions may be unknown."""
+        return self._types.tensor(expr).shape
+
+    def rank(self, expr: Expr) -> int:
+        """Return how many dimensions an input has, or what was built from inputs."""
+        return len(self._types.tensor(expr).shape)
+
+    def has_static_shape(self, expr: Expr) -> bool:
+        """Return whether all dimensions of an input are known."""
+        return None not in map(_static, self._types.tensor(expr).shape)
 
     def dtype(self, expr: Expr) -> str:
         """Return the dtype of an input, or of what was built from inputs."""
         return self._types.tensor(expr).dtype
+
+    def type(self, expr: Expr) -> TensorType:
+        """Return the type of an input, or of what was built from inputs."""
+        return self._types.tensor(expr)
 
     def scalar(self, value: float, like: Expr) -> Constant:
         """Return a constant scalar of the dtype of another expression."""
@@ -92,15 +128,24 @@ class Node:
 
     def known(self, index: int, what: str) -> npt.NDArray[Any]:
         """Return the value of an input that decides about what is built."""
-        found = self.input(index)
-        if isinstance(found, Constant):
-            return found.data.numpy()
-        if free_vars(found):
+        found = self.known_or_none(index)
+        if found is None:
             raise self.refusal(
                 f"its {what} depends on the data that the model runs on; only one "
                 "that is known from initializers, constants and shapes is supported"
             )
-        return np.asarray(evaluate(found))
+        return found
+
+    def known_or_none(self, index: int) -> npt.NDArray[Any] | None:
+        """Return the value of an input; None if it depends on the model's inputs."""
+        found = self.input(index)
+        if isinstance(found, Constant):
+            return found.data.numpy()
+        return None if free_vars(found) else np.asarray(evaluate(found))
+
+    def is_known(self, index: int) -> bool:
+        """Return whether an input is left out, or its value does not vary."""
+        return self.optional(index) is None or self.known_or_none(index) is not None
 
     def known_number(self, index: int, what: str) -> float:
         """Return an input that decides about what is built, as one number."""
@@ -117,11 +162,6 @@ class Node:
                 f"expected whole numbers for its {what}, got {array.dtype}"
             )
         return tuple(int(value) for value in array.reshape(-1))
-
-    @property
-    def output_count(self) -> int:
-        """How many outputs the node names."""
-        return self._output_count
 
     def has(self, name: str) -> bool:
         """Return whether an attribute is given and unread."""
@@ -157,6 +197,17 @@ class Node:
             return None
         return array_of(cast("onnx.TensorProto", found), self._place, self._source)
 
+    def drop(self, name: str) -> None:
+        """Pass over an attribute that does not count here."""
+        self._unread.pop(name, None)
+
+    def branch(self, name: str, inputs: Sequence[Expr] = ()) -> list[Expr]:
+        """Return the results of a graph inside of the node."""
+        found = self._read(name, AttributeProto.GRAPH, None)
+        if found is None:
+            raise self.fault(f"expected the attribute '{name}', got none")
+        return self._branch(cast("onnx.GraphProto", found), inputs)
+
     def check_all_read(self) -> None:
         """Refuse the node if its converter left an attribute or an input unread."""
         for index, given in enumerate(self._inputs):
@@ -177,6 +228,10 @@ class Node:
         return onnx.helper.get_attribute_value(attribute)
 
 
+def _static(dim: Dim) -> int | None:
+    return dim if isinstance(dim, int) else None
+
+
 def dtype_of(code: int) -> str | None:
     """Return the name of an element type of ONNX; None if it is not a number's."""
     try:
@@ -191,7 +246,15 @@ def array_of(tensor: onnx.TensorProto, place: str, source: str) -> npt.NDArray[A
 
     Raises:
         MalformedModelError: Its shape and its data do not agree.
+        FrontendError: It holds no numbers, or they are not with the model.
     """
+    if uses_external_data(tensor):
+        raise FrontendError(
+            f"{place}: the values of tensor '{tensor.name}' are kept outside of the "
+            "model; import the model by its path, or load them before by "
+            "onnx.load_external_data_for_model",
+            source=source,
+        )
     try:
         array = np.asarray(numpy_helper.to_array(tensor))
     except (ValueError, TypeError, KeyError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from parpass.relay.frontend.onnx.operators.activation import ACTIVATION
+from parpass.relay.frontend.onnx.operators.control import CONTROL
 from parpass.relay.frontend.onnx.operators.elementwise import ELEMENTWISE
 from parpass.relay.frontend.onnx.operators.index import INDEX
 from parpass.relay.frontend.onnx.operators.neural import NEURAL
@@ -15,6 +16,7 @@ from parpass.relay.frontend.onnx.operators.window import WINDOW
 
 CONVERTERS: dict[str, Converter] = {
     **ACTIVATION,
+    **CONTROL,
     **ELEMENTWISE,
     **INDEX,
     **NEURAL,

@@ -107,8 +107,8 @@ def _dropout(node: Node) -> Expr | TupleWrapper:
     if node.output_count == 1:
         return result
     mask = op.full(const(np.bool_(True)), node.shape(data))
-    # The mask is one of bools since opset 12; before, of the data's dtype.
-    mask = mask if node.opset >= 12 else op.cast(mask, node.dtype(data))
+    # The mask is one of bools since opset 10; before, of the data's dtype.
+    mask = mask if node.opset >= 10 else op.cast(mask, node.dtype(data))
     return TupleWrapper(Tuple((result, mask)), 2)
 
 
