@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from parpass.relay.frontend.onnx.operators.activation import ACTIVATION
+from parpass.relay.frontend.onnx.operators.cast import CAST
 from parpass.relay.frontend.onnx.operators.control import CONTROL
 from parpass.relay.frontend.onnx.operators.elementwise import ELEMENTWISE
 from parpass.relay.frontend.onnx.operators.index import INDEX
@@ -16,6 +17,7 @@ from parpass.relay.frontend.onnx.operators.window import WINDOW
 
 CONVERTERS: dict[str, Converter] = {
     **ACTIVATION,
+    **CAST,
     **CONTROL,
     **ELEMENTWISE,
     **INDEX,

@@ -22,7 +22,9 @@ def _if(node: Node) -> Expr | TupleWrapper:
     then, other = node.branch("then_branch"), node.branch("else_branch")
     types = [[node.type(one) for one in results] for results in (then, other)]
     if types[0] != types[1]:
-        raise node.refusal("graphs that give values of different types are not supported")
+        raise node.refusal(
+            "graphs that give values of different types are not supported"
+        )
     if len(then) == 1:
         return If(cond, then[0], other[0])
     return TupleWrapper(If(cond, Tuple(tuple(then)), Tuple(tuple(other))), len(then))

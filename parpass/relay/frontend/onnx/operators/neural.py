@@ -98,7 +98,7 @@ def _lrn(node: Node) -> Expr:
 def _dropout(node: Node) -> Expr | TupleWrapper:
     rate = node.number("ratio", 0.5)
     node.integer("seed", 0)  # nothing is dropped outside of training
-    if node.optional(1) is not None:
+    if node.optional(1) is not None and node.is_known(1):
         rate = node.known_number(1, "ratio")
     if node.optional(2) is not None and node.known_number(2, "training_mode"):
         raise node.refusal("training_mode=True is not supported")
