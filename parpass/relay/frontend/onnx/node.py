@@ -190,6 +190,13 @@ class Node:
         found = cast("bytes", self._read(name, AttributeProto.STRING, default.encode()))
         return found.decode()
 
+    def texts(self, name: str) -> tuple[str, ...] | None:
+        """Read a list of strings; None where there is none."""
+        found = self._read(name, AttributeProto.STRINGS, None)
+        if found is None:
+            return None
+        return tuple(one.decode() for one in cast("Sequence[bytes]", found))
+
     def tensor(self, name: str) -> npt.NDArray[Any] | None:
         """Read an array; None where there is none."""
         found = self._read(name, AttributeProto.TENSOR, None)

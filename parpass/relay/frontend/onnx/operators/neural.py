@@ -35,8 +35,12 @@ def _gemm(node: Node) -> Expr:
 
 
 def _mat_mul(node: Node) -> Expr:
-    a, b = node.input(0), node.input(1)
-    ranks = len(node.shape(a)), len(node.shape(b))
+    return product_of(node, node.input(0), node.input(1))
+
+
+def product_of(node: Node, a: Expr, b: Expr) -> Expr:
+    """Return the product of matrices, stacks of them, or vectors, as numpy has it."""
+    ranks = node.rank(a), node.rank(b)
     if ranks == (2, 2):
         return op.nn.dense(a, op.transpose(b, axes=(1, 0)))
     if 0 in ranks:

@@ -49,11 +49,17 @@ def _weight_kernel(node: Node, weight: Expr, rank: int) -> Ints:
 
 
 def _conv(node: Node) -> Expr:
-    data, rank = _spatial(node)
-    weight = node.input(1)
+    result = conv_of(node, node.input(0), node.input(1))
+    bias = node.optional(2)
+    return result if bias is None else op.nn.bias_add(result, bias)
+
+
+def conv_of(node: Node, data: Expr, weight: Expr) -> Expr:
+    """Return the convolution that a node's attributes describe."""
+    rank = _spatial_rank(node, data)
     kernel = _weight_kernel(node, weight, rank)
     window = _Window.read(node, node.shape(data), _sizes(node, "kernel", kernel, rank))
-    result = _CONV[rank](
+    return _CONV[rank](
         data,
         weight,
         strides=window.strides,
@@ -63,8 +69,6 @@ def _conv(node: Node) -> Expr:
         channels=node.shape(weight)[0],
         kernel_size=window.kernel,
     )
-    bias = node.optional(2)
-    return result if bias is None else op.nn.bias_add(result, bias)
 
 
 def _conv_transpose(node: Node) -> Expr:
@@ -270,13 +274,17 @@ def _same(size: int, extent: int, stride: int, *, upper: bool) -> tuple[int, int
 def _spatial(node: Node) -> tuple[Expr, int]:
     """Return the data and how many axes a window slides along."""
     data = node.input(0)
-    rank = len(node.shape(data))
+    return data, _spatial_rank(node, data)
+
+
+def _spatial_rank(node: Node, data: Expr) -> int:
+    rank = node.rank(data)
     if rank not in (3, 4, 5):
         raise node.refusal(
             "only signals, images and volumes are supported, data of 3, 4 or 5 "
             f"dimensions; this has {rank}"
         )
-    return data, rank - 2
+    return rank - 2
 
 
 def _sizes(node: Node, what: str, values: Ints | None, rank: int) -> Ints:
