@@ -138,10 +138,18 @@ class Node:
 
     def known_or_none(self, index: int) -> npt.NDArray[Any] | None:
         """Return the value of an input; None if it depends on the model's inputs."""
-        found = self.input(index)
-        if isinstance(found, Constant):
-            return found.data.numpy()
-        return None if free_vars(found) else np.asarray(evaluate(found))
+        return self.value(self.input(index))
+
+    def value(self, expr: Expr) -> npt.NDArray[Any] | None:
+        """Return the value of a tensor; None if it depends on the model's inputs."""
+        if isinstance(expr, Constant):
+            return expr.data.numpy()
+        return None if free_vars(expr) else np.asarray(evaluate(expr))
+
+    def folded(self, expr: Expr) -> Expr:
+        """Return a constant for a tensor that does not depend on the model's inputs."""
+        value = self.value(expr)
+        return expr if value is None else const(value)
 
     def is_known(self, index: int) -> bool:
         """Return whether an input is left out, or its value does not vary."""
