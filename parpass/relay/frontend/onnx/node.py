@@ -123,8 +123,15 @@ class Node:
         return self._types.tensor(expr)
 
     def scalar(self, value: float, like: Expr) -> Constant:
-        """Return a constant scalar of the dtype of another expression."""
-        return const(np.asarray(value), self.dtype(like))
+        """Return a constant scalar of the dtype of another expression.
+
+        Raises:
+            FrontendError: It is no whole number, as the dtype would have it.
+        """
+        dtype = self.dtype(like)
+        if dtype.startswith(("int", "uint")) and value != int(value):
+            raise self.refusal(f"{value} is not supported for values of {dtype}")
+        return const(np.asarray(value), dtype)
 
     def known(self, index: int, what: str) -> npt.NDArray[Any]:
         """Return the value of an input that decides about what is built."""

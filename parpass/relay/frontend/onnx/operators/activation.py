@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from parpass.relay import op
 from parpass.relay.expr import Expr
 from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.operators.elementwise import in_floats
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
 
@@ -92,8 +95,12 @@ def _mish(node: Node) -> Expr:
 
 
 def _shrink(node: Node) -> Expr:
-    data, zero = node.input(0), node.scalar(0, node.input(0))
     lambd, bias = node.number("lambd", 0.5), node.number("bias", 0.0)
+    return in_floats(node, partial(_shrunk, node, lambd, bias), node.input(0))
+
+
+def _shrunk(node: Node, lambd: float, bias: float, data: Expr) -> Expr:
+    zero = node.scalar(0, data)
     offset = node.scalar(bias, data)
     below = op.where(
         op.less(data, node.scalar(-lambd, data)), op.add(data, offset), zero

@@ -68,21 +68,38 @@ def _batches(node: Node, a: Expr, b: Expr) -> Expr:
     if right[:-2] != batch:
         b = op.broadcast_to(b, (*batch, *right[-2:]))
     if len(batch) > 1:
-        a = op.reshape(a, (prod(batch), *left[-2:]))
-        b = op.reshape(b, (prod(batch), *right[-2:]))
+        a = op.reshape(a, (prod(batch), *left[-2:]), allowzero=True)
+        b = op.reshape(b, (prod(batch), *right[-2:]), allowzero=True)
     product = op.nn.batch_matmul(a, b, transpose_b=False)
-    return op.reshape(product, (*batch, left[-2], right[-1]))
+    return op.reshape(product, (*batch, left[-2], right[-1]), allowzero=True)
 
 
-def _batch_normalization(node: Node) -> Expr:
-    if node.integer("training_mode", 0) != 0:
-        raise node.refusal("training_mode=1 is not supported")
+def _batch_normalization(node: Node) -> Expr | TupleWrapper:
     if node.integer("spatial", 1) != 1:
         raise node.refusal("spatial=0 is not supported")
-    node.number("momentum", 0.9)  # only training uses it
-    data, scale, bias, mean, variance = (node.input(index) for index in range(5))
+    momentum = node.number("momentum", 0.9)  # only training uses it
+    given = [node.input(index) for index in range(5)]
     epsilon = node.number("epsilon", 1e-5)
-    return op.nn.batch_norm(data, scale, bias, mean, variance, epsilon=epsilon)[0]
+    # Since opset 15 the statistics may be of wider floats than the data.
+    dtypes = [node.dtype(one) for one in given]
+    if len({*dtypes}) > 1:
+        wide = "float64" if "float64" in dtypes else "float32"
+        given = [op.cast(one, wide) for one in given]
+    data, scale, bias, mean, variance = given
+    if not node.integer("training_mode", 0):
+        found = op.nn.batch_norm(data, scale, bias, mean, variance, epsilon=epsilon)[0]
+        return op.cast(found, dtypes[0]) if len({*dtypes}) > 1 else found
+    axes = tuple(at for at in range(node.rank(data)) if at != 1)
+    around, spread = op.mean_variance(data, axes)
+    found = op.nn.batch_norm(data, scale, bias, around, spread, epsilon=epsilon)[0]
+    part = node.scalar(momentum, mean), node.scalar(1 - momentum, mean)
+    running = [
+        op.add(op.multiply(old, part[0]), op.multiply(new, part[1]))
+        for old, new in ((mean, around), (variance, spread))
+    ]
+    pairs = zip((found, *running), (dtypes[0], *dtypes[3:]), strict=True)
+    fields = [op.cast(one, dtype) for one, dtype in pairs]
+    return TupleWrapper(Tuple(tuple(fields)), 3)
 
 
 def _lrn(node: Node) -> Expr:
@@ -224,7 +241,19 @@ def _depth_to_space(node: Node) -> Expr:
 
 
 def _space_to_depth(node: Node) -> Expr:
-    return op.nn.space_to_depth(node.input(0), node.integer("blocksize", 0))
+    """From opset 28 on, as in DepthToSpace, the channels may come first."""
+    data, size = node.input(0), node.integer("blocksize", 0)
+    mode = node.text("mode", "DCR")
+    if mode not in ("DCR", "CRD"):
+        raise node.fault(f"mode is '{mode}', which ONNX does not know")
+    found = op.nn.space_to_depth(data, size)
+    if mode == "DCR":
+        return found
+    batch, channels, height, width = node.shape(found)
+    old = channels // size**2
+    apart = op.reshape(found, (batch, size**2, old, height, width))
+    joined = op.transpose(apart, (0, 2, 1, 3, 4))
+    return op.reshape(joined, (batch, channels, height, width))
 
 
 def _einsum(node: Node) -> Expr:

@@ -9,6 +9,7 @@ from parpass.relay import op
 from parpass.relay.expr import Expr
 from parpass.relay.frontend.onnx.node import Node
 from parpass.relay.frontend.onnx.operators.axes import Axes, axes_of, normal_axis
+from parpass.relay.frontend.onnx.operators.elementwise import in_floats
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
 
@@ -75,13 +76,9 @@ def _sum_square(node: Node, data: Expr, over: _Over) -> Expr:
 def _in_floats(build: Reduce) -> Reduce:
     """Return a reduction of which integers are computed in floats, and cut off."""
 
-    def convert(node: Node, data: Expr, over: _Over) -> Expr:
-        dtype = node.dtype(data)
-        if not dtype.startswith(("int", "uint")):
-            return build(node, data, over)
-        return op.cast(build(node, op.cast(data, "float64"), over), dtype)
-
-    return convert
+    return lambda node, data, over: in_floats(
+        node, lambda floats: build(node, floats, over), data
+    )
 
 
 def _l2(node: Node, data: Expr, over: _Over) -> Expr:
