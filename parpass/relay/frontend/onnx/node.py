@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -94,13 +94,19 @@ class Node:
         Raises:
             FrontendError: A dimension is known only when the model runs.
         """
+        return self.lengths(expr, range(self.rank(expr)))
+
+    def lengths(self, expr: Expr, axes: Iterable[int]) -> tuple[int, ...]:
+        """Return the lengths of some axes of an input, as `shape` does of all."""
         found = self._types.tensor(expr)
-        if None in map(_static, found.shape):
+        wanted = [found.shape[axis] for axis in axes]
+        known = tuple(dim for dim in wanted if isinstance(dim, int))
+        if len(known) < len(wanted):
             raise self.refusal(
                 f"the shape of its input has to be known here, but it is {found}; give "
                 "the open dimensions of the model's inputs by shape={...}"
             )
-        return found.concrete_shape
+        return known
 
     def dims(self, expr: Expr) -> tuple[Dim, ...]:
         """Return the shape of an input, of which dimensions may be unknown."""
@@ -112,7 +118,7 @@ class Node:
 
     def has_static_shape(self, expr: Expr) -> bool:
         """Return whether all dimensions of an input are known."""
-        return None not in map(_static, self._types.tensor(expr).shape)
+        return all(isinstance(dim, int) for dim in self._types.tensor(expr).shape)
 
     def dtype(self, expr: Expr) -> str:
         """Return the dtype of an input, or of what was built from inputs."""
@@ -248,10 +254,6 @@ class Node:
             got = AttributeProto.AttributeType.Name(attribute.type)
             raise self.fault(f"expected {expected} for attribute '{name}', got {got}")
         return onnx.helper.get_attribute_value(attribute)
-
-
-def _static(dim: Dim) -> int | None:
-    return dim if isinstance(dim, int) else None
 
 
 def dtype_of(code: int) -> str | None:

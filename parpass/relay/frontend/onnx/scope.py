@@ -65,16 +65,15 @@ class Scope:
         Raises:
             MalformedModelError: Nothing defines it, or only a later node does.
         """
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope._values:
-                return scope._values[name]
-            if name in scope._tensors:
-                found = const(array_of(scope._tensors[name], place, self._source))
-                scope._values[name] = found
-                return found
-            scope = scope._outer
+        if name in self._values:
+            return self._values[name]
+        if name in self._tensors:
+            found = const(array_of(self._tensors[name], place, self._source))
+            self._values[name] = found
+            return found
         later = any(name in node.output for node in self._nodes)
+        if self._outer is not None and not later:
+            return self._outer.value(name, place)
         what = "that only a later node defines" if later else "that nothing defines"
         raise MalformedModelError(
             f"{place}: it reads '{name}', {what}", source=self._source

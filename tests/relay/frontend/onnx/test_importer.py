@@ -107,7 +107,8 @@ def test_a_model_of_open_dimensions_runs_on_every_size() -> None:
 
 
 def test_what_needs_the_size_of_an_open_dimension_says_how_to_give_it() -> None:
-    model = one_node("Conv", random(1, 1, 3, 3), random(1, 1, 2, 2), known=(1,))
+    arrays = random(1, 1, 3, 3), random(1, 1, 2, 2)
+    model = one_node("Conv", *arrays, known=(1,), auto_pad="SAME_UPPER")
     model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "height"
     with pytest.raises(FrontendError) as caught:
         from_onnx(model)

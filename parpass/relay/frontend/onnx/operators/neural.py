@@ -26,10 +26,10 @@ def _gemm(node: Node) -> Expr:
         product = op.multiply(product, node.scalar(alpha, product))
     if c is None or beta == 0.0:
         return product
-    units = node.shape(product)[1]
+    units = node.dims(product)[1]
     if beta != 1.0:
         c = op.multiply(c, node.scalar(beta, c))
-    if node.shape(c) == (units,):
+    if node.dims(c) == (units,):
         return op.nn.bias_add(product, c)
     return op.add(product, c)
 
@@ -56,6 +56,8 @@ def product_of(node: Node, a: Expr, b: Expr) -> Expr:
 
 def _batches(node: Node, a: Expr, b: Expr) -> Expr:
     """Return the products of stacks of matrices, which broadcast."""
+    if not (node.has_static_shape(a) and node.has_static_shape(b)):
+        return _open_batches(node, a, b)
     left, right = node.shape(a), node.shape(b)
     try:
         batch = np.broadcast_shapes(left[:-2], right[:-2])
@@ -72,6 +74,20 @@ def _batches(node: Node, a: Expr, b: Expr) -> Expr:
         b = op.reshape(b, (prod(batch), *right[-2:]), allowzero=True)
     product = op.nn.batch_matmul(a, b, transpose_b=False)
     return op.reshape(product, (*batch, left[-2], right[-1]), allowzero=True)
+
+
+def _open_batches(node: Node, a: Expr, b: Expr) -> Expr:
+    """Return the products of equal stacks, of which nobody knows the lengths yet."""
+    left, right = node.dims(a), node.dims(b)
+    stacks = left[:-2]
+    sizes = [dim if isinstance(dim, int) else -1 for dim in stacks]
+    if stacks != right[:-2] or len(stacks) > 2 or sizes.count(-1) > 1:
+        node.shape(a)  # says what has to be known
+        node.shape(b)
+    if len(stacks) == 2:
+        a, b = op.reshape(a, (-3, -2)), op.reshape(b, (-3, -2))
+    product = op.nn.batch_matmul(a, b, transpose_b=False)
+    return op.reshape(product, (-4, *sizes, -2)) if len(stacks) == 2 else product
 
 
 def _batch_normalization(node: Node) -> Expr | TupleWrapper:
@@ -127,7 +143,7 @@ def _dropout(node: Node) -> Expr | TupleWrapper:
     result = op.nn.dropout(data, rate)
     if node.output_count == 1:
         return result
-    mask = op.full(const(np.bool_(True)), node.shape(data))
+    mask = op.ones_like(op.equal(data, data))
     # The mask is one of bools since opset 10; before, of the data's dtype.
     mask = mask if node.opset >= 10 else op.cast(mask, node.dtype(data))
     return TupleWrapper(Tuple((result, mask)), 2)
@@ -140,10 +156,11 @@ def _softmax(build: Callable[..., Expr]) -> Converter:
 
 def _normalised(node: Node, build: Callable[..., Expr]) -> Expr:
     data = node.input(0)
-    shape = node.shape(data)
-    axis = normal_axis(node, node.integer("axis", -1 if node.opset >= 13 else 1), shape)
-    if node.opset >= 13 or prod(shape[axis + 1 :]) == 1:
+    dims = node.dims(data)
+    axis = normal_axis(node, node.integer("axis", -1 if node.opset >= 13 else 1), dims)
+    if node.opset >= 13 or set(dims[axis + 1 :]) <= {1}:
         return build(data, axis=axis)
+    shape = node.shape(data)
     flat = op.reshape(data, (prod(shape[:axis]), prod(shape[axis:])))
     return op.reshape(build(flat, axis=1), shape)
 
@@ -156,9 +173,8 @@ def _instance_normalization(node: Node) -> Expr:
 def _layer_normalization(node: Node) -> Expr | TupleWrapper:
     node.integer("stash_type", 1)  # how exact it has to be at least
     data, scale, bias = node.input(0), node.input(1), node.optional(2)
-    shape = node.shape(data)
-    first = normal_axis(node, node.integer("axis", -1), shape)
-    axes = tuple(range(first, len(shape)))
+    first = normal_axis(node, node.integer("axis", -1), node.dims(data))
+    axes = tuple(range(first, node.rank(data)))
     epsilon = node.scalar(node.number("epsilon", 1e-5), data)
     around, spread = op.mean_variance(data, axes, keepdims=True)
     centred = op.subtract(data, around)
@@ -174,7 +190,7 @@ def _group_normalization(node: Node) -> Expr:
     """Until opset 20 there is a scale for each group, then one for each channel."""
     node.integer("stash_type", 1)
     data, scale, bias = (node.input(index) for index in range(3))
-    groups, channels = node.integer("num_groups", 1), node.shape(data)[1]
+    groups, (channels,) = node.integer("num_groups", 1), node.lengths(data, [1])
     if node.shape(scale) != (channels,):
         scale = op.repeat(scale, channels // groups, 0)
         bias = op.repeat(bias, channels // groups, 0)
@@ -184,7 +200,7 @@ def _group_normalization(node: Node) -> Expr:
 
 def _hardmax(node: Node) -> Expr:
     def hottest(data: Expr, axis: int) -> Expr:
-        depth, dtype = node.shape(data)[axis], node.dtype(data)
+        (depth,), dtype = node.lengths(data, [axis]), node.dtype(data)
         return op.one_hot(op.argmax(data, axis), 1, 0, depth, axis, dtype)
 
     return _normalised(node, hottest)
@@ -192,7 +208,7 @@ def _hardmax(node: Node) -> Expr:
 
 def _lp_normalization(node: Node) -> Expr:
     data, p = node.input(0), node.integer("p", 2)
-    axis = normal_axis(node, node.integer("axis", -1), node.shape(data))
+    axis = normal_axis(node, node.integer("axis", -1), node.dims(data))
     if p not in (1, 2):
         raise node.fault(f"expected 1 or 2 for p, got {p}")
     if p == 1:
@@ -226,7 +242,7 @@ def _softmax_loss(node: Node) -> Expr | TupleWrapper:
 def _weighted_loss(node: Node, logs: Expr) -> Expr:
     targets, weights = node.input(1), node.optional(2)
     if weights is None:
-        count = node.shape(logs)[1]
+        (count,) = node.lengths(logs, [1])
         weights = const(np.ones(count, node.dtype(logs)))
     reduction = node.text("reduction", "mean")
     if reduction not in ("mean", "sum", "none"):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 from ml_dtypes import iinfo
 
 from parpass.relay import op
-from parpass.relay.expr import Expr, const
+from parpass.relay.expr import Expr
 from parpass.relay.frontend.onnx.node import Node, dtype_of
 from parpass.relay.frontend.onnx.operators.axes import normal_axis
 from parpass.relay.frontend.onnx.operators.cast import cast_to
@@ -23,7 +22,7 @@ def _along(node: Node, value: Expr, data: Expr, axis: int, block: int) -> Expr:
     axis = normal_axis(node, axis, dims)
     if block:
         value = op.repeat(value, block, axis)
-        return op.strided_slice(value, 0, node.shape(data)[axis], axes=axis)
+        return op.strided_slice(value, 0, node.lengths(data, [axis])[0], axes=axis)
     if len(shape) != 1:
         raise node.fault(f"expected a number or a vector to scale by, got {shape}")
     return op.reshape(value, (*shape, *(1,) * (len(dims) - axis - 1)))

@@ -75,7 +75,6 @@ def _sum_square(node: Node, data: Expr, over: _Over) -> Expr:
 
 def _in_floats(build: Reduce) -> Reduce:
     """Return a reduction of which integers are computed in floats, and cut off."""
-
     return lambda node, data, over: in_floats(
         node, lambda floats: build(node, floats, over), data
     )

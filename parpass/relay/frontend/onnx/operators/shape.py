@@ -122,9 +122,15 @@ def _slice(node: Node) -> Expr:
     return op.strided_slice(data, begin, end, steps, places)
 
 
-def _split_dynamic(node: Node, data: Expr, axis: int) -> TupleWrapper:
+def _even_parts(node: Node, data: Expr, axis: int, count: int) -> Expr:
+    """Return equal lengths of parts; the slice for the last one may be shorter."""
+    length = op.take(shape_of(node, data), const(np.array([axis])), 0)
+    more = op.add(length, const(np.array([count - 1])))
+    return op.repeat(op.floor_divide(more, const(np.array([count]))), count)
+
+
+def _split_dynamic(node: Node, data: Expr, axis: int, parts: Expr) -> TupleWrapper:
     """Each part is a slice that begins where those before it end."""
-    parts = whole(node, 1)
     (count,) = node.shape(parts)
     ends = op.cumsum(parts, 0)
     bounds = [op.subtract(ends, parts), ends]
@@ -149,17 +155,20 @@ def _split(node: Node) -> TupleWrapper:
     data = node.input(0)
     axis = normal_axis(node, node.integer("axis", 0), node.dims(data))
     if not node.has("split") and not node.is_known(1):
-        return _split_dynamic(node, data, axis)
-    shape = node.shape(data)
+        return _split_dynamic(node, data, axis, whole(node, 1))
     parts = node.integers("split")
     if parts is None and node.optional(1) is not None:
         parts = node.known_ints(1, "split")
     count = node.integer("num_outputs", node.output_count)
+    if parts is None and not isinstance(node.dims(data)[axis], int):
+        return _split_dynamic(node, data, axis, _even_parts(node, data, axis, count))
     if parts is None:
-        each = -(-shape[axis] // count)
-        parts = (*(each,) * (count - 1), shape[axis] - each * (count - 1))
-    if sum(parts) != shape[axis] or min(parts) < 0:
-        raise node.fault(f"parts {parts} do not make up the length {shape[axis]}")
+        (length,) = node.lengths(data, [axis])
+        each = -(-length // count)
+        parts = (*(each,) * (count - 1), length - each * (count - 1))
+    length = node.dims(data)[axis]
+    if min(parts) < 0 or (isinstance(length, int) and sum(parts) != length):
+        raise node.fault(f"parts {parts} do not make up the length {length}")
     return op.split(data, tuple(accumulate(parts[:-1])), axis)
 
 

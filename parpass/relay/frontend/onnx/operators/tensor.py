@@ -126,15 +126,13 @@ def _squeeze(node: Node) -> Expr:
     data, axes = node.input(0), axes_of(node)
     if isinstance(axes, Expr):
         return op.dyn.squeeze(data, axes)
-    if axes is not None and not node.has_static_shape(data):
-        return op.squeeze(data, axes) if axes else data
-    shape = node.shape(data)
+    dims = node.dims(data)
     if axes is None:
-        places = [at for at, size in enumerate(shape) if size == 1]
+        places = [at for at, size in enumerate(node.shape(data)) if size == 1]
     else:
-        places = sorted({normal_axis(node, axis, shape) for axis in axes})
-    if any(shape[at] != 1 for at in places):
-        raise node.fault(f"axes {axes} of shape {shape} are not all of size 1")
+        places = sorted({normal_axis(node, axis, dims) for axis in axes})
+    if any(isinstance(dims[at], int) and dims[at] != 1 for at in places):
+        raise node.fault(f"axes {axes} of shape {dims} are not all of size 1")
     return op.squeeze(data, axis=tuple(places)) if places else data
 
 

@@ -58,7 +58,7 @@ def conv_of(node: Node, data: Expr, weight: Expr) -> Expr:
     """Return the convolution that a node's attributes describe."""
     rank = _spatial_rank(node, data)
     kernel = _weight_kernel(node, weight, rank)
-    window = _Window.read(node, node.shape(data), _sizes(node, "kernel", kernel, rank))
+    window = _Window.read(node, data, _sizes(node, "kernel", kernel, rank))
     return _CONV[rank](
         data,
         weight,
@@ -78,13 +78,11 @@ def _conv_transpose(node: Node) -> Expr:
     strides = _sizes(node, "strides", node.integers("strides"), rank)
     dilations = _sizes(node, "dilations", node.integers("dilations"), rank)
     longer = node.integers("output_padding") or (0,) * rank
-    full = [
-        (n - 1) * s + _extent(k, d) + more
-        for n, s, k, d, more in zip(
-            node.shape(data)[2:], strides, kernel, dilations, longer, strict=True
-        )
+    longest = [
+        _extent(k, d) - s + more
+        for s, k, d, more in zip(strides, kernel, dilations, longer, strict=True)
     ]
-    cut, longer = _cut(node, full, strides, longer, node.shape(data)[2:])
+    cut, longer = _cut(node, data, longest, strides, longer)
     result = _CONV_TRANSPOSE[rank](
         data,
         weight,
@@ -99,18 +97,29 @@ def _conv_transpose(node: Node) -> Expr:
 
 
 def _cut(
-    node: Node, full: list[int], strides: Ints, longer: Ints, image: Ints
+    node: Node, data: Expr, longest: list[int], strides: Ints, longer: Ints
 ) -> tuple[Ints, Ints]:
-    """Return what to cut off before and behind each axis, and how much to add."""
-    rank = len(full)
+    """Return what to cut off before and behind each axis, and how much to add.
+
+    Args:
+        node: The node.
+        data: What it reads.
+        longest: By how much results are longer than the data, times the strides.
+        strides: The strides.
+        longer: How much the node itself adds.
+    """
+    rank = len(strides)
     pads, wanted = node.integers("pads"), node.integers("output_shape")
     auto_pad = node.text("auto_pad", "NOTSET")
-    if auto_pad in ("SAME_UPPER", "SAME_LOWER") and wanted is None:
-        wanted = tuple(n * s for n, s in zip(image, strides, strict=True))
-    if wanted is None:
+    if wanted is not None:
+        image = node.lengths(data, range(2, rank + 2))
+        grown = [n * s for n, s in zip(image, strides, strict=True)]
+        triples = zip(wanted[-rank:], grown, longest, strict=True)
+        missing = [want - n - more for want, n, more in triples]
+    elif auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        missing = [-more for more in longest]
+    else:
         return pads or (0,) * (2 * rank), longer
-    wanted = wanted[-rank:]
-    missing = [want - have for want, have in zip(wanted, full, strict=True)]
     longer = tuple(m + max(more, 0) for m, more in zip(longer, missing, strict=True))
     total = [max(-more, 0) for more in missing]
     small, large = [one // 2 for one in total], [one - one // 2 for one in total]
@@ -121,7 +130,7 @@ def _cut(
 
 def _max_pool(node: Node) -> Expr:
     # The order of storage shows only in the second output, the indices.
-    if node.integer("storage_order", 0) != 0:
+    if node.integer("storage_order", 0) != 0 and node.output_count > 1:
         raise node.refusal("storage_order=1 is not supported")
     data, rank = _spatial(node)
     window = _pooling_window(node, data, rank)
@@ -203,18 +212,19 @@ class _Window:
     is_extended: bool = False
 
     @classmethod
-    def read(cls, node: Node, shape: Ints, kernel: Ints) -> _Window:
-        """Return the window of a node that reads data of this shape."""
+    def read(cls, node: Node, data: Expr, kernel: Ints) -> _Window:
+        """Return the window of a node that reads this data."""
         rank = len(kernel)
         strides = _sizes(node, "strides", node.integers("strides"), rank)
         dilations = _sizes(node, "dilations", node.integers("dilations"), rank)
         pads = node.integers("pads")
         auto_pad = node.text("auto_pad", "NOTSET")
         if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+            image = node.lengths(data, range(2, rank + 2))
             ends = [
                 _same(size, _extent(k, d), stride, upper=auto_pad == "SAME_UPPER")
                 for size, k, d, stride in zip(
-                    shape[2:], kernel, dilations, strides, strict=True
+                    image, kernel, dilations, strides, strict=True
                 )
             ]
             pads = (*(before for before, _ in ends), *(after for _, after in ends))
@@ -227,7 +237,7 @@ class _Window:
             raise node.refusal(f"expected {count} pads from 0 up, got {pads}")
         return cls(kernel, strides, dilations, pads)
 
-    def rounded_up(self, shape: Ints) -> _Window:
+    def rounded_up(self, image: Ints) -> _Window:
         """Return the window of ceil_mode, as more padding at the ends.
 
         The number of windows is rounded up, but one that would start in the padding
@@ -238,7 +248,7 @@ class _Window:
         for axis in range(rank):
             begin, end = self.padding[axis], self.padding[axis + rank]
             stride = self.strides[axis]
-            size = shape[axis + 2] + begin
+            size = image[axis] + begin
             extent = _extent(self.kernel[axis], self.dilations[axis])
             count = -(-(size + end - extent) // stride) + 1
             if (count - 1) * stride >= size:
@@ -255,9 +265,10 @@ def _pooling_window(node: Node, data: Expr, rank: int) -> _Window:
     kernel = node.integers("kernel_shape")
     if kernel is None:
         raise node.fault("expected the attribute 'kernel_shape', got none")
-    shape = node.shape(data)
-    window = _Window.read(node, shape, _sizes(node, "kernel_shape", kernel, rank))
-    return window.rounded_up(shape) if node.integer("ceil_mode", 0) else window
+    window = _Window.read(node, data, _sizes(node, "kernel_shape", kernel, rank))
+    if not node.integer("ceil_mode", 0):
+        return window
+    return window.rounded_up(node.lengths(data, range(2, rank + 2)))
 
 
 def _extent(kernel: int, dilation: int) -> int:
