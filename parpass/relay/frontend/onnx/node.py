@@ -20,6 +20,8 @@ from parpass.relay.ty import Dim, TensorType
 
 _NUMBERS = "biufV"  # numpy's kinds; V: bfloat16 and such
 
+_MOST_STEPS = 10_000
+
 Branch = Callable[[onnx.GraphProto, Sequence[Expr]], list[Expr]]
 """Converts a graph inside of a node, on inputs, to its results."""
 
@@ -63,6 +65,11 @@ class Node:
         self._inputs_read: set[int] = set()
         self._types = types
         self._unread = {attribute.name: attribute for attribute in proto.attribute}
+
+    @property
+    def input_count(self) -> int:
+        """How many inputs the node names, those that are left out included."""
+        return len(self._inputs)
 
     def refusal(self, message: str) -> FrontendError:
         """Return the error for something valid that is not supported."""
@@ -229,12 +236,25 @@ class Node:
         """Pass over an attribute that does not count here."""
         self._unread.pop(name, None)
 
-    def branch(self, name: str, inputs: Sequence[Expr] = ()) -> list[Expr]:
-        """Return the results of a graph inside of the node."""
+    def graph(self, name: str) -> Callable[[Sequence[Expr]], list[Expr]]:
+        """Read a graph, as what gives its results on inputs."""
         found = self._read(name, AttributeProto.GRAPH, None)
         if found is None:
             raise self.fault(f"expected the attribute '{name}', got none")
-        return self._branch(cast("onnx.GraphProto", found), inputs)
+        return lambda inputs: self._branch(cast("onnx.GraphProto", found), inputs)
+
+    def steps(self, count: int) -> range:
+        """Return the steps of a loop, which are all written out.
+
+        Raises:
+            FrontendError: They are too many for that.
+        """
+        if count > _MOST_STEPS:
+            raise self.refusal(
+                f"expected up to {_MOST_STEPS} steps, which are all written out, got "
+                f"{count}"
+            )
+        return range(count)
 
     def check_all_read(self) -> None:
         """Refuse the node if its converter left an attribute or an input unread."""

@@ -80,4 +80,16 @@ def _cast_like(node: Node) -> Expr:
     return _cast_of(node, node.dtype(node.input(1)))
 
 
-CAST: dict[str, Converter] = {"Cast": _cast, "CastLike": _cast_like}
+def _bit_cast(node: Node) -> Expr:
+    code = node.integer("to", onnx.TensorProto.UNDEFINED)
+    dtype = dtype_of(code)
+    if dtype is None:
+        raise node.refusal(f"bits as those of element type {code} are not supported")
+    return op.reinterpret(node.input(0), dtype)
+
+
+CAST: dict[str, Converter] = {
+    "BitCast": _bit_cast,
+    "Cast": _cast,
+    "CastLike": _cast_like,
+}

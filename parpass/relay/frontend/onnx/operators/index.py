@@ -143,7 +143,35 @@ def _reverse_sequence(node: Node) -> Expr:
     return op.reverse_sequence(node.input(0), node.input(1), time, batch)
 
 
+def _compress(node: Node) -> Expr:
+    data, condition = node.input(0), node.input(1)
+    picked = op.reshape(op.argwhere(condition), (-1,))
+    if not node.has("axis"):
+        return op.take(op.reshape(data, (-1,)), picked, 0)
+    axis = normal_axis(node, node.integer("axis", 0), node.dims(data))
+    return op.take(data, picked, axis)
+
+
+def _tensor_scatter(node: Node) -> Expr:
+    """Each sample of the batch is written from a place of its own on."""
+    data, updates, first = node.input(0), node.input(1), node.optional(2)
+    shape, mode = node.shape(updates), node.text("mode", "linear")
+    axis = normal_axis(node, node.integer("axis", -2), shape)
+    if mode not in ("linear", "circular"):
+        raise node.fault(f"mode is '{mode}', which ONNX does not know")
+    rest = (1,) * (len(shape) - axis - 1)
+    places: Expr = const(np.arange(shape[axis]).reshape(-1, *rest))
+    if first is not None:
+        first = op.reshape(op.cast(first, "int64"), (-1, *(1,) * (len(shape) - 1)))
+        places = op.add(places, first)
+    if mode == "circular":
+        places = op.floor_mod(places, const(np.int64(node.lengths(data, [axis])[0])))
+    places = op.broadcast_to(places, shape)
+    return op.scatter_elements(data, places, updates, axis)
+
+
 INDEX: dict[str, Converter] = {
+    "Compress": _compress,
     "CumProd": _scan(op.cumprod),
     "CumSum": _scan(op.cumsum),
     "Gather": _gather,
@@ -155,5 +183,6 @@ INDEX: dict[str, Converter] = {
     "Scatter": _scatter_elements,
     "ScatterElements": _scatter_elements,
     "ScatterND": _scatter_nd,
+    "TensorScatter": _tensor_scatter,
     "TopK": _top_k,
 }

@@ -114,7 +114,7 @@ class _Layer:
             zeros if one is None else _field(one, at) for one in self._initial
         )
         hidden: list[Expr] = []
-        for time in range(length):
+        for time in self._node.steps(length):
             new = self._step(self._node, weights, _field(weights.product, time), states)
             if self._lengths is None:
                 states = new
