@@ -4,6 +4,7 @@ import itertools
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,7 +17,13 @@ from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.transform import InferType
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType
-from tests.support.onnx_models import evaluate, graph_model, one_node, random
+from tests.support.onnx_models import (
+    assert_agrees,
+    evaluate,
+    graph_model,
+    one_node,
+    random,
+)
 
 
 def relu(name: str = "graph") -> onnx.ModelProto:
@@ -260,6 +267,40 @@ def test_more_dimensions_than_any_tensor_has_are_a_fault() -> None:
     model = graph_model([unsqueeze], {"x": random(2)}, ["y"], known={"axes": axes})
     with pytest.raises(MalformedModelError, match="at most 64 dimensions, got 50001"):
         from_onnx(model)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "arrays", "opset"),
+    [
+        ("Erf", [[1, 2]], 13),
+        ("Shrink", [[1, 3, -3]], 9),
+        ("ReduceL2", [[3, 4]], 13),
+        ("ReduceLogSum", [[3, 9]], 13),
+        ("ReduceLogSumExp", [[3, 9]], 13),
+    ],
+)
+def test_operators_of_floats_take_integers_where_onnx_does(
+    op_type: str, arrays: list[list[int]], opset: int
+) -> None:
+    given = [np.array(one, "int32") for one in arrays]
+    how: dict[str, Any] = {"bias": 1.5, "lambd": 1.5} if op_type == "Shrink" else {}
+    how |= {"axes": [0]} if op_type.startswith("Reduce") else {}
+    assert_agrees(op_type, *given, opset=opset, **how)
+
+
+def test_a_number_that_integers_do_not_have_is_never_cut_off() -> None:
+    model = one_node("Gemm", *[np.ones((2, 2), "int32")] * 2, alpha=0.5)
+    with pytest.raises(
+        FrontendError, match=r"0\.5 is not supported for values of int32"
+    ):
+        from_onnx(model)
+
+
+def test_valid_models_that_we_cannot_type_are_not_called_malformed() -> None:
+    model = one_node("Tile", random(2, 2), np.array([0, 1]), known=(1,))
+    with pytest.raises(FrontendError) as caught:
+        from_onnx(model)
+    assert not isinstance(caught.value, MalformedModelError)
 
 
 def test_a_chain_deeper_than_the_recursion_limit_is_imported() -> None:

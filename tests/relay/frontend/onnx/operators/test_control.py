@@ -88,3 +88,48 @@ def test_several_values_come_from_one_choice() -> None:
     mod = InferType()(from_onnx(model))
     for cond, wanted in ((True, -X - np.abs(X)), (False, np.abs(X) + X)):
         np.testing.assert_allclose(evaluate(mod, X, np.array(cond)), wanted)
+
+
+def adding_scan(**attributes: Any) -> onnx.ModelProto:
+    """Return a model that sums the rows, and gives the sums on the way."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["s", "row"], ["next"]),
+            helper.make_node("Identity", ["next"], ["seen"]),
+        ],
+        "body",
+        [helper.make_empty_tensor_value_info(name) for name in ("s", "row")],
+        [helper.make_empty_tensor_value_info(name) for name in ("next", "seen")],
+    )
+    node = helper.make_node(
+        "Scan", ["zero", "x"], ["s", "y"], body=body, num_scan_inputs=1, **attributes
+    )
+    (axis,) = attributes.get("scan_input_axes", [0])
+    known = {"zero": np.zeros(X.shape[1] if axis == 0 else X.shape[0], "float32")}
+    return graph_model([node], {"x": X}, ["y"], known=known)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_scan_gives_what_a_loop_gives(axis: int, turned: bool) -> None:
+    directions = [int(turned)]
+    model = adding_scan(
+        scan_input_axes=[axis],
+        scan_output_axes=[axis],
+        scan_input_directions=directions,
+        scan_output_directions=directions,
+    )
+    rows = np.flip(X, axis) if turned else X
+    wanted = rows.cumsum(axis=axis)
+    wanted = np.flip(wanted, axis) if turned else wanted
+    np.testing.assert_allclose(evaluate(from_onnx(model), X), wanted, rtol=1e-5)
+
+
+def test_a_graph_of_another_number_of_inputs_is_a_fault() -> None:
+    model = adding_scan()
+    body = next(one for one in model.graph.node[0].attribute if one.name == "body")
+    del body.g.input[1]
+    with pytest.raises(
+        MalformedModelError, match="expected a graph of 2 inputs, got 1"
+    ):
+        from_onnx(model)
