@@ -25,7 +25,8 @@ def schema_of(node: NodeProto, opset: int) -> defs.OpSchema | None:
 
 def has_body(schema: defs.OpSchema) -> bool:
     """Return whether ONNX defines an operator by others, in some cases at least."""
-    return schema.has_function or schema.has_context_dependent_function
+    found = cast("Any", schema)  # onnx's annotations know less than it has
+    return bool(found.has_function or found.has_context_dependent_function)
 
 
 def body_of(
@@ -42,17 +43,18 @@ def body_of(
         opset: The version of ONNX's own operators that the body may use.
         types: The types of the node's inputs; None for one that is left out.
     """
-    if schema.has_function:
-        version = _newest(schema.function_opset_versions, opset)
-        text = cast("Any", schema).get_function_with_opset_version(version)
+    found = cast("Any", schema)
+    if found.has_function:
+        version = _newest(found.function_opset_versions, opset)
+        text = found.get_function_with_opset_version(version)
     else:
-        # Bodies that ONNX writes newly for later versions mean the same.
-        version = _newest(schema.context_dependent_function_opset_versions, opset)
+        # Bodies that ONNX writes anew for later versions mean the same.
+        version = _newest(found.context_dependent_function_opset_versions, opset)
         protos = [
             (TypeProto() if one is None else type_proto(one)).SerializeToString()
             for one in types
         ]
-        text = cast("Any", schema).get_context_dependent_function_with_opset_version(
+        text = found.get_context_dependent_function_with_opset_version(
             version, node.SerializeToString(), protos
         )
     return FunctionProto.FromString(text) if text else None

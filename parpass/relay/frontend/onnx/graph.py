@@ -35,6 +35,9 @@ from parpass.relay.frontend.onnx.scope import Scope
 from parpass.relay.frontend.onnx.support import unsupported
 from parpass.relay.frontend.onnx.types import TypeOf
 
+# Functions that call others twice, and these others twice, grow without an end.
+_MOST_NODES = 200_000
+
 
 class GraphImporter:
     """Converts the nodes of a graph in their order, which is that of the data flow.
@@ -55,6 +58,7 @@ class GraphImporter:
         self._types = TypeOf()
         self._spans = SpanMarker()
         self._functions = set[str]()  # those that are being converted
+        self._converted = 0  # nodes
 
     def function(self) -> Function:
         """Return the function of the graph.
@@ -97,6 +101,13 @@ class GraphImporter:
         )
 
     def _convert(self, proto: onnx.NodeProto, scope: Scope, place: str) -> None:
+        self._converted += 1
+        if self._converted > _MOST_NODES + len(self._graph.node):
+            raise FrontendError(
+                f"{place}: expected bodies and loops of up to {_MOST_NODES} nodes, all "
+                "written out, got more",
+                source=self._source,
+            )
         inputs = [scope.value(name, place) if name else None for name in proto.input]
         for one in inputs:
             if one is not None:

@@ -46,11 +46,11 @@ class TypeOf(ExprFunctor[Type]):
         op = cast("Op", call.op)
         return op.relation([self.visit(arg) for arg in call.args], call.attrs)
 
-    def visit_if(self, if_expr: If) -> Type:
+    def visit_if(self, if_: If) -> Type:
         """Give the type of the branches, which agree."""
-        self.visit(if_expr.cond)
-        self.visit(if_expr.false_branch)
-        return self.visit(if_expr.true_branch)
+        self.visit(if_.cond)
+        self.visit(if_.false_branch)
+        return self.visit(if_.true_branch)
 
     def visit_tuple(self, tup: Tuple) -> Type:
         """Give the tuple of the fields' types."""

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op import reduce
 from parpass.relay.op.build import call_op
 from parpass.relay.op.dyn.counterpart import (
     UNKNOWN,
@@ -19,7 +18,7 @@ from parpass.relay.op.dyn.counterpart import (
     length,
     register_dynamic,
 )
-from parpass.relay.op.reduce import ReduceBuilder
+from parpass.relay.op.reduce import ReduceBuilder, all, any, max, mean, min, prod, sum
 from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import require_dtype, require_number, tensors
 from parpass.relay.ty import TensorType, Type
@@ -63,13 +62,10 @@ def _dynamic(static: ReduceBuilder, *, is_logical: bool = False) -> DynReduceBui
             return TensorType(dims if gone < rank else (1,) * rank, data.dtype)
         return TensorType((UNKNOWN,) * (rank - gone), data.dtype)
 
-    op = register_dynamic(
-        f"dyn.{kind}",
-        2,
-        relation,
-        lambda attrs, data, axes: static(data, ints_of(axes), attrs.keepdims),
-        DynReduceAttrs,
-    )
+    def counterpart(attrs: DynReduceAttrs, data: Expr, axes: Array) -> Call:
+        return static(data, ints_of(axes), attrs.keepdims)
+
+    op = register_dynamic(f"dyn.{kind}", 2, relation, counterpart, DynReduceAttrs)
 
     def build(data: Expr, axis: Expr, keepdims: bool = False) -> Call:
         return call_op(op, (data, axis), DynReduceAttrs(keepdims=keepdims))
@@ -79,10 +75,10 @@ def _dynamic(static: ReduceBuilder, *, is_logical: bool = False) -> DynReduceBui
     return build
 
 
-dyn_sum = _dynamic(reduce.sum)
-dyn_mean = _dynamic(reduce.mean)
-dyn_max = _dynamic(reduce.max)
-dyn_min = _dynamic(reduce.min)
-dyn_prod = _dynamic(reduce.prod)
-dyn_all = _dynamic(reduce.all, is_logical=True)
-dyn_any = _dynamic(reduce.any, is_logical=True)
+dyn_sum = _dynamic(sum)
+dyn_mean = _dynamic(mean)
+dyn_max = _dynamic(max)
+dyn_min = _dynamic(min)
+dyn_prod = _dynamic(prod)
+dyn_all = _dynamic(all, is_logical=True)
+dyn_any = _dynamic(any, is_logical=True)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr, Operand, TupleWrapper
-from parpass.relay.op import select, sequence, sort
 from parpass.relay.op.attributes import dtype_name, require_choice
 from parpass.relay.op.build import call_op
 from parpass.relay.op.dyn.counterpart import (
@@ -26,6 +25,9 @@ from parpass.relay.op.relations import (
     require_same_dtype,
     tensors,
 )
+from parpass.relay.op.select import strided_slice
+from parpass.relay.op.sequence import one_hot
+from parpass.relay.op.sort import topk
 from parpass.relay.ty import TensorType, TupleType, Type
 
 Array = npt.NDArray[Any]
@@ -53,7 +55,7 @@ def _static_slice(
     attrs: DynStridedSliceAttrs, data: Expr, begin: Array, end: Array, strides: Array
 ) -> Call:
     bounds = (ints_of(begin), ints_of(end), ints_of(strides))
-    return select.strided_slice(data, *bounds, slice_mode=attrs.slice_mode)
+    return strided_slice(data, *bounds, slice_mode=attrs.slice_mode)
 
 
 _SLICE = register_dynamic(
@@ -99,7 +101,7 @@ def _topk_relation(types: Sequence[Type], attrs: DynTopKAttrs) -> Type:
 
 def _static_topk(attrs: DynTopKAttrs, data: Expr, k: Array) -> Call | TupleWrapper:
     how = (attrs.axis, attrs.ret_type, attrs.is_ascend, attrs.dtype)
-    return sort.topk(data, int(k.reshape(())), *how)
+    return topk(data, int(k.reshape(())), *how)
 
 
 _TOPK = register_dynamic("dyn.topk", 2, _topk_relation, _static_topk, DynTopKAttrs)
@@ -147,7 +149,7 @@ def _static_one_hot(
     attrs: DynOneHotAttrs, indices: Expr, on: Expr, off: Expr, depth: Array
 ) -> Call:
     count = int(depth.reshape(()))
-    return sequence.one_hot(indices, on, off, count, attrs.axis, attrs.dtype)
+    return one_hot(indices, on, off, count, attrs.axis, attrs.dtype)
 
 
 _ONE_HOT = register_dynamic(

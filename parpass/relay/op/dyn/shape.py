@@ -9,17 +9,21 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, Operand
-from parpass.relay.op import create, nn, reshape, select, shape
 from parpass.relay.op.attributes import optional_dtype, require_choice
 from parpass.relay.op.build import call_op
+from parpass.relay.op.create import full
 from parpass.relay.op.dyn.counterpart import (
     UNKNOWN,
     ints_of,
     length,
     register_dynamic,
 )
+from parpass.relay.op.nn.pad import pad
 from parpass.relay.op.registry import Attrs, OpPattern, TypeRelationError
 from parpass.relay.op.relations import require_rank, tensors
+from parpass.relay.op.reshape import reshape
+from parpass.relay.op.select import tile
+from parpass.relay.op.shape import broadcast_to, expand_dims, squeeze
 from parpass.relay.ty import TensorType, Type
 
 Array = npt.NDArray[Any]
@@ -40,7 +44,7 @@ def _static_reshape(attrs: DynReshapeAttrs, data: Expr, newshape: Array) -> Call
     dims = ints_of(newshape)
     if -2 in dims or -4 in dims:
         raise IRTypeError(f"expected no -2 or -4, which change the rank, got {dims}")
-    return reshape.reshape(data, dims, attrs.allowzero)
+    return reshape(data, dims, attrs.allowzero)
 
 
 _RESHAPE = register_dynamic(
@@ -66,11 +70,15 @@ def _squeeze_relation(types: Sequence[Type], _attrs: None) -> TensorType:
     return TensorType((UNKNOWN,) * rank, data.dtype)
 
 
+def _static_squeeze(_attrs: None, data: Expr, axes: Array) -> Call:
+    return squeeze(data, ints_of(axes))
+
+
 _SQUEEZE = register_dynamic(
     "dyn.squeeze",
     2,
     _squeeze_relation,
-    lambda _attrs, data, axes: shape.squeeze(data, ints_of(axes)),
+    _static_squeeze,
     pattern=OpPattern.INJECTIVE,
 )
 
@@ -95,7 +103,7 @@ def _expand_dims_relation(
 
 
 def _static_expand_dims(attrs: DynExpandDimsAttrs, data: Expr, axis: Array) -> Call:
-    return shape.expand_dims(data, int(axis), attrs.num_newaxis)
+    return expand_dims(data, int(axis), attrs.num_newaxis)
 
 
 _EXPAND_DIMS = register_dynamic(
@@ -119,11 +127,15 @@ def _broadcast_to_relation(types: Sequence[Type], _attrs: None) -> TensorType:
     return TensorType((UNKNOWN,) * length(wanted, "the shape"), data.dtype)
 
 
+def _static_broadcast_to(_attrs: None, data: Expr, wanted: Array) -> Call:
+    return broadcast_to(data, ints_of(wanted))
+
+
 _BROADCAST_TO = register_dynamic(
     "dyn.broadcast_to",
     2,
     _broadcast_to_relation,
-    lambda _attrs, data, wanted: shape.broadcast_to(data, ints_of(wanted)),
+    _static_broadcast_to,
     pattern=OpPattern.BROADCAST,
 )
 
@@ -139,11 +151,15 @@ def _tile_relation(types: Sequence[Type], _attrs: None) -> TensorType:
     return TensorType((UNKNOWN,) * rank, data.dtype)
 
 
+def _static_tile(_attrs: None, data: Expr, reps: Array) -> Call:
+    return tile(data, ints_of(reps))
+
+
 _TILE = register_dynamic(
     "dyn.tile",
     2,
     _tile_relation,
-    lambda _attrs, data, reps: select.tile(data, ints_of(reps)),
+    _static_tile,
     pattern=OpPattern.INJECTIVE,
 )
 
@@ -166,11 +182,15 @@ def _full_relation(types: Sequence[Type], attrs: DynFullAttrs) -> TensorType:
     return TensorType(dims, attrs.dtype or value.dtype)
 
 
+def _static_full(attrs: DynFullAttrs, value: Expr, wanted: Array) -> Call:
+    return full(value, ints_of(wanted), attrs.dtype)
+
+
 _FULL = register_dynamic(
     "dyn.full",
     2,
     _full_relation,
-    lambda attrs, value, wanted: create.full(value, ints_of(wanted), attrs.dtype),
+    _static_full,
     DynFullAttrs,
     pattern=OpPattern.ELEMWISE,
 )
@@ -196,7 +216,7 @@ def _pad_relation(types: Sequence[Type], _attrs: DynPadAttrs) -> TensorType:
 
 
 def _static_pad(attrs: DynPadAttrs, data: Expr, widths: Array, value: Expr) -> Call:
-    return nn.pad(data, widths.tolist(), value, attrs.pad_mode)
+    return pad(data, widths.tolist(), value, attrs.pad_mode)
 
 
 _PAD = register_dynamic(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -41,7 +43,7 @@ def function(
     )
 
 
-def call(name: str, *inputs: str, **attributes: float) -> onnx.NodeProto:
+def call(name: str, *inputs: str, **attributes: Any) -> onnx.NodeProto:
     return helper.make_node(name, inputs, ["y"], domain="my", **attributes)
 
 

@@ -77,7 +77,7 @@ def test_what_is_known_of_the_type_is_kept() -> None:
         (dyn.sum(mixed, vector(0), True), (UNKNOWN, 1, UNKNOWN)),
         (dyn.sum(mixed, vector(0, 1, 2), True), (1, 1, 1)),
         (dyn.sum(mixed, vector(0, 1)), (UNKNOWN,)),
-        (dyn.strided_slice(X, *[vector(1)] * 3), (UNKNOWN, 3, 4)),
+        (dyn.strided_slice(X, vector(1), vector(1), vector(1)), (UNKNOWN, 3, 4)),
         (dyn.topk(X, scalar(1), 0, "values"), (UNKNOWN, 3, 4)),
         (dyn.squeeze(X, vector(0)), (UNKNOWN, UNKNOWN)),
     ]:

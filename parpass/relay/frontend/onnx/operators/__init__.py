@@ -8,6 +8,8 @@ from parpass.relay.frontend.onnx.operators.control import CONTROL
 from parpass.relay.frontend.onnx.operators.elementwise import ELEMENTWISE
 from parpass.relay.frontend.onnx.operators.index import INDEX
 from parpass.relay.frontend.onnx.operators.neural import NEURAL
+from parpass.relay.frontend.onnx.operators.normalize import NORMALIZE
+from parpass.relay.frontend.onnx.operators.pad import PAD
 from parpass.relay.frontend.onnx.operators.quantize import QUANTIZE
 from parpass.relay.frontend.onnx.operators.recurrent import RECURRENT
 from parpass.relay.frontend.onnx.operators.reduce import REDUCE
@@ -24,6 +26,8 @@ CONVERTERS: dict[str, Converter] = {
     **ELEMENTWISE,
     **INDEX,
     **NEURAL,
+    **NORMALIZE,
+    **PAD,
     **QUANTIZE,
     **RECURRENT,
     **REDUCE,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import onnx
 from ml_dtypes import finfo
 
 from parpass.relay import op
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx.node import Node, dtype_of
+from parpass.relay.frontend.onnx.node import Node
 from parpass.relay.frontend.onnx.operators.signature import Converter
+from parpass.relay.frontend.onnx.values import dtype_of
 
 _SATURATED = ("float8_e4m3", "float8_e5m2")
 _EXPONENTS = "float8_e8m0fnu"
@@ -27,7 +30,7 @@ def cast_to(node: Node, data: Expr, dtype: str, *, saturate: bool = True) -> Exp
     if saturate and dtype.startswith(_SATURATED):
         if not node.dtype(data).startswith(("float", "bfloat")):
             data = op.cast(data, "float32")
-        bounds = finfo(dtype)
+        bounds = cast("Any", finfo)(dtype)
         data = op.clip(data, float(bounds.min), float(bounds.max))
     return op.cast(data, dtype)
 

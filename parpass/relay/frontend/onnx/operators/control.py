@@ -74,7 +74,9 @@ class _Scan:
     axes: Sequence[int]
     turned: Sequence[int]
 
-    def run(self, node: Node, inputs: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
+    def run(
+        self, node: Node, inputs: Sequence[Expr]
+    ) -> tuple[list[Expr], list[list[Expr]]]:
         """Return the last states, and the slices of each result, step by step."""
         states, sequences = list(inputs[: self.states]), inputs[self.states :]
         pairs = zip(sequences, self.axes, strict=True)

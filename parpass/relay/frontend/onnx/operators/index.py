@@ -15,10 +15,9 @@ from parpass.relay.frontend.onnx.operators.axes import (
     shape_of,
 )
 from parpass.relay.frontend.onnx.operators.signature import Converter
-from parpass.relay.ty import Dim
 
 
-def from_front(node: Node, indices: Expr, length: Dim | Expr) -> Expr:
+def from_front(node: Node, indices: Expr, length: int | Expr) -> Expr:
     """Return indices of which negative ones counted from the end."""
     if isinstance(indices, Constant) and isinstance(length, int):
         values = indices.data.numpy()
@@ -27,9 +26,10 @@ def from_front(node: Node, indices: Expr, length: Dim | Expr) -> Expr:
         return const(np.where(values < 0, values + length, values))
     below = op.less(indices, node.scalar(0, indices))
     if isinstance(length, int):
-        length = node.scalar(length, indices)
-    length = op.cast(op.reshape(length, ()), node.dtype(indices))
-    return op.where(below, op.add(indices, length), indices)
+        count: Expr = node.scalar(length, indices)
+    else:
+        count = op.cast(op.reshape(length, ()), node.dtype(indices))
+    return op.where(below, op.add(indices, count), indices)
 
 
 def _length(node: Node, data: Expr, axis: int) -> int | Expr:

@@ -206,24 +206,21 @@ def _gru_step(node: Node, weights: _Weights, product: Expr, states: States) -> S
     gate, candidate = weights.activations
     update_in, reset_in, new_in = _parts(product, 3)
     matrices = list(op.split(weights.recurrent, 3, 0))
-    first, second = [None] * 3, [None] * 3
-    if weights.biases is not None:
-        first, second = (list(op.split(one, 3, 0)) for one in weights.biases)
+    biases = [list(op.split(one, 3, 0)) for one in weights.biases or ()]
+
+    def biased(data: Expr, which: int, at: int) -> Expr:
+        return op.add(data, biases[which][at]) if biases else data
 
     def recurrent(of: Expr, at: int) -> Expr:
-        found = op.nn.dense(of, matrices[at])
-        return found if second[at] is None else op.add(found, second[at])
+        return biased(op.nn.dense(of, matrices[at]), 1, at)
 
-    def biased(data: Expr, at: int) -> Expr:
-        return data if first[at] is None else op.add(data, first[at])
-
-    update = gate(op.add(biased(update_in, 0), recurrent(hidden, 0)))
-    reset = gate(op.add(biased(reset_in, 1), recurrent(hidden, 1)))
+    update = gate(op.add(biased(update_in, 0, 0), recurrent(hidden, 0)))
+    reset = gate(op.add(biased(reset_in, 0, 1), recurrent(hidden, 1)))
     if weights.is_variant:
         seen = op.multiply(reset, recurrent(hidden, 2))
     else:
         seen = recurrent(op.multiply(reset, hidden), 2)
-    new = candidate(op.add(biased(new_in, 2), seen))
+    new = candidate(op.add(biased(new_in, 0, 2), seen))
     rest = op.subtract(node.scalar(1, update), update)
     return (op.add(op.multiply(rest, new), op.multiply(update, hidden)),)
 

@@ -110,6 +110,7 @@ class _Request:
             scales = op.cast(self.scales, "float64")
             new = op.floor(op.multiply(old, scales))
         else:
+            assert self.sizes is not None
             new = op.cast(self.sizes, "float64")
             scales = op.divide(new, old)
             if self.policy != "stretch":
@@ -121,9 +122,12 @@ class _Request:
         if self.roi is not None:
             roi = op.cast(self.roi, "float64")
             bounds = [_field(roi, at) for at in range(2 * count)]
+        old, new, scales = map(self.node.folded, (old, new, scales))
         return [
             Length(
-                *(self.node.folded(_field(one, at)) for one in (old, new, scales)),
+                _field(old, at),
+                _field(new, at),
+                _field(scales, at),
                 bounds[at],
                 bounds[at + count],
             )

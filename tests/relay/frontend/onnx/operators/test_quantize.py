@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -67,15 +67,15 @@ def test_each_row_and_column_may_have_a_zero_point() -> None:
 
 def test_quantized_convolutions_are_those_of_the_numbers_that_are_meant() -> None:
     x, w = whole(1, 2, 5, 5), whole(3, 2, 3, 3, high=5)
-    zeros = np.uint8(4), np.array([1, 2, 3], "uint8")
-    scales = np.float32(0.5), np.array([0.1, 0.2, 0.3], "float32")
+    zeros = np.array(4, "uint8"), np.array([1, 2, 3], "uint8")
+    scales = np.array(0.5, "float32"), np.array([0.1, 0.2, 0.3], "float32")
     bias = np.array([3, -4, 5], "int32")
     given = (x, scales[0], zeros[0], w, scales[1], zeros[1])
-    out = np.float32(0.7), np.uint8(9)
-    model = one_node("QLinearConv", *map(np.asarray, (*given, *out, bias)), opset=10)
+    out = np.array(0.7, "float32"), np.array(9, "uint8")
+    model = one_node("QLinearConv", *given, *out, bias, opset=10)
     found = evaluate(from_onnx(model), *given, *out, bias)
     real = [
-        (x - np.float32(zeros[0])) * scales[0],
+        (x - zeros[0].astype("f4")) * scales[0],
         (w - zeros[1][:, None, None, None].astype("f4"))
         * scales[1][:, None, None, None],
         (bias * scales[0] * scales[1]).astype("float32"),
@@ -102,7 +102,7 @@ def test_a_cast_to_eight_bits_saturates_if_it_is_to(
 ) -> None:
     model = one_node("Cast", SPECIAL, opset=19, to=code, saturate=saturate)
     found = evaluate(from_onnx(model), SPECIAL).astype("float32")
-    largest = float(ml_dtypes.finfo(dtype).max)
+    largest = float(cast("Any", ml_dtypes.finfo(dtype)).max)
     with np.errstate(all="ignore"):
         wanted = SPECIAL.astype(dtype).astype("float32")
     if saturate:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -132,28 +133,31 @@ def rnn(activate: Any) -> Array:
     return hidden[None]
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "meaning"),
-    [
-        ("Affine", {"activation_alpha": [0.5], "activation_beta": [0.1]},
-         lambda x: 0.5 * x + 0.1),
-        ("Elu", {"activation_alpha": [2.0]},
-         lambda x: np.where(x > 0, x, 2 * (np.exp(x) - 1))),
-        ("HardSigmoid", {}, lambda x: np.clip(0.2 * x + 0.5, 0, 1)),
-        ("LeakyRelu", {}, lambda x: np.where(x < 0, 0.01 * x, x)),
-        ("Relu", {}, lambda x: np.maximum(x, 0)),
-        ("ScaledTanh", {"activation_alpha": [2.0], "activation_beta": [0.5]},
-         lambda x: 2 * np.tanh(0.5 * x)),
-        ("Softplus", {}, lambda x: np.log1p(np.exp(x))),
-        ("Softsign", {}, lambda x: x / (1 + np.abs(x))),
-        ("ThresholdedRelu", {}, lambda x: np.where(x >= 1, x, 0)),
-        ("Tanh", {"clip": 0.5}, lambda x: np.tanh(np.clip(x, -0.5, 0.5))),
-    ],
-)  # fmt: skip
+def settings(name: str, *values: float) -> dict[str, Any]:
+    """Return attributes that name an activation, its alpha and its beta."""
+    both = zip(("activation_alpha", "activation_beta"), values, strict=False)
+    return {"activations": [name], **{key: [value] for key, value in both}}
+
+
+ACTIVATIONS: list[tuple[dict[str, Any], Callable[[Array], Array]]] = [
+    (settings("Affine", 0.5, 0.1), lambda x: 0.5 * x + 0.1),
+    (settings("Elu", 2.0), lambda x: np.where(x > 0, x, 2 * (np.exp(x) - 1))),
+    (settings("HardSigmoid"), lambda x: np.clip(0.2 * x + 0.5, 0, 1)),
+    (settings("LeakyRelu"), lambda x: np.where(x < 0, 0.01 * x, x)),
+    (settings("Relu"), lambda x: np.maximum(x, 0)),
+    (settings("ScaledTanh", 2.0, 0.5), lambda x: 2 * np.tanh(0.5 * x)),
+    (settings("Softplus"), lambda x: np.log1p(np.exp(x))),
+    (settings("Softsign"), lambda x: x / (1 + np.abs(x))),
+    (settings("ThresholdedRelu"), lambda x: np.where(x >= 1, x, 0)),
+    (settings("Tanh") | {"clip": 0.5}, lambda x: np.tanh(np.clip(x, -0.5, 0.5))),
+]
+
+
+@pytest.mark.parametrize(("attributes", "meaning"), ACTIVATIONS)
 def test_activations_are_those_that_are_named(
-    name: str, settings: dict[str, Any], meaning: Any
+    attributes: dict[str, Any], meaning: Callable[[Array], Array]
 ) -> None:
-    _, hidden = run(layer("RNN", activations=[name], **settings))
+    _, hidden = run(layer("RNN", **attributes))
     np.testing.assert_allclose(hidden, rnn(meaning), rtol=1e-3, atol=1e-5)
 
 

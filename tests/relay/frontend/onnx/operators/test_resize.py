@@ -89,7 +89,7 @@ def test_upsampling_by_factors_of_the_data() -> None:
     ],
 )
 def test_what_onnx_does_not_know_is_a_fault(
-    setting: dict[str, str], message: str
+    setting: dict[str, Any], message: str
 ) -> None:
     model = one_node("Resize", IMAGE, None, floats(1, 1, 0.6, 1.7), opset=19, **setting)
     with pytest.raises(MalformedModelError, match=message):
