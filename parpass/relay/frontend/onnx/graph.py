@@ -36,7 +36,7 @@ from parpass.relay.frontend.onnx.support import unsupported
 from parpass.relay.frontend.onnx.types import TypeOf
 
 # Functions that call others twice, and these others twice, grow without an end.
-_MOST_NODES = 200_000
+_MOST_NODES = 50_000
 
 
 class GraphImporter:

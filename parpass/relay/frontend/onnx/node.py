@@ -10,7 +10,7 @@ import numpy.typing as npt
 import onnx
 from onnx import AttributeProto
 
-from parpass.errors import FrontendError, MalformedModelError
+from parpass.errors import EvaluationError, FrontendError, MalformedModelError
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Constant, Expr, const
 from parpass.relay.frontend.onnx.types import TypeOf
@@ -159,10 +159,19 @@ class Node:
         return self.value(self.input(index))
 
     def value(self, expr: Expr) -> npt.NDArray[Any] | None:
-        """Return the value of a tensor; None if it depends on the model's inputs."""
+        """Return the value of a tensor; None if it depends on the model's inputs.
+
+        Raises:
+            FrontendError: It has none, or one that is too large.
+        """
         if isinstance(expr, Constant):
             return expr.data.numpy()
-        return None if free_vars(expr) else np.asarray(evaluate(expr))
+        if free_vars(expr):
+            return None
+        try:
+            return np.asarray(evaluate(expr))
+        except EvaluationError as error:
+            raise self.refusal(f"what it is given has no value: {error}") from error
 
     def folded(self, expr: Expr) -> Expr:
         """Return a constant for a tensor that does not depend on the model's inputs."""

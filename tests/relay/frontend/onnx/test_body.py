@@ -11,7 +11,7 @@ from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError, UnsupportedOpsError
 from parpass.relay.expr import Call
-from parpass.relay.frontend.onnx import from_onnx
+from parpass.relay.frontend.onnx import from_onnx, graph
 from parpass.relay.node import post_order
 from tests.support.onnx_models import (
     assert_agrees,
@@ -92,6 +92,21 @@ def test_a_function_that_calls_itself_is_malformed() -> None:
     mine = function("F", [helper.make_node("F", ["a"], ["b"], domain="my")])
     with pytest.raises(MalformedModelError, match="function my::F calls itself"):
         from_onnx(with_functions([call("F", "x")], mine))
+
+
+def test_functions_that_double_without_an_end_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(graph, "_MOST_NODES", 50)
+    functions = [function("F0", [helper.make_node("Relu", ["a"], ["b"])])]
+    for at in range(1, 40):
+        twice = [
+            helper.make_node(f"F{at - 1}", [given], [result], domain="my")
+            for given, result in (("a", "t"), ("t", "b"))
+        ]
+        functions.append(function(f"F{at}", twice))
+    with pytest.raises(FrontendError, match="bodies and loops of up to 50 nodes, all"):
+        from_onnx(with_functions([call("F39", "x")], *functions))
 
 
 def test_unsupported_operators_of_functions_that_are_used_are_listed() -> None:

@@ -4,14 +4,16 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError
 from parpass.relay.frontend.onnx import from_onnx
-from tests.support.onnx_models import one_node, random
+from tests.support.onnx_models import graph_model, one_node, random
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 SQUEEZENET = (LIGHT / "light_squeezenet.onnx").read_bytes()
@@ -180,3 +182,15 @@ def test_sparse_initializers_are_refused() -> None:
     model.graph.sparse_initializer.add()
     with pytest.raises(FrontendError, match="sparse initializers are not supported"):
         from_onnx(model)
+
+
+def test_a_shape_that_cannot_be_computed_is_refused() -> None:
+    nodes = [
+        helper.make_node("Tile", ["one", "many"], ["shape"]),
+        helper.make_node("Reshape", ["x", "shape"], ["y"]),
+    ]
+    known = {"one": np.array([1]), "many": np.array([10**13])}
+    with pytest.raises(
+        FrontendError, match=r"Reshape 'y'.*: what it is given"
+    ):
+        from_onnx(graph_model(nodes, {"x": random(2)}, ["y"], known=known))
