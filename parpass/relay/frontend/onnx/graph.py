@@ -21,6 +21,7 @@ from parpass.relay.frontend.onnx.body import (
     bound,
     schema_of,
 )
+from parpass.relay.frontend.onnx.known import KnownValues
 from parpass.relay.frontend.onnx.model import (
     Model,
     domain_of,
@@ -56,6 +57,7 @@ class GraphImporter:
         self._graph = model.proto.graph
         self._declared = types
         self._types = TypeOf()
+        self._values = KnownValues()
         self._spans = SpanMarker()
         self._functions = set[str]()  # those that are being converted
         self._converted = 0  # nodes
@@ -139,6 +141,7 @@ class GraphImporter:
             opset=opset,
             inputs=inputs,
             types=self._types,
+            values=self._values,
             branch=lambda graph, given: self._branch(graph, given, scope, place),
         )
         try:

@@ -11,11 +11,10 @@ import onnx
 from onnx import AttributeProto
 
 from parpass.errors import EvaluationError, FrontendError, MalformedModelError
-from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Constant, Expr, const
+from parpass.relay.frontend.onnx.known import KnownValues
 from parpass.relay.frontend.onnx.types import TypeOf
 from parpass.relay.frontend.onnx.values import array_of
-from parpass.relay.interpreter import evaluate
 from parpass.relay.ty import Dim, TensorType
 
 _MOST_STEPS = 10_000
@@ -37,6 +36,7 @@ class Node:
         opset: The version of the operators.
         inputs: The expressions of the inputs; None for one that is left out.
         types: Knows the types of the inputs.
+        values: Knows the values that do not depend on the model's inputs.
         branch: Converts the graphs among its attributes.
     """
 
@@ -49,6 +49,7 @@ class Node:
         opset: int,
         inputs: Sequence[Expr | None],
         types: TypeOf,
+        values: KnownValues,
         branch: Branch,
     ) -> None:
         self.op_type = proto.op_type
@@ -62,6 +63,7 @@ class Node:
         self._inputs = inputs
         self._inputs_read: set[int] = set()
         self._types = types
+        self._values = values
         self._unread = {attribute.name: attribute for attribute in proto.attribute}
 
     @property
@@ -164,12 +166,8 @@ class Node:
         Raises:
             FrontendError: It has none, or one that is too large.
         """
-        if isinstance(expr, Constant):
-            return expr.data.numpy()
-        if free_vars(expr):
-            return None
         try:
-            return np.asarray(evaluate(expr))
+            return self._values.value(expr)
         except EvaluationError as error:
             raise self.refusal(f"what it is given has no value: {error}") from error
 

@@ -190,7 +190,5 @@ def test_a_shape_that_cannot_be_computed_is_refused() -> None:
         helper.make_node("Reshape", ["x", "shape"], ["y"]),
     ]
     known = {"one": np.array([1]), "many": np.array([10**13])}
-    with pytest.raises(
-        FrontendError, match=r"Reshape 'y'.*: what it is given"
-    ):
+    with pytest.raises(FrontendError, match=r"Reshape 'y'.*: what it is given"):
         from_onnx(graph_model(nodes, {"x": random(2)}, ["y"], known=known))
