@@ -75,7 +75,7 @@ UNSUPPORTED: dict[str, str] = {
 """Names of cases, by the reason."""
 
 NO_CONVERTER = """
-    Col2Im DFT DeformConv Det GridSample ImageDecoder Loop MaxUnpool MelWeightMatrix
+    Col2Im DFT DeformConv Det ImageDecoder Loop MaxUnpool MelWeightMatrix
     NonMaxSuppression Optional OptionalGetElement OptionalHasElement RandomUniformLike
     RegexFullMatch RoiAlign STFT SequenceAt SequenceConstruct SequenceEmpty
     SequenceInsert SequenceLength SplitToSequence StringConcat StringNormalizer

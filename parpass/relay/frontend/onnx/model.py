@@ -10,7 +10,10 @@ from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx.external_data_helper import load_external_data_for_model
+from onnx.external_data_helper import (
+    load_external_data_for_model,
+    uses_external_data,
+)
 
 from parpass.errors import FrontendError, MalformedModelError
 
@@ -82,7 +85,7 @@ def open_model(given: ModelOrPath, source: str, opset: int | None) -> Model:
 def _read(path: Path) -> onnx.ModelProto:
     proto = onnx.ModelProto()
     proto.ParseFromString(path.read_bytes())
-    for tensor in proto.graph.initializer:
+    for tensor in filter(uses_external_data, proto.graph.initializer):
         outside = {one.key: one.value for one in tensor.external_data}
         place = path.parent / outside.get("location", "")
         if not place.exists():

@@ -10,7 +10,7 @@ from tests.support.onnx_unsupported import NO_CONVERTER, UNSUPPORTED
 
 OTHERS = ("simple", "pytorch-operator", "pytorch-converted")
 REASONS = {name: why for why, names in UNSUPPORTED.items() for name in names.split()}
-WORKING = 1693
+WORKING = 1711
 """How many of the cases of single nodes are imported and run as they stand."""
 
 

@@ -14,6 +14,7 @@ from parpass.relay.frontend.onnx.operators.quantize import QUANTIZE
 from parpass.relay.frontend.onnx.operators.recurrent import RECURRENT
 from parpass.relay.frontend.onnx.operators.reduce import REDUCE
 from parpass.relay.frontend.onnx.operators.resize import RESIZE
+from parpass.relay.frontend.onnx.operators.sample import SAMPLE
 from parpass.relay.frontend.onnx.operators.shape import SHAPE
 from parpass.relay.frontend.onnx.operators.signature import Converter
 from parpass.relay.frontend.onnx.operators.tensor import TENSOR
@@ -32,6 +33,7 @@ CONVERTERS: dict[str, Converter] = {
     **RECURRENT,
     **REDUCE,
     **RESIZE,
+    **SAMPLE,
     **SHAPE,
     **TENSOR,
     **WINDOW,

@@ -157,6 +157,7 @@ def _cubic(away: Expr, alpha: float) -> Expr:
 
 def _weighted(node: Node, data: Expr, axis: int, weights: Expr) -> Expr:
     rank, dtype = node.rank(data), node.dtype(data)
+    is_float = dtype.startswith(("float", "bfloat"))
     kind = dtype if dtype.startswith("float") else "float32"
     order = [at for at in range(rank) if at != axis]
     back = list(range(rank - 1))
@@ -170,5 +171,7 @@ def _weighted(node: Node, data: Expr, axis: int, weights: Expr) -> Expr:
         found = op.transpose(op.nn.matmul(moved, matrix), back)
     if kind == dtype:
         return found
+    if is_float:
+        return op.cast(found, dtype)
     bounds = np.iinfo(dtype)
     return op.cast(op.clip(op.round(found), bounds.min, bounds.max), dtype)

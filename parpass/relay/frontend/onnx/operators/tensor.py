@@ -81,6 +81,13 @@ def _flatten(node: Node) -> Expr:
 
 
 def _flatten_dynamic(node: Node, data: Expr, axis: int) -> Expr:
+    """What is known of one side leaves the rest for the other one."""
+    front, back = (
+        prod(dim if isinstance(dim, int) else 0 for dim in dims)
+        for dims in (node.dims(data)[:axis], node.dims(data)[axis:])
+    )
+    if front or back:
+        return op.reshape(data, (front or -1, back or -1))
     shape = op.shape_of(data, "int64")
     sides = (
         op.prod(op.strided_slice(shape, begin, end), 0, True)
