@@ -218,8 +218,14 @@ class GraphImporter:
         for at, given in enumerate(function.input):
             inner.define(given, inputs[at] if at < len(inputs) else None, place)
         with self._inside(name, place):
-            for node in nodes:
-                self._convert(node, inner, f"{place}: {title(node)}")
+            try:
+                for node in nodes:
+                    self._convert(node, inner, f"{place}: {title(node)}")
+            except MalformedModelError as error:
+                if schema is None:
+                    raise
+                # A body of ONNX's that does not fit is no fault of the model.
+                raise FrontendError(str(error), source=self._source) from error
         pairs = zip(function.output, proto.output, strict=False)
         return [inner.result(one, place) if read else None for one, read in pairs]
 

@@ -141,3 +141,11 @@ def test_an_error_inside_of_a_body_names_the_way_there() -> None:
     with pytest.raises(FrontendError) as caught:
         from_onnx(with_functions([call("F", "x")], mine))
     assert str(caught.value).startswith("main: node 1 (my::F 'y'): MatMul 'b': ")
+
+
+def test_a_body_of_onnx_that_does_not_fit_is_no_fault_of_the_model() -> None:
+    """That of CenterCropPad compares lengths of int64 with those that it is given."""
+    wanted = np.array([1, 2], "int32")
+    with pytest.raises(FrontendError, match="CenterCropPad 'y'") as caught:
+        from_onnx(one_node("CenterCropPad", random(3, 3), wanted, opset=18))
+    assert not isinstance(caught.value, MalformedModelError)

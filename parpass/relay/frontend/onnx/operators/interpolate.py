@@ -157,6 +157,8 @@ def _cubic(away: Expr, alpha: float) -> Expr:
 
 def _weighted(node: Node, data: Expr, axis: int, weights: Expr) -> Expr:
     rank, dtype = node.rank(data), node.dtype(data)
+    if dtype == "bool":
+        raise node.refusal("what lies between bools is not supported")
     is_float = dtype.startswith(("float", "bfloat"))
     kind = dtype if dtype.startswith("float") else "float32"
     order = [at for at in range(rank) if at != axis]

@@ -101,3 +101,12 @@ def test_scales_and_sizes_together_are_a_fault() -> None:
     model = one_node("Resize", IMAGE, None, *both, opset=19)
     with pytest.raises(FrontendError, match="expected either scales or sizes"):
         from_onnx(model)
+
+
+def test_what_lies_between_bools_is_refused() -> None:
+    data = np.ones((1, 1, 2, 2), bool)
+    model = one_node(
+        "Resize", data, None, floats(1, 1, 2, 2.5), opset=19, mode="linear"
+    )
+    with pytest.raises(FrontendError, match="what lies between bools"):
+        from_onnx(model)
