@@ -18,15 +18,12 @@ import msgspec
 from parpass.errors import FunctionFailure, WorkerError
 from parpass.runtime.bundles import Packed
 from parpass.runtime.places import Place, Places
+from parpass.runtime.shipment import UnsendableError
 from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import Said, Verdicts
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.budget import Budget, Limits
-
-
-class UnsendableError(Exception):
-    """A function cannot be sent from one process to another; the text says why."""
 
 
 def why_unsendable(name: str, function: Any, error: Exception) -> UnsendableError:
@@ -162,16 +159,7 @@ def pack_message(message: Any) -> bytes:
     try:
         return pickle.dumps(message, protocol=5)
     except Exception:  # noqa: BLE001 -- lambdas, say, or classes that travelled by value
-        return pack_by_value(message)
-
-
-def pack_by_value(message: Any) -> bytes:
-    """Return a message as bytes, with the code of what other processes cannot import.
-
-    Raises:
-        Exception: Something in it cannot be pickled.
-    """
-    return cloudpickle.dumps(message, protocol=5)
+        return cloudpickle.dumps(message, protocol=5)
 
 
 def unpack_message(packed: bytes) -> Any:

@@ -16,7 +16,6 @@ from parpass.runtime.packing import (
     Job,
     JobResult,
     StageSpec,
-    UnsendableError,
     functions_name,
     index_name,
     pack_message,
@@ -26,6 +25,7 @@ from parpass.runtime.packing import (
 )
 from parpass.runtime.places import Place, Places
 from parpass.runtime.retained import Retainer
+from parpass.runtime.shipment import UnsendableError, pack_shipment
 from parpass.runtime.snapshot import Snapshot
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from tests.support.hard_passes import Remember
@@ -47,7 +47,7 @@ class Run:
         snapshot = Snapshot.take(PassContext())
         shell = self.adapter.encode_shell(mod)
         spec = StageSpec(steps, snapshot, self.adapter, shell, list(mod.functions))
-        self.folder.publish(spec_name(stage), pack_message(spec))
+        self.folder.publish(spec_name(stage), pack_shipment(steps, spec))
         writer = self.folder.open_writer(functions_name(stage))
         self.places = Places(len(mod.functions))
         packer = Packer(self.adapter, self.retainer.values)
