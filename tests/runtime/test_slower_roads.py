@@ -187,7 +187,6 @@ def double(func, mod, ctx):
 def test_a_pass_that_workers_cannot_load_runs_here_and_the_others_there(
     runner: Runner, made_here: Any
 ):
-    before = run_pooled(runner, AppendPid(), program(1, 2, 3, 4))
     own = function_pass(made_here.double, opt_level=0, name="Own")
     passes = Sequential([Add(), own, AppendPid()])
     what = "'Own' cannot be loaded by the workers.*No module named 'known_here_alone'"
@@ -196,8 +195,7 @@ def test_a_pass_that_workers_cannot_load_runs_here_and_the_others_there(
     assert len(warned) == 1
     numbers, workers = zip(*values_of(after).values(), strict=True)
     assert numbers == (4, 6, 8, 10)
-    # No worker was lost to it.
-    assert set(workers) <= {values[-1] for values in values_of(before).values()}
+    assert os.getpid() not in workers
 
 
 @pytest.mark.slow
