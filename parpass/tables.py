@@ -21,6 +21,9 @@ ValueT = TypeVar("ValueT")
 
 _tables: dict[str, Table[Any, Any]] = {}
 _missed: list[tuple[str, str]] = []
+_changes = 0  # of all tables of this process
+_entries: tuple[int, tuple[Entry, ...]] = -1, ()  # after so many changes
+_outlined: Sequence[Entry] | None = None  # those of another process, in force here
 
 
 class Table(dict[KeyT, ValueT]):
@@ -52,6 +55,7 @@ class Table(dict[KeyT, ValueT]):
         _tables[what] = self
 
     def __setitem__(self, key: KeyT, value: ValueT) -> None:
+        _take_down_change()
         module = _importing()
         if key in self.foreign:
             if module is None or module == "__main__":
@@ -67,6 +71,7 @@ class Table(dict[KeyT, ValueT]):
             self.added[key] = module
 
     def __delitem__(self, key: KeyT) -> None:
+        _take_down_change()
         super().__delitem__(key)
         if key not in self.foreign:
             self.added.pop(key, None)
@@ -152,8 +157,19 @@ class Entry(NamedTuple):
         return self.module is None and self.why_stuck is None and not self.is_removed
 
 
-def program_entries() -> list[Entry]:
-    """Return what the program did to the tables of this process, in order."""
+def program_entries() -> tuple[Entry, ...]:
+    """Return what the program did to the tables of this process, in order.
+
+    It is the same tuple while it does nothing more.
+    """
+    global _entries
+    changes, entries = _changes, _entries
+    if entries[0] != changes:
+        entries = _entries = changes, tuple(_program_entries())
+    return entries[1]
+
+
+def _program_entries() -> list[Entry]:
     found: list[Entry] = []
     for what, table in tuple(_tables.items()):
         home, removed = str(table.home), tuple(table.removed)
@@ -174,6 +190,7 @@ def state_of(entry: Entry) -> Any:
 
 def keep_back(entry: Entry, why: str) -> None:
     """Have an entry of this process, as it is now, travel no more."""
+    _take_down_change()
     table = _tables[entry.table]
     if entry.key in table:
         table.stuck[entry.key] = table[entry.key], why
@@ -181,6 +198,9 @@ def keep_back(entry: Entry, why: str) -> None:
 
 def outline_all(entries: Sequence[Entry]) -> None:
     """Make room for the entries of another process, in the place of those before."""
+    global _outlined
+    if entries is _outlined:
+        return
     withdraw_foreign()
     for entry in entries:
         importlib.import_module(entry.home)
@@ -198,6 +218,7 @@ def outline_all(entries: Sequence[Entry]) -> None:
         table.hide(key)
         if entry.why_stuck is not None:
             table.missing[key] = entry
+    _outlined = entries
 
 
 def restore(entry: Entry, state: Any) -> None:
@@ -207,6 +228,8 @@ def restore(entry: Entry, state: Any) -> None:
 
 def withdraw_foreign() -> None:
     """Take the entries of other processes out of all tables."""
+    global _outlined
+    _outlined = None
     _missed.clear()
     for table in _tables.values():
         if table.foreign or table.missing:
@@ -229,6 +252,11 @@ def _why_not_imported(entry: Entry, table: Table[Any, Any]) -> str | None:
     if entry.key in table:
         return None
     return f"the import of '{entry.module}' has registered it elsewhere, and not here"
+
+
+def _take_down_change() -> None:
+    global _changes
+    _changes += 1
 
 
 def _importing() -> str | None:

@@ -18,7 +18,7 @@ import msgspec
 
 from parpass.runtime.reloading import MODULES, Code, check_sources, follow, set_values
 from parpass.runtime.shipping import why_not_picklable
-from parpass.runtime.surroundings import load_surroundings, pack_surroundings
+from parpass.runtime.surroundings import Surroundings, pack_surroundings
 from parpass.tables import (
     Entry,
     keep_back,
@@ -72,8 +72,28 @@ class UnloadableError(Exception):
 class _Head(msgspec.Struct, frozen=True):
     surroundings: bytes
     code: Code
-    entries: Sequence[Entry]
+    entries: bytes
     steps: Sequence[str]  # their names
+
+
+_packed: tuple[Sequence[Entry], bytes] | None = None  # the last that were
+_loaded: dict[str, tuple[bytes, Any]] = {}  # likewise, by what it is
+
+
+def _packed_entries(entries: Sequence[Entry]) -> bytes:
+    global _packed
+    packed = _packed
+    if packed is None or packed[0] is not entries:
+        packed = _packed = entries, cloudpickle.dumps(entries, protocol=5)
+    return packed[1]
+
+
+def _loaded_again(what: str, packed: bytes) -> Any:
+    """Return what was packed: the same object as the last time, if it is the same."""
+    known = _loaded.get(what)
+    if known is None or known[0] != packed:
+        known = _loaded[what] = packed, pickle.loads(packed)  # from our coordinator
+    return known[1]
 
 
 def pack_shipment(steps: Sequence[Pass], spec: Any) -> bytes:
@@ -93,10 +113,10 @@ def pack_shipment(steps: Sequence[Pass], spec: Any) -> bytes:
         raise UnsendableError(f"what this process is set to: {error}") from error
     while True:
         entries = program_entries()
-        head = _Head(surroundings, code, entries, names)
+        head = _Head(surroundings, code, _packed_entries(entries), names)
         packed = io.BytesIO()
+        packed.write(pickle.dumps(head, protocol=5))  # which is plain
         pickler = cloudpickle.Pickler(packed, protocol=5)
-        pickler.dump(head)
         # What was begun cannot be taken back; without what is stuck, all begins anew.
         if not any(_is_stuck(pickler, one) for one in entries if one.has_state):
             break
@@ -135,10 +155,18 @@ class Shipment:
     def __init__(self, packed: bytes, *, follows: bool) -> None:
         self._follows = follows
         self._states: list[tuple[Entry, Any]] = []
-        unpickler = pickle.Unpickler(io.BytesIO(packed))
-        self._head: _Head = _load(unpickler, "what was registered")
+        parts = io.BytesIO(packed)
+        self._head: _Head = pickle.load(parts)  # from our own coordinator
+        unpickler = pickle.Unpickler(parts)
+        try:
+            surroundings, entries = self._head.surroundings, self._head.entries
+            self._surroundings: Surroundings = _loaded_again("process", surroundings)
+            self._entries: Sequence[Entry] = _loaded_again("entries", entries)
+        except Exception as error:
+            what = "what this process is set to, or has registered"
+            raise UnloadableError.of(what, error) from error
         self._put_head_in_force()
-        for entry in self._head.entries:
+        for entry in self._entries:
             if entry.has_state:
                 state = _load(unpickler, f"the {entry}", entry=str(entry))
                 self._states.append((entry, state))
@@ -173,7 +201,8 @@ class Shipment:
         global _in_force
         if _in_force is self:
             _in_force = None
-            withdraw_foreign()
+            if self._states:
+                withdraw_foreign()
         self._states.clear()
 
     def _put_head_in_force(self) -> None:
@@ -183,10 +212,9 @@ class Shipment:
         _in_force = None
         head = self._head
         try:
-            self._surroundings = load_surroundings(head.surroundings)
             self._surroundings.apply()
             follow(head.code)
-            outline_all(head.entries)
+            outline_all(self._entries)
         except Exception as error:
             what = "what this process is set to, or has imported"
             raise UnloadableError.of(what, error) from error

@@ -13,7 +13,6 @@ import importlib
 import locale
 import logging
 import os
-import pickle
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -25,7 +24,6 @@ import msgspec
 from parpass.runtime.executor import OF_WORKERS
 
 _packed: tuple[Surroundings, bytes] | None = None  # the last that were
-_loaded: tuple[bytes, Surroundings] | None = None
 _applied: Surroundings | None = None
 
 
@@ -189,18 +187,6 @@ def pack_surroundings() -> bytes:
             return packed
         _packed = taken, packed
     return _packed[1]
-
-
-def load_surroundings(packed: bytes) -> Surroundings:
-    """Return what was packed; the same object for the same bytes.
-
-    Raises:
-        Exception: Something in them cannot be loaded here.
-    """
-    global _loaded
-    if _loaded is None or _loaded[0] != packed:
-        _loaded = packed, pickle.loads(packed)  # from our own coordinator
-    return _loaded[1]
 
 
 def _decimal_settings() -> DecimalSettings:
