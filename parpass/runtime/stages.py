@@ -308,11 +308,11 @@ class Stages:
 
     async def _unloadable(self, command: RunStage, error: UnloadableError) -> Outcome:
         """Run here what cannot be loaded there: a pass, or if it is no pass all."""
-        if error.entry is not None:
-            for entry in program_entries():
-                if str(entry) == error.entry:
-                    keep_back(entry, error.why)
-            return await self.run(command)
+        stuck = [one for one in program_entries() if str(one) == error.entry]
+        for entry in stuck:
+            keep_back(entry, error.why)
+        if any(entry.has_state for entry in stuck):
+            return await self.run(command)  # it does without, while nobody asks for it
         if error.step is None:
             return await self._stay_here(command, Reason.UNLOADABLE, str(error))
         reasons: list[str | None] = [None] * len(command.steps)
