@@ -21,8 +21,8 @@ ValueT = TypeVar("ValueT")
 
 _tables: dict[str, Table[Any, Any]] = {}
 _missed: list[tuple[str, str]] = []
-_changes = 0  # of all tables of this process
-_entries: tuple[int, tuple[Entry, ...]] = -1, ()  # after so many changes
+_last_change = object()  # of any table of this process
+_entries: tuple[object, tuple[Entry, ...]] = None, ()  # after that change
 _outlined: Sequence[Entry] | None = None  # those of another process, in force here
 
 
@@ -55,7 +55,6 @@ class Table(dict[KeyT, ValueT]):
         _tables[what] = self
 
     def __setitem__(self, key: KeyT, value: ValueT) -> None:
-        _take_down_change()
         module = _importing()
         if key in self.foreign:
             if module is None or module == "__main__":
@@ -69,13 +68,14 @@ class Table(dict[KeyT, ValueT]):
             self.added.pop(key, None)
         else:
             self.added[key] = module
+        _take_down_change()
 
     def __delitem__(self, key: KeyT) -> None:
-        _take_down_change()
         super().__delitem__(key)
         if key not in self.foreign:
             self.added.pop(key, None)
             self.removed[key] = None
+        _take_down_change()
 
     def is_taken(self, key: KeyT) -> bool:
         """Return whether this process has an entry of its own there."""
@@ -163,9 +163,9 @@ def program_entries() -> tuple[Entry, ...]:
     It is the same tuple while it does nothing more.
     """
     global _entries
-    changes, entries = _changes, _entries
-    if entries[0] != changes:
-        entries = _entries = changes, tuple(_program_entries())
+    change, entries = _last_change, _entries
+    if entries[0] is not change:
+        entries = _entries = change, tuple(_program_entries())
     return entries[1]
 
 
@@ -190,10 +190,10 @@ def state_of(entry: Entry) -> Any:
 
 def keep_back(entry: Entry, why: str) -> None:
     """Have an entry of this process, as it is now, travel no more."""
-    _take_down_change()
     table = _tables[entry.table]
     if entry.key in table:
         table.stuck[entry.key] = table[entry.key], why
+    _take_down_change()
 
 
 def outline_all(entries: Sequence[Entry]) -> None:
@@ -255,8 +255,8 @@ def _why_not_imported(entry: Entry, table: Table[Any, Any]) -> str | None:
 
 
 def _take_down_change() -> None:
-    global _changes
-    _changes += 1
+    global _last_change
+    _last_change = object()
 
 
 def _importing() -> str | None:
