@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from parpass import IRModule, assert_structural_equal
-from parpass.errors import SlowerRunWarning, UnpicklablePassWarning
+from parpass.errors import RuntimeUseError, SlowerRunWarning, UnpicklablePassWarning
 from parpass.runtime import Runner, open_runner, store
 from parpass.runtime.report import Reason
 from parpass.transform import (
@@ -221,3 +221,14 @@ def test_a_function_that_a_body_asks_for_and_workers_cannot_load_is_no_fault_of_
     with pytest.warns(SlowerRunWarning, match="cannot load function 'odd'"):
         found = run_pooled(runner, AddFrom("odd"), mod)
     assert found == AddFrom("odd")(mod)
+
+
+@pytest.mark.slow
+def test_an_isolated_run_does_not_run_here_what_workers_cannot_load(made_here: Any):
+    own = function_pass(made_here.double, opt_level=0, name="Own")
+    match = "isolated run .* pass 'Own' cannot be loaded by the workers"
+    with (
+        open_runner(workers=1, isolated=True) as runner,
+        pytest.raises(RuntimeUseError, match=match),
+    ):
+        runner.run_sync(program(1, 2), own)
