@@ -19,6 +19,7 @@ from concurrent.futures import Future, InvalidStateError
 
 from parpass.errors import RuntimeUseError
 from parpass.runtime.executor import (
+    ONE_THREAD,
     START_SECONDS,
     JobEndedError,
     JobLostError,
@@ -36,17 +37,6 @@ _MOST_KILLED_STARTS = 50  # the same, where they are killed from outside
 _REPLACEMENT_SECONDS = 0.3
 
 _GRACE_SECONDS = 5.0  # for processes to end by themselves
-
-# Constants are folded with one native thread everywhere, so that results are equal to
-# the bit, and so that W workers of W threads each do not fight for W cores.
-_ONE_THREAD = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-)
 
 
 class LokyExecutor:
@@ -327,4 +317,4 @@ def _environment(hash_seed: int | None) -> dict[str, str]:
     if hash_seed is not None:
         seed = str(hash_seed)
     env = {"PYTHONHASHSEED": seed if seed.isdecimal() else "0"}
-    return env | dict.fromkeys(_ONE_THREAD, "1")
+    return env | dict.fromkeys(ONE_THREAD, "1")

@@ -17,15 +17,12 @@ import msgspec
 from parpass.errors import FunctionFailure, WorkerError
 from parpass.runtime.bundles import Packed
 from parpass.runtime.places import Place, Places
+from parpass.runtime.shipment import UnsendableError
 from parpass.runtime.shipping import pack_by_value, why_not_picklable
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import Said, Verdicts
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.budget import Budget, Limits
-
-
-class UnsendableError(Exception):
-    """A function cannot be sent from one process to another; the text says why."""
 
 
 def why_unsendable(name: str, function: Any, error: Exception) -> UnsendableError:

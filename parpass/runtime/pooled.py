@@ -37,7 +37,7 @@ from parpass.runtime.packing import (
 from parpass.runtime.places import Place, Places
 from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.schedule import FunctionsReady
-from parpass.runtime.shipping import pack_by_value
+from parpass.runtime.shipment import pack_shipment
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import FunctionOutcome
 from parpass.runtime.store import StorageError
@@ -169,7 +169,7 @@ class PooledStage:
             self.assumes,
         )
         folder = self._retainer.folder
-        published = pack_by_value(spec)
+        published = pack_shipment(self.steps, spec)
         folder.publish(spec_name(self._stage), published)
         self.journey.sent += len(published)
         self._writer = folder.open_writer(functions_name(self._stage))

@@ -16,6 +16,7 @@ class Reason(enum.StrEnum):
     ONE_FUNCTION = "a single function"
     SMALL = "small work"
     UNSENDABLE = "what cannot be sent"
+    UNLOADABLE = "what workers cannot load"
     NO_ROOM = "no room to share bytes"
     NO_PROCESSES = "no processes to be had"
 

@@ -15,7 +15,7 @@ from parpass.runtime.propagation import reduced
 _DEEPEST = 8  # attributes of attributes; deeper paths help nobody
 
 
-class _Pickler(cloudpickle.Pickler):
+class Pickler(cloudpickle.Pickler):
     """Cloudpickle's; it knows contextvars, which is no matter of other picklers."""
 
     dispatch_table = cloudpickle.Pickler.dispatch_table.new_child({ContextVar: reduced})
@@ -28,7 +28,7 @@ def pack_by_value(message: Any) -> bytes:
         Exception: Something in it cannot be pickled.
     """
     file = io.BytesIO()
-    _Pickler(file, protocol=5).dump(message)
+    Pickler(file, protocol=5).dump(message)
     return file.getvalue()
 
 

@@ -34,14 +34,15 @@ from parpass.runtime.in_process import settle
 from parpass.runtime.merge import merged_records
 from parpass.runtime.notes import Notes
 from parpass.runtime.outcomes import StageOutcomes
-from parpass.runtime.packing import UnsendableError
 from parpass.runtime.pooled import PooledStage
 from parpass.runtime.report import Reason
 from parpass.runtime.retained import HeldModule, Retainer
+from parpass.runtime.shipment import UnloadableError, UnsendableError
 from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.small_work import begin_here
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.store import StorageError
+from parpass.tables import keep_back, program_entries
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import ends_the_stage, run_stage_in_place
 from parpass.transform.budget import Budget, are_limited, budgets_of
@@ -62,6 +63,7 @@ _WHY_HERE = {
         "; enlarge /dev/shm, or set TMPDIR to a folder with room",
     ),
     Reason.UNSENDABLE: ("the workers cannot be sent {}", ""),
+    Reason.UNLOADABLE: ("the workers cannot load {}", ""),
     Reason.NO_PROCESSES: ("no processes can be started ({})", ""),
 }
 
@@ -215,6 +217,8 @@ class Stages:
             await self._host.call_through(stage.publish_spec)
         except StorageError as error:
             return await self._stay_here(command, Reason.NO_ROOM, str(error))
+        except UnsendableError as error:
+            return await self._stay_here(command, Reason.UNSENDABLE, str(error))
         except Exception as error:  # noqa: BLE001 -- looked into
             return await self._unsendable(command, snapshot, error)
         try:
@@ -223,6 +227,8 @@ class Stages:
             return await self._stay_here(command, Reason.NO_ROOM, str(error))
         except UnsendableError as error:
             return await self._stay_here(command, Reason.UNSENDABLE, str(error))
+        except UnloadableError as error:
+            return await self._unloadable(command, error)
         except NoWorkersError as error:
             return await self._stay_here(command, Reason.NO_PROCESSES, error.cause)
         never_here = self._isolated or are_limited(stage.budgets)
@@ -290,28 +296,49 @@ class Stages:
             raise RuntimeUseError(
                 f"the settings cannot be sent to the workers: {reason}"
             ) from error
-        names = [step.info.name for step in command.steps]
-        pairs = zip(command.steps, names, strict=True)
-        reasons = [why_not_picklable(step, name) for step, name in pairs]
-        stays = [reason is not None for reason in reasons]
-        if any(stays) and self._isolated:
-            why = next(reason for reason in reasons if reason is not None)
-            raise self._not_isolated(f"the workers cannot be sent {why}") from error
-        for name, reason in zip(names, reasons, strict=True):
+        reasons = [why_not_picklable(step, step.info.name) for step in command.steps]
+        if not any(reasons):
+            text = f"the module, {type(error).__name__}: {error}"
+            return await self._stay_here(command, Reason.UNSENDABLE, text)
+        return await self._partly_here(command, reasons, "be sent to the workers")
+
+    async def _unloadable(self, command: RunStage, error: UnloadableError) -> Outcome:
+        """Run here what cannot be loaded there: a pass, or if it is no pass all."""
+        stuck = [one for one in program_entries() if str(one) == error.entry]
+        for entry in stuck:
+            keep_back(entry, error.why)
+        if any(entry.has_state for entry in stuck):
+            return await self.run(command)  # it does without, while nobody asks for it
+        if error.step is None:
+            return await self._stay_here(command, Reason.UNLOADABLE, str(error))
+        reasons: list[str | None] = [None] * len(command.steps)
+        reasons[error.step] = error.why
+        return await self._partly_here(command, reasons, "be loaded by the workers")
+
+    async def _partly_here(
+        self, command: RunStage, reasons: Sequence[str | None], what: str
+    ) -> Outcome:
+        """Run passes that have a reason here, and the others between on the pool.
+
+        Raises:
+            RuntimeUseError: The run is isolated.
+        """
+        for step, reason in zip(command.steps, reasons, strict=True):
+            name = step.info.name
+            if reason is not None and self._isolated:
+                raise self._not_isolated(f"pass '{name}' cannot {what}: {reason}")
             if reason is not None:
                 self._account.stays(name, reason)
                 warn(
-                    f"pass '{name}' cannot be sent to the workers, so it runs in this "
-                    f"process: {reason}",
+                    f"pass '{name}' cannot {what}, so it runs in this process: "
+                    f"{reason}",
                     UnpicklablePassWarning,
                 )
-        if not any(stays):
-            text = f"the module, {type(error).__name__}: {error}"
-            return await self._stay_here(command, Reason.UNSENDABLE, text)
 
         async def here(part: RunStage) -> Outcome:
             return await self._host.call(self._here, part, Reason.UNSENDABLE)
 
+        stays = [reason is not None for reason in reasons]
         pairs = zip(stays, command.steps, strict=True)
         parts = [
             (here if stay else self.run, tuple(step for _, step in part))

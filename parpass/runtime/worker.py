@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextvars
 import gc
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -35,8 +36,10 @@ from parpass.runtime.packing import (
 )
 from parpass.runtime.pass_state import PassState
 from parpass.runtime.places import FunctionsFile, Place, Places
+from parpass.runtime.shipment import Shipment, UnloadableError
 from parpass.runtime.stage import StageWork
 from parpass.runtime.store import Folder, StorageError
+from parpass.tables import take_missed
 from parpass.transform.apply import function_pass_body
 from parpass.transform.budget import limits_in_force
 from parpass.transform.interception import intercepting
@@ -49,6 +52,7 @@ _Entries = Sequence[tuple[int, Place | Packed]]
 
 _runs: dict[str, _Run] = {}  # by folder
 _caught_by: _Run | None = None  # the run that learns of faults of this process
+_working = threading.Lock()  # held while a job is run
 _is_own_process = False  # else it is a thread that stands for one
 
 
@@ -56,7 +60,9 @@ def begin(coordinator: int) -> None:
     """Have this process, a worker's own, end soon after its coordinator."""
     global _is_own_process
     _is_own_process = True
-    end_with_parent(coordinator, lambda: [run.folder for run in list(_runs.values())])
+    end_with_parent(
+        coordinator, lambda: [run.folder for run in list(_runs.values())], _let_go
+    )
 
 
 def run_job(packed_job: bytes) -> bytes:
@@ -69,9 +75,24 @@ def run_job(packed_job: bytes) -> bytes:
     # for cycles among them takes a quarter of the time and finds none.
     gc.disable()
     try:
-        return run(_run_job, packed_job)
+        with _working:
+            return run(_run_job, packed_job)
     finally:
         gc.enable()
+
+
+def _let_go() -> None:
+    """Let go of passes and modules whose stage is over, between two jobs."""
+    if not _working.acquire(blocking=False):
+        return
+    try:
+        ended = len(_runs)
+        _forget_ended_runs()
+        ended -= len(_runs)
+        if ended + sum([run.let_go() for run in _runs.values()]):
+            gc.collect()  # classes that travelled by value refer to themselves
+    finally:
+        _working.release()
 
 
 def _run_job(packed_job: bytes) -> bytes:
@@ -114,6 +135,14 @@ class _Run:
             self._stage = _Stage(number, self)
         return self._stage
 
+    def let_go(self) -> bool:
+        """Let go of the stage if it is over; return whether it was."""
+        stage = self._stage
+        if stage is None or self.folder.has(spec_name(stage.number)):
+            return False
+        self._end_stage()
+        return True
+
     def catch_faults(self) -> None:
         global _caught_by
         if _is_own_process and _caught_by is not self:
@@ -142,11 +171,15 @@ class _Stage:
         published = run.folder.read(spec_name(number))
         if published is None:
             raise InternalError("a job came before the spec of its stage")
-        self._spec: StageSpec = unpack_message(published)
+        self._shipment = Shipment(published, follows=_is_own_process)
+        self._spec: StageSpec = self._shipment.spec
         self._context = self._spec.snapshot.context()
         self._optimizations = optimizations_in(self._context.config)
         run.values.large = self._optimizations.large_value_bytes
-        self._module = self._spec.adapter.decode_shell(self._spec.shell)
+        try:
+            self._module = self._spec.adapter.decode_shell(self._spec.shell)
+        except Exception as error:
+            raise UnloadableError.of("the module", error) from error
         # Of functions in jobs of this worker.
         self._places: dict[str, Place | Packed] = {}
         self._all_places: Places | None = None
@@ -166,13 +199,16 @@ class _Stage:
         file = run.folder.open_reader(functions_name(number))
         adapter, values = self._spec.adapter, run.values
         self._file = FunctionsFile(file, adapter, values, self._module)
+        self._unloadable: UnloadableError | None = None
 
     def close(self) -> None:
         self._work.close()
+        self._shipment.close()
         self._file.close()
 
     def run_job(self, job: Job) -> JobResult:
         began = time.perf_counter()
+        self._shipment.put_in_force()
         state = PassState(self._spec.steps)
         outcomes: list[Outcome] = []
         together = self._optimizations.bundles
@@ -210,6 +246,11 @@ class _Stage:
         outcome = self._work.run(name)
         if self._run.values.failure is not None:
             raise self._run.values.failure
+        missed = take_missed()
+        if missed is not None:
+            raise UnloadableError(*missed)
+        if self._unloadable is not None:  # which a body has met, and passed on
+            raise self._unloadable
         original = self._loaded.pop(name)
         result, failure = None, outcome.failure
         is_same = outcome.function is original and self._optimizations.unchanged_marks
@@ -246,8 +287,8 @@ class _Stage:
             name, error = self._spec.names[index], failed.error
         except Exception as raised:  # noqa: BLE001 -- raised again
             error = raised
-        error.add_note(f"function '{name}' could not be unpickled in a worker")
-        raise error
+        self._unloadable = UnloadableError.of(f"function '{name}'", error)
+        raise self._unloadable from error
 
     def _place(self, name: str) -> Place | Packed:
         """Return where another function is, waiting until all are written down.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from parpass.errors import PassInputError
+from parpass.tables import Table
 
 if TYPE_CHECKING:
     from parpass.transform.passes import Pass
@@ -195,7 +196,7 @@ class EncodesRuns(Protocol):
         ...
 
 
-_adapters: dict[type, ModuleAdapter] = {}
+_adapters: Table[type, ModuleAdapter] = Table("adapter of")
 
 
 def register_adapter(module_type: type, adapter: ModuleAdapter) -> None:
@@ -205,7 +206,7 @@ def register_adapter(module_type: type, adapter: ModuleAdapter) -> None:
 
 Unwrap = Callable[[Any], Any]
 
-_wrappings: dict[type, Callable[[Any], tuple[Any, Unwrap]]] = {}
+_wrappings: Table[type, Callable[[Any], tuple[Any, Unwrap]]] = Table("wrapping of")
 
 
 def register_wrapping(
@@ -221,8 +222,9 @@ def register_wrapping(
 def wrapped(value: Any) -> tuple[Any, Unwrap]:
     """Return what a pass was called on as a module, and what gives the result back."""
     for kind in type(value).__mro__:
-        if kind in _wrappings:
-            return _wrappings[kind](value)
+        wrap = _wrappings.find(kind)
+        if wrap is not None:
+            return wrap(value)
     return value, lambda mod: mod
 
 
@@ -233,8 +235,9 @@ def adapter_of(mod: Any, pass_name: str) -> ModuleAdapter:
         PassInputError: No adapter is registered for its type.
     """
     for kind in type(mod).__mro__:
-        if kind in _adapters:
-            return _adapters[kind]
+        adapter = _adapters.find(kind)
+        if adapter is not None:
+            return adapter
     expected = " or ".join(sorted(kind.__name__ for kind in _adapters)) or "a module"
     raise PassInputError(
         f"pass '{pass_name}' expected {expected}, got {type(mod).__name__}",

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
-from parpass.errors import IRError, UnknownAttrError, UnknownOpError
+from parpass.errors import InternalError, IRError, UnknownAttrError, UnknownOpError
 from parpass.relay.expr import Expr
 from parpass.relay.node import Role, reflected
 from parpass.relay.ty import Type
+from parpass.tables import Table
 
 
 class Attrs(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,12 +145,15 @@ class Op(Expr, frozen=True, eq=False):
         """
         found = _table.get(name)
         if found is None:
+            found = _table.find(name)
+        if found is None:
             raise UnknownOpError(name, _table)
         return found
 
     @staticmethod
     def list_op_names() -> list[str]:
         """Return the names of all operators, sorted."""
+        _table.ask(*_table.missing)
         return sorted(_table)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -173,7 +178,26 @@ class TypeRelationError(IRError, TypeError):
         self.span = span
 
 
-_table: dict[str, Op] = {}
+class _Operators(Table[str, Op]):
+    """The table; a foreign operator is there before what it does, which may name it."""
+
+    def state_of(self, key: str) -> dict[str, Any]:
+        op = self[key]
+        return {name: getattr(op, name) for name in op.__struct_fields__}
+
+    def outline(self, key: str) -> None:
+        super().restore(key, Op(key, 0, _unknown, _unknown))
+
+    def restore(self, key: str, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            force_setattr(self[key], name, value)
+
+
+def _unknown(*_: Any) -> Any:
+    raise InternalError("an operator was used before it was known")
+
+
+_table = _Operators("operator")
 
 
 def register_op(op: Op) -> Op:
@@ -182,7 +206,7 @@ def register_op(op: Op) -> Op:
     Raises:
         IRError: The name is taken.
     """
-    if op.name in _table:
+    if _table.is_taken(op.name):
         raise IRError(f"operator '{op.name}' is registered already")
     _table[op.name] = op
     return op

@@ -9,7 +9,7 @@ from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetIte
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.op.annotation import compiler_begin, compiler_end
-from parpass.relay.op.op_attrs import TravellingAttrs
+from parpass.relay.op.op_attrs import op_attrs
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.infer_type import InferType
 from parpass.relay.transform.regions import BEGIN, DEFAULT, END, compiler_of, is_call_of
@@ -75,7 +75,7 @@ class AnnotateTarget(Sequential):
         super().__init__([annotate, InferType()], name="AnnotateTarget")
 
 
-class _AnnotateTargetFunc(TravellingAttrs, FunctionPass):
+class _AnnotateTargetFunc(FunctionPass):
     """Marks the operators of one function."""
 
     pass_info = PassInfo(0, "AnnotateTargetFunc", required=("InferType",))
@@ -86,16 +86,12 @@ class _AnnotateTargetFunc(TravellingAttrs, FunctionPass):
         self.targets = tuple(targets)
         self.include_non_call_ops = include_non_call_ops
 
-    def attr_keys(self) -> tuple[str, ...]:
-        """Return the attributes that say what compilers support."""
-        return tuple(f"target.{target}" for target in self.targets)
-
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with marks."""
         kind = _Annotator if self.include_non_call_ops else _CallAnnotator
-        rules = {target: self.attrs_of(f"target.{target}") for target in self.targets}
+        rules = {target: op_attrs(f"target.{target}") for target in self.targets}
         return cast("Function", kind(rules).visit(typed_function(func, mod)))
 
 
