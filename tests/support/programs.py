@@ -111,7 +111,7 @@ class Writer:
         lets: list[tuple[Var, Expr]] = []
         for _ in range(self.draw(st.integers(1, 5))):
             expr, type_ = self.step(values, depth)
-            if self.draw(st.booleans()):
+            if self.binds(expr):
                 var = self.variable(type_)
                 lets.append((var, expr))
                 expr = var
@@ -120,6 +120,10 @@ class Writer:
         for var, value in reversed(lets):
             body = Let(var, value, body)
         return body
+
+    def binds(self, _expr: Expr) -> bool:
+        """Return whether a `let` is to bind a value that was made."""
+        return self.draw(st.booleans())
 
     def step(self, values: Sequence[Typed], depth: int) -> Typed:
         """Return another value, made of those that there are."""
