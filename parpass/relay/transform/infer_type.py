@@ -86,7 +86,8 @@ def infer_type(expr: ExprT, mod: IRModule | None = None) -> ExprT:
     inferencer = TypeInferencer(GlobalTypes(mod))
     typed = inferencer.visit(expr)
     inferencer.inference.report_unknown()
-    raise_errors(inferencer.inference.findings)
+    scopes = inferencer.scope_findings(expr)
+    raise_errors([*scopes, *inferencer.inference.findings])
     raise_errors(
         [
             Finding(
