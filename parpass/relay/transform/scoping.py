@@ -8,7 +8,7 @@ others, a second look at the whole tells (`analysis.scopes`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from parpass.relay.analysis.scopes import uses_out_of_scope
 from parpass.relay.expr import Expr, Function, Let, Var
@@ -24,24 +24,44 @@ class Scoping:
             visitor adds to it.
         starts: How many nodes were visited when a scope began: of a function, and, by
             the variable, of a `let`. The visitor adds to it.
-        closed: Nodes of scopes that were left.
-        is_suspect: Whether a variable may be bound twice, or be used where nothing
-            binds it; so it is, if a node is used that is closed.
+        has_left: Whether a scope was left; from then on the visitor is to `look` at
+            what nodes use.
+        is_suspect: Whether a variable may be bound twice, or used outside.
     """
 
-    __slots__ = ("closed", "is_suspect", "starts", "visited")
+    __slots__ = (
+        "_closed", "_end", "_start", "has_left", "is_suspect", "starts", "visited"
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.visited: list[Expr] = []
         self.starts: dict[Expr, int] = {}
-        self.closed: set[Expr] = set()
+        self.has_left = False
         self.is_suspect = False
+        self._closed: set[Expr] = set()
+        # Scopes that end together, as those of a chain of `let`s, are closed together,
+        # and the last ones of a function never.
+        self._start = self._end = 0
 
-    def close(self, start: int) -> None:
-        """Note that all was visited in the scope that began at `start`."""
-        visited, add = self.visited, self.closed.add
-        while len(visited) > start:
-            add(visited.pop())
+    def leave(self, scope: Expr, variables: Sequence[Expr]) -> None:
+        """Note that all was visited in the scope of variables."""
+        start = self.starts.get(scope, 0)
+        self._closed.update(variables)
+        if start > self._start:
+            self._close()
+        self._start, self._end, self.has_left = start, len(self.visited), True
+
+    def look(self, used: Iterable[Expr]) -> None:
+        """Take notice of what is used now."""
+        self._close()
+        if not self._closed.isdisjoint(used):
+            self.is_suspect = True
+
+    def _close(self) -> None:
+        if self._start < self._end:
+            self._closed.update(self.visited[self._start : self._end])
+            del self.visited[self._start : self._end]
+            self._end = self._start
 
     def findings(self, root: Expr) -> list[Finding]:
         """Return what is wrong with the variables that an expression binds."""

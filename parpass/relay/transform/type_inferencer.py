@@ -151,6 +151,8 @@ class TypeInferencer(ExprMutator):
         is_new = len(self._params) == known + len(fn.params)
         if not is_new or not self._let_values.keys().isdisjoint(fn.params):
             self.scoping.is_suspect = True
+        if self.scoping.has_left:
+            self.scoping.look(())
         self.scoping.starts[fn] = len(self.scoping.visited)
 
     def visit_var(self, var: Var) -> Expr:
@@ -158,9 +160,12 @@ class TypeInferencer(ExprMutator):
         found = var.type_annotation
         value = self._let_values.get(var)
         if value is not None:
-            self.scoping.starts[var] = len(self.scoping.visited)
+            scoping = self.scoping
+            if scoping.has_left:
+                scoping.look((value,))
+            scoping.starts[var] = len(scoping.visited)
             if value not in self.memo_map and not isinstance(value, Function):
-                self.scoping.is_suspect = True
+                scoping.is_suspect = True
         elif var not in self._params:
             self.free_vars.append(var)
         if found is None:
@@ -220,9 +225,9 @@ class TypeInferencer(ExprMutator):
     def visit_call(self, call: Call) -> Expr:
         """Return a call with typed children, its own type and its type arguments."""
         memo, scoping = self.memo_map, self.scoping
+        if scoping.has_left:
+            scoping.look((call.op, *call.args))
         scoping.visited.append(call)
-        if scoping.closed and not scoping.closed.isdisjoint((call.op, *call.args)):
-            scoping.is_suspect = True
         op, *args = new = [memo[call.op], *[memo[arg] for arg in call.args]]
         same = op is call.op and all(map(is_, args, call.args))
         if same and call.checked_type_ is not None and GlobalVar not in map(type, new):
@@ -245,9 +250,8 @@ class TypeInferencer(ExprMutator):
         """Return `expr` with typed children and its own type."""
         shape = layout(type(expr))
         old = shape.children(expr)
-        closed = self.scoping.closed
-        if closed and not closed.isdisjoint(old):
-            self.scoping.is_suspect = True
+        if self.scoping.has_left:
+            self.scoping.look(old)
         return self._typed(expr, shape, old)
 
     def _typed(self, expr: Expr, shape: Layout, old: Sequence[Expr]) -> Expr:
@@ -275,23 +279,20 @@ class TypeInferencer(ExprMutator):
         return typed
 
     def visit_let(self, let: Let) -> Expr:
-        """Return a `let` with typed children, and close its scope."""
-        scoping, shape = self.scoping, _LET
-        closed, old = scoping.closed, shape.children(let)
-        if closed and not closed.isdisjoint(old):
-            scoping.is_suspect = True
-        scoping.close(scoping.starts.get(let.var, 0))
-        closed.add(let.var)
-        return self._typed(let, shape, old)
+        """Return a `let` with typed children, and leave its scope."""
+        scoping, body = self.scoping, let.body
+        if scoping.has_left and body is not scoping.visited[-1]:
+            scoping.look((body,))
+        scoping.leave(let.var, (let.var,))
+        return self._typed(let, _LET, (let.var, let.value, body))
 
     def visit_function(self, fn: Function) -> Expr:
-        """Return a function with typed children, and close its scope."""
-        scoping, shape = self.scoping, _FUNCTION
-        if fn.body in scoping.closed:
-            scoping.is_suspect = True
-        scoping.close(scoping.starts[fn])
-        scoping.closed.update(fn.params)
-        return self._typed(fn, shape, shape.children(fn))
+        """Return a function with typed children, and leave its scope."""
+        scoping, body = self.scoping, fn.body
+        if scoping.has_left and body is not scoping.visited[-1]:
+            scoping.look((body,))
+        scoping.leave(fn, fn.params)
+        return self._typed(fn, _FUNCTION, _FUNCTION.children(fn))
 
     def visit_global_var(self, global_var: GlobalVar) -> Expr:
         """Return the module's own; a pass may have made another of that name."""
