@@ -73,4 +73,5 @@ PASSES: dict[str, Callable[[], Pass]] = {
 VARIANTS = {"inline_once", "dense_flat"}
 # Those that mark regions mark again what they find, each time they run.
 MARKING = {"AnnotateTarget", "MergeCompilerRegions", "PartitionGraph"}
-WITH_ARGUMENTS = {"AnnotateTarget", "ConvertLayout", "MergeComposite"}
+# Those that need arguments, or whose steps go by their own names.
+UNNAMED = {"AnnotateTarget", "ConvertLayout", "MergeComposite"} | MARKING

@@ -28,7 +28,7 @@ from tests.support.deep import COND, DEPTH, KINDS, TYPED_KINDS, X, function_of
 from tests.support.higher_order import higher_order_modules
 from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
 from tests.support.programs import modules
-from tests.support.shipped_passes import MARKING, PASSES, VARIANTS, WITH_ARGUMENTS
+from tests.support.shipped_passes import MARKING, PASSES, UNNAMED, VARIANTS
 
 # Passes that put constants together round otherwise.
 TOLERANCES = {"SimplifyExpr": 1e-4, "FastMath": 1e-4}
@@ -117,7 +117,7 @@ def test_every_pass_is_registered_under_its_name_and_tvms_key_7_14() -> None:
     known = registered_passes()
     for name in PASSES.keys() - VARIANTS:
         assert known[name] is getattr(transform, name)
-    for name in PASSES.keys() - VARIANTS - WITH_ARGUMENTS:
+    for name in PASSES.keys() - VARIANTS - UNNAMED:
         assert known[name]().info.name == name
         assert known[name]() is not known[name]()
 
