@@ -45,8 +45,9 @@ class InferType(FunctionwisePass):
     Dimensions are equal, or one of them is `Any`: what may be of either type then has
     `Any` there, but a result or a variable that is annotated has its annotation.
 
-    Ill-typed expressions are error diagnostics, all of a module in one run; a function
-    with errors stays as it is.
+    A variable is bound once, and used inside of what binds it. What is ill-typed, or
+    breaks this, is an error diagnostic, all of a module in one run; a function with
+    errors stays as it is.
     """
 
     pass_info = PassInfo(opt_level=0, name="InferType")
