@@ -88,9 +88,14 @@ def evaluate_call(op: Op, attrs: Any, values: Sequence[Value]) -> Value:
         raise EvaluationError(
             f"operator '{op.name}' cannot be evaluated on ({shown}): {error}"
         ) from error
+    return _as_arrays(result)
+
+
+def _as_arrays(result: Any) -> Value:
+    """Return numbers as arrays; annotations may be on tuples, and on functions."""
     if isinstance(result, tuple):
-        return tuple(np.asarray(field) for field in cast("tuple[Any, ...]", result))
-    return np.asarray(result)
+        return tuple(map(_as_arrays, cast("tuple[Any, ...]", result)))
+    return result if isinstance(result, Closure | Op) else np.asarray(result)
 
 
 def _in_one_layout(value: Value) -> Value:

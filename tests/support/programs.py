@@ -1,8 +1,9 @@
 """Hypothesis strategies for programs: well-formed, well-typed, and quick to evaluate.
 
-Tensors have one shape and a few dtypes. A program may have lets, ifs, tuples,
-projections, closures called in place, constants, calls of other functions of its
-module (never in a circle), and values that are shared, also between scopes.
+Tensors have one shape and a few dtypes. A program may have lets, ifs, also in
+conditions, reductions that are broadcast, tuples, projections, closures called in
+place, constants, calls of other functions of its module (never in a circle), and
+values that are shared, also between scopes.
 `tests.support.higher_order` has programs with closures as values, and recursion.
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
+from parpass.relay import op
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -111,7 +113,7 @@ class Writer:
         lets: list[tuple[Var, Expr]] = []
         for _ in range(self.draw(st.integers(1, 5))):
             expr, type_ = self.step(values, depth)
-            if self.draw(st.booleans()):
+            if self.binds(expr):
                 var = self.variable(type_)
                 lets.append((var, expr))
                 expr = var
@@ -121,6 +123,10 @@ class Writer:
             body = Let(var, value, body)
         return body
 
+    def binds(self, _expr: Expr) -> bool:
+        """Return whether a `let` is to bind a value that was made."""
+        return self.draw(st.booleans())
+
     def step(self, values: Sequence[Typed], depth: int) -> Typed:
         """Return another value, made of those that there are."""
         return self.draw(st.sampled_from(self.steps(values, depth)))(values, depth)
@@ -128,6 +134,7 @@ class Writer:
     def steps(self, _values: Sequence[Typed], depth: int) -> list[Step]:
         """Return the ways to make another value."""
         steps: list[Step] = [self.unary, self.binary, self.tuple_, self.projection]
+        steps += [self.reduction, self.condition]
         if depth:
             steps += [self.if_, self.closure_call]
         if self.callees:
@@ -144,6 +151,25 @@ class Writer:
         name = self.draw(st.sampled_from(_BINARY))
         args = [self.value(type_, values), self.value(type_, values)]
         return call_op(name, *args), type_
+
+    def reduction(self, values: Sequence[Typed], _depth: int) -> Typed:
+        """Return a value with one that is reduced, broadcast to its shape."""
+        type_ = self.draw(st.sampled_from(TENSORS))
+        reduce = self.draw(st.sampled_from([op.sum, op.max, op.min]))
+        axis = self.draw(st.sampled_from([None, 0, 1]))
+        keepdims = axis == 1 or self.draw(st.booleans())
+        reduced = reduce(self.value(type_, values), axis, keepdims)
+        args = [self.value(type_, values), reduced]
+        return call_op("maximum", *self.draw(st.permutations(args))), type_
+
+    def condition(self, values: Sequence[Typed], depth: int) -> Typed:
+        """Return a scalar that an `if` may ask for, which may be an `if` itself."""
+        type_ = self.draw(st.sampled_from(TENSORS))
+        whole = op.max(self.value(type_, values))
+        made: Expr = call_op("less", whole, op.min(self.value(type_, values)))
+        if depth and self.draw(st.booleans()):
+            made = If(made, self.value(BOOL, values), self.value(BOOL, values))
+        return made, BOOL
 
     def tuple_(self, values: Sequence[Typed], _depth: int) -> Typed:
         types = self.draw(st.lists(st.sampled_from(TENSORS), min_size=1, max_size=3))

@@ -1,6 +1,6 @@
 """The operator table: one entry holds all that is known of an operator.
 
-Everything else (builders, type inference, the interpreter, constant folding, purity)
+Everything else (builders, type inference, the interpreter, constant folding, effects)
 asks the entry, so that a new operator is written down in one place.
 """
 
@@ -17,6 +17,7 @@ from parpass.diagnostic import Span
 from parpass.errors import InternalError, IRError, UnknownAttrError, UnknownOpError
 from parpass.relay.expr import Expr
 from parpass.relay.node import Role, reflected
+from parpass.relay.op.effect import Effect
 from parpass.relay.ty import Type
 from parpass.tables import Table
 
@@ -93,7 +94,7 @@ class OpPattern(enum.IntEnum):
     relation=Role.META,
     compute=Role.META,
     attrs_type=Role.META,
-    stateful=Role.META,
+    effect=Role.META,
     non_computational=Role.META,
     pattern=Role.META,
 )
@@ -111,8 +112,7 @@ class Op(Expr, frozen=True, eq=False):
             tuple of arrays where the result is a tuple. An argument of tuple type
             comes as a tuple.
         attrs_type: The class of a call's attributes; None if it has none.
-        stateful: Whether it has side effects or gives another result each time; such
-            a call is never folded, merged or dropped.
+        effect: What it does besides giving a result; passes leave alone what has one.
         non_computational: Whether it stands for something that is not computed, such
             as an annotation.
         pattern: What it may be fused with.
@@ -123,7 +123,7 @@ class Op(Expr, frozen=True, eq=False):
     relation: TypeRelation
     compute: Compute
     attrs_type: type[Attrs] | None = None
-    stateful: bool = False
+    effect: Effect = Effect.PURE
     non_computational: bool = False
     pattern: OpPattern = OpPattern.OPAQUE
 
@@ -133,6 +133,8 @@ class Op(Expr, frozen=True, eq=False):
         Args:
             attr_name: `TOpPattern`, `TOpIsStateful` or `TNonComputational`.
         """
+        if attr_name == "TOpIsStateful":
+            return self.effect is not Effect.PURE
         field = _PROPERTIES.get(attr_name)
         return None if field is None else getattr(self, field)
 
@@ -165,7 +167,6 @@ class Op(Expr, frozen=True, eq=False):
 
 _PROPERTIES = {
     "TNonComputational": "non_computational",
-    "TOpIsStateful": "stateful",
     "TOpPattern": "pattern",
 }
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TypeVar, cast
 
+from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
+from parpass.relay.transform.call_in_place import body_in_place
 from parpass.relay.transform.copies import Copies
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
@@ -41,7 +43,7 @@ Tensor[(10, 20), float32] {
     So it undoes FuseOps. Functions with `let`, `if` or closures in them are left alone,
     and those that another compiler takes (`Compiler`). Calls of primitive functions of
     the module are replaced too, which undoes FunctionsFromFusion; the functions stay
-    until RemoveUnusedFunctions.
+    until RemoveUnusedFunctions. An argument with effects is bound by a `let`.
 
     It is linear in the result, in which a function that is called twice is there twice.
 
@@ -80,6 +82,7 @@ class OperatorDefuser(ExprMutator):
         self.replaced = 0
         self._copies = copies
         self._mod = mod
+        self._effects = Effects(mod=mod)
         self._is_plain: dict[Function, bool] = {}
 
     def visit_call(self, call: Call) -> Expr:
@@ -90,9 +93,7 @@ class OperatorDefuser(ExprMutator):
             return new
         self._copies.take(callee, _name_of(call.op))
         self.replaced += 1
-        inside = ExprMutator()
-        inside.memo_map.update(zip(callee.params, new.args, strict=True))
-        return inside.visit(callee.body)
+        return body_in_place(callee, new.args, new, self._effects)
 
     def _called(self, op: Expr) -> Function | None:
         if isinstance(op, GlobalVar) and self._mod is not None and op in self._mod:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 import numpy as np
 
 from parpass.errors import EvaluationError
+from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -70,7 +71,7 @@ class FoldConstant(FunctionPass):
           multiply(%x, 2f)
         }
 
-    Calls stay that have no arguments, such as `zeros`, whose operator is stateful or
+    Calls stay that have no arguments, such as `zeros`, whose operator has effects or is
     not computational, or that are inside a function with the attribute `Primitive`.
     An operator that fails on its constants is an error diagnostic.
     """
@@ -81,7 +82,7 @@ class FoldConstant(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with constants folded."""
-        with ConstantFolder() as folder:
+        with ConstantFolder(mod) as folder:
             folded = folder.visit(func)
         if folder.folded:
             ctx.count("folded", folder.folded)
@@ -112,13 +113,14 @@ class ConstantFolder(ExprMutator):
         findings: The calls that failed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, mod: IRModule | None = None) -> None:
         super().__init__()
         self.folded = 0
         self.findings: list[Finding] = []
         self._checker = ConstantChecker()
         self._let_values: dict[Expr, Expr] = {}
         self._known: dict[Expr, Expr] = {}
+        self._effects = Effects(self._let_values, mod)
         self._stack = contextlib.ExitStack()
         self._limited = False
 
@@ -178,18 +180,22 @@ class ConstantFolder(ExprMutator):
         """Return the field of a literal tuple."""
         new = cast("TupleGetItem", super().visit_tuple_getitem(op))
         literal = without_device(new.tuple_value)
-        if isinstance(literal, Tuple) and 0 <= new.index < len(literal.fields):
-            return with_device_of(new.tuple_value, literal.fields[new.index])
-        return new
+        if not isinstance(literal, Tuple) or not 0 <= new.index < len(literal.fields):
+            return new
+        field = literal.fields[new.index]
+        if not self._effects.survive(literal, field):
+            return new
+        return with_device_of(new.tuple_value, field)
 
     def visit_call(self, call: Call) -> Expr:
         """Return the value of a call on constants."""
         new = cast("Call", super().visit_call(call))
         op = new.op
-        if not isinstance(op, Op) or not new.args or op.stateful:
+        if not isinstance(op, Op) or not new.args or op.effect:
             return new
         if op.name in _FOLDED_BY_TYPE:
-            known = self._fold_by_type(call, op.name)
+            may_drop = self._effects.may_drop(*new.args)
+            known = self._fold_by_type(call, op.name) if may_drop else None
             return new if known is None else known
         if op.non_computational or op.name in _NEVER_EVALUATED:
             return new

@@ -7,11 +7,12 @@ from typing import cast
 
 from parpass.relay.analysis import called_globals
 from parpass.relay.analysis.call_graph import CallGraph
-from parpass.relay.analysis.purity import Purity
+from parpass.relay.analysis.effects import Effects
 from parpass.relay.binding import with_new_variables
-from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
+from parpass.relay.expr import Call, Expr, Function, GlobalVar
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
+from parpass.relay.transform.call_in_place import body_in_place
 from parpass.relay.transform.copies import Copies
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
@@ -100,7 +101,7 @@ class Inliner(ExprMutator):
         self._functions = functions
         self._marked = marked
         self._copies = copies
-        self._purity = Purity({}, mod)
+        self._effects = Effects(mod=mod)
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
         """Return the arguments of a call of a global, and all children otherwise."""
@@ -123,7 +124,7 @@ class Inliner(ExprMutator):
         if callee.type_params or _is_made_for_a_device(callee):
             closure = with_new_variables(_unmarked(callee))
             return Call(closure, tuple(args), call.attrs, call.type_args, call.span)
-        return self._body(callee, args, call)
+        return body_in_place(callee, args, call, self._effects)
 
     def visit_global_var(self, global_var: GlobalVar) -> Expr:
         """Return the function that is referred to."""
@@ -136,20 +137,6 @@ class Inliner(ExprMutator):
     def _take(self, callee: Function, name: GlobalVar) -> None:
         self._copies.take(callee, name.name_hint)
         self.inlined += 1
-
-    def _body(self, callee: Function, args: Sequence[Expr], call: Call) -> Expr:
-        values: dict[Var, Expr] = {}
-        lets: list[tuple[Var, Expr]] = []
-        for param, arg in zip(callee.params, args, strict=True):
-            values[param] = arg
-            if not self._purity.is_pure(arg):
-                var = Var(param.name_hint, param.type_annotation, param.span)
-                values[param] = var
-                lets.append((var, arg))
-        body = with_new_variables(callee.body, values)
-        for var, arg in reversed(lets):
-            body = Let(var, arg, body, call.span)
-        return body
 
     def _inlinable(self, global_var: GlobalVar) -> Function | None:
         name = global_var.name_hint

@@ -17,11 +17,19 @@ class Finding(NamedTuple):
     message: str
 
 
-def emit_errors(findings: Sequence[Finding], ctx: PassContext) -> None:
-    """Emit findings as error diagnostics that name the function."""
+def emit_errors(
+    findings: Sequence[Finding], ctx: PassContext, name: str | None = None
+) -> None:
+    """Emit findings as error diagnostics that name the function.
+
+    Args:
+        findings: What was found.
+        ctx: The context of the pass.
+        name: The function; the one that the pass works on if not given.
+    """
     if not findings:
         return
-    diag_ctx, name = ctx.diag_ctx, ctx.function_name
+    diag_ctx, name = ctx.diag_ctx, name or ctx.function_name
     if diag_ctx is None:  # the caller runs the body itself, outside of any pass
         raise_errors(findings)
         return

@@ -49,7 +49,7 @@ class SimplifyExpr(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function in fewer operators."""
-        peephole = Peephole(_RULES)
+        peephole = Peephole(_RULES, mod)
         result = peephole.run(typed_function(func, mod))
         if peephole.applied:
             ctx.count("simplified", peephole.applied)

@@ -17,6 +17,7 @@ from parpass.relay.transform.infer_type import infer_type
 from parpass.transform import PassContext
 from tests.support.deep import DEPTHS
 from tests.support.docs import shows
+from tests.support.effects import effect, read
 
 x = relay.var("x", shape=(3,))
 one = relay.const(1.0)
@@ -32,7 +33,6 @@ def same(_attrs: Attrs | None, value: object) -> object:
     return value
 
 
-STATEFUL = register_op(Op("test.cse_stateful", 1, identity, same, stateful=True))
 LISTED = register_op(Op("test.cse_listed", 1, identity, same, ListAttrs))
 
 
@@ -108,7 +108,8 @@ FUNCTION = closure()
         (relay.add(x, array()), relay.add(x, array())),
         (relay.clip(x, 0.0, 6.0), relay.clip(x, 0.0, 5.0)),
         (relay.zeros((3,), "float32"), relay.zeros((3,), "float32")),
-        (Call(STATEFUL, (x,)), Call(STATEFUL, (x,))),
+        (effect(x), effect(x)),
+        (read(x), read(x)),
         (Call(FUNCTION, (x,)), Call(FUNCTION, (x,))),
         (Call(g := GlobalVar("g"), (x,)), Call(g, (x,))),
         (TupleGetItem(x, 0), TupleGetItem(x, 1)),

@@ -21,6 +21,7 @@ from parpass.relay.ty import Any
 from parpass.transform import PassContext
 from tests.support.deep import DEPTHS
 from tests.support.docs import shows
+from tests.support.effects import effect, read
 
 
 def same(_attrs: Attrs | None, value: object) -> object:
@@ -28,7 +29,7 @@ def same(_attrs: Attrs | None, value: object) -> object:
 
 
 IDENTITY: TypeRelation = identity
-STATEFUL = register_op(Op("test.fold_stateful", 1, IDENTITY, same, stateful=True))
+
 ANNOTATION = register_op(
     Op("test.fold_annotation", 1, IDENTITY, same, non_computational=True)
 )
@@ -74,7 +75,8 @@ def test_a_call_of_constants_in_a_tuple_folds_11_3() -> None:
     [
         relay.add(vector("x"), const(1)),
         relay.zeros((3,), "float32"),
-        Call(STATEFUL, (const(1),)),
+        effect(const(1)),
+        read(const(1)),
         Call(ANNOTATION, (const(1),)),
         relay.device_copy(const(1), "cpu", "cuda"),
         Call(Function((p := vector("p"),), relay.negative(p)), (const([1, 2, 3]),)),

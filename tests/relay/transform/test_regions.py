@@ -256,3 +256,17 @@ def test_a_long_program_becomes_one_region() -> None:
     marked = AnnotateTarget("test")(main(body))
     parted = PartitionGraph()(MergeCompilerRegions()(marked))
     assert len(parted) == 2
+
+
+def test_regions_that_a_variable_joins_do_not_close_a_circle() -> None:
+    shared, bound = relay.negative(X), relay.var("bound")
+    body = relay.add(relay.exp(bound), shared)
+    program = relay.Let(bound, relay.negative(shared), body)
+    mod = IRModule({"main": relay.Function((X,), program)})
+    passes = [AnnotateTarget("t"), MergeCompilerRegions(), PartitionGraph()]
+    with (
+        TempOpAttr("negative", "target.t", _always),
+        TempOpAttr("add", "target.t", _always),
+        TempOpAttr("exp", "target.t", _always),
+    ):
+        assert_keeps_meaning(Sequential(passes), mod)

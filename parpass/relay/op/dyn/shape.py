@@ -112,7 +112,7 @@ _EXPAND_DIMS = register_dynamic(
     _expand_dims_relation,
     _static_expand_dims,
     DynExpandDimsAttrs,
-    pattern=OpPattern.BROADCAST,
+    pattern=OpPattern.INJECTIVE,
 )
 
 
