@@ -58,6 +58,7 @@ from __future__ import annotations
 
 from parpass.errors.base import (
     ParpassError,
+    add_note,
     did_you_mean,
     nearest,
     quoted,
@@ -173,6 +174,7 @@ __all__ = [
     "WellFormedError",
     "WorkerDiedError",
     "WorkerError",
+    "add_note",
     "attach_others",
     "did_you_mean",
     "nearest",

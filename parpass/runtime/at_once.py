@@ -92,9 +92,7 @@ def run_if_small(begun: Begun, account: Account) -> Any:
     def carry_out(command: Command) -> Any:
         if command is not stage:
             return carry_out_serially(command, context, adapter)
-        outcome = run_stage_in_place(
-            steps, mod, context, adapter, budgets=budgets, finds_others=True
-        )
+        outcome = run_stage_in_place(steps, mod, context, adapter, budgets=budgets)
         account.stayed(why_here(len(functions), account.workers), outcome)
         if forecast.seconds:
             correct(forecast, steps, mod, outcome, adapter)

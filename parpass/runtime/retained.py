@@ -12,15 +12,11 @@ from typing import Any
 
 from parpass.runtime.bundles import Packed, Packer, unpack
 from parpass.runtime.large_values import CoordinatorValues
-from parpass.runtime.stage import Verdicts
+from parpass.runtime.stage import AbandonedError, Verdicts
 from parpass.runtime.store import Folder
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.collector import resting_collector
 from parpass.transform.optimizations import Optimizations
-
-
-class AbandonedError(BaseException):
-    """Nobody waits for this thread any more; no pass or hook shall catch it."""
 
 
 class Held:

@@ -264,8 +264,11 @@ def _limited(
     result = None
     try:
         with _holding(budget, guard):
-            result = body()
-    except Exception as error:  # noqa: BLE001 -- raised below, if it was in time
+            try:
+                result = body()
+            except Exception as error:  # noqa: BLE001 -- raised below, if it was in time
+                cause = error  # not in the block, which would write to it: `in_force`
+    except Exception as error:  # noqa: BLE001 -- what the guard itself raised
         cause = error
     spent = time.perf_counter() - away() - began
     if budget.seconds is not None and spent > budget.seconds:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from types import MappingProxyType, TracebackType
 from typing import Any, Self, cast
@@ -208,14 +207,21 @@ _active: ContextVar[tuple[PassContext, ...]] = ContextVar("parpass_active", defa
 _default: ContextVar[PassContext | None] = ContextVar("parpass_default", default=None)
 
 
-@contextlib.contextmanager
-def in_force(context: PassContext) -> Generator[None]:
+class in_force:  # noqa: N801 -- used like a function, as contextlib's own
     """Make a context the current one without calling its instruments' hooks.
 
-    For the workers, where a context arrives as a snapshot that is entered already.
+    For the workers, where a context arrives as a snapshot that is entered already. It
+    is no generator, for `contextlib` writes to an exception that comes through one, and
+    those of users may be frozen.
     """
-    token = _active.set((*_active.get(), context))
-    try:
-        yield
-    finally:
-        _active.reset(token)
+
+    __slots__ = ("_context", "_token")
+
+    def __init__(self, context: PassContext) -> None:
+        self._context = context
+
+    def __enter__(self) -> None:
+        self._token = _active.set((*_active.get(), self._context))
+
+    def __exit__(self, *_: object) -> None:
+        _active.reset(self._token)

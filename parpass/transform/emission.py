@@ -19,6 +19,7 @@ from typing import Any, cast
 
 import msgspec
 
+from parpass.errors import add_note
 from parpass.transform.record import Recorder, current_recorder, recording
 
 # Of these a record can be pickled at once, and the pickle surely be read.
@@ -195,7 +196,7 @@ def emit_all(emissions: Sequence[Emission], pass_name: str) -> None:
         try:
             emission.emit()
         except Exception as error:
-            error.add_note(f"in pass '{pass_name}', on function '{emission.function}'")
+            add_note(error, f"in pass '{pass_name}', on function '{emission.function}'")
             raise
 
 

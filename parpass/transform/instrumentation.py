@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from parpass.errors import ArgumentError, InstrumentError
+from parpass.errors import ArgumentError, InstrumentError, add_note
 
 Hook = Callable[..., Any]
 
@@ -120,7 +120,7 @@ def _call_context_hook(instrument: Any, hook_name: str) -> None:
     try:
         hook()
     except Exception as error:
-        error.add_note(f"in {hook_name} of instrument '{hooks.name}'")
+        add_note(error, f"in {hook_name} of instrument '{hooks.name}'")
         raise
 
 
@@ -135,8 +135,9 @@ def call_pass_hook(hooks: Hooks, hook_name: str, *args: Any) -> Any:
     try:
         answer = getattr(hooks, hook_name)(*args)
     except Exception as error:
-        error.add_note(
-            f"in {hook_name} of instrument '{hooks.name}', around pass '{info.name}'"
+        add_note(
+            error,
+            f"in {hook_name} of instrument '{hooks.name}', around pass '{info.name}'",
         )
         raise
     if hook_name == "should_run" and not isinstance(answer, int):

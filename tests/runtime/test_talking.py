@@ -220,9 +220,8 @@ def test_a_pass_that_stays_here_is_heard_after_those_before_it_in_workers(
 def test_a_warning_that_is_an_error_is_raised_in_the_worker(runner: Runner):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(NumberWarning, match="3 is odd") as caught:
+        with pytest.raises(NumberWarning, match="3 is odd"):
             on(runner, IN_WORKERS)(Talk(), program(2, 3))
-    assert caught.value.__cause__ is not None
 
 
 def test_nothing_of_the_interception_is_left_behind(runner: Runner):

@@ -1,5 +1,9 @@
+import pickle
 from types import ModuleType
 from typing import Any
+
+class Pickler(pickle.Pickler):
+    def reducer_override(self, obj: Any) -> Any: ...
 
 def dumps(obj: Any, protocol: int | None = ...) -> bytes: ...
 def register_pickle_by_value(module: ModuleType) -> None: ...
