@@ -75,7 +75,7 @@ class Retainer:
     def hold(self, mod: Any) -> HeldModule:
         """Return a module as held functions, bytes that are known with them."""
         if isinstance(mod, HeldModule):
-            return mod
+            return mod if mod.made is None else self._held_again(mod, mod.made)
         held: dict[str, Held] = {}
         for name, function in self.adapter.functions(mod).items():
             known = self._known.get(id(function))
@@ -83,6 +83,21 @@ class Retainer:
                 known = Held(function)
             held[name] = known
         return HeldModule(mod, held)
+
+    def _held_again(self, mod: HeldModule, made: Any) -> HeldModule:
+        """Return a module that somebody was given, who may have changed it."""
+        known = mod.held
+        again = HeldModule(
+            made,
+            {
+                name: known[name]
+                if name in known and known[name].function is function
+                else Held(function)
+                for name, function in self.adapter.functions(made).items()
+            },
+        )
+        again.made = made
+        return again
 
     def module(self, mod: Any) -> Any:
         """Return the module that held functions make."""

@@ -85,7 +85,7 @@ def enter_instruments(instruments: Sequence[Any]) -> None:
     for at, instrument in enumerate(instruments):
         try:
             _call_context_hook(instrument, "enter_pass_ctx")
-        except Exception as error:  # noqa: BLE001 -- rolled back, then raised
+        except BaseException as error:  # noqa: BLE001 -- rolled back, then raised
             entered = instruments[:at][::-1]
             _raise_together([error, *_exit_all(entered)], "entering a PassContext")
 
@@ -95,21 +95,21 @@ def exit_instruments(instruments: Sequence[Any]) -> None:
     _raise_together(_exit_all(instruments), "leaving a PassContext")
 
 
-def _exit_all(instruments: Sequence[Any]) -> list[Exception]:
-    errors: list[Exception] = []
+def _exit_all(instruments: Sequence[Any]) -> list[BaseException]:
+    errors: list[BaseException] = []
     for instrument in instruments:
         try:
             _call_context_hook(instrument, "exit_pass_ctx")
-        except Exception as error:  # noqa: BLE001 -- raised together with the others
+        except BaseException as error:  # noqa: BLE001 -- raised with the others
             errors.append(error)
     return errors
 
 
-def _raise_together(errors: Sequence[Exception], when: str) -> None:
+def _raise_together(errors: Sequence[BaseException], when: str) -> None:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise ExceptionGroup(f"several instruments failed while {when}", errors)
+        raise BaseExceptionGroup(f"several instruments failed while {when}", errors)
 
 
 def _call_context_hook(instrument: Any, hook_name: str) -> None:
