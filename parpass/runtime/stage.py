@@ -276,6 +276,10 @@ class StageWork:
                 self._note.leave(outer)
             self._away = away + time.perf_counter() - began
 
+    def _begin_again(self) -> None:
+        if self._note is not None:
+            self._note.write_again()
+
     def _step(self, at: int, name: str, function: Any) -> Any:
         step = self._steps[at]
         if not applies_to(step, function, self._adapter):
@@ -300,6 +304,7 @@ class StageWork:
                 self._budgets[at],
                 self._guard,
                 lambda: self._away,
+                self._begin_again,
             )
         finally:
             if not known:

@@ -79,11 +79,11 @@ def transform_function(
     adapter: ModuleAdapter,
     budget: Budget = UNLIMITED,
     guard: MemoryGuard | None = None,
-    away: Callable[[], float] = float,
+    *watch: Callable[[], Any],
 ) -> Any:
     """Return what a function-wise pass makes of one function.
 
-    The last three arguments are those of `budget.within`.
+    The last arguments are those of `budget.within`.
 
     Raises:
         PassResultError: The pass returned something that is no function.
@@ -107,7 +107,7 @@ def transform_function(
 
     if budget == UNLIMITED:  # not `is`: it may have travelled
         return checked()
-    return within(budget, pass_.info.name, name, function, checked, guard, away)
+    return within(budget, pass_.info.name, name, function, checked, guard, *watch)
 
 
 def run_stage_in_place(

@@ -203,8 +203,11 @@ def within(
     body: Callable[[], Any],
     guard: MemoryGuard | None = None,
     away: Callable[[], float] = float,
+    begin_again: Callable[[], object] = int,
 ) -> Any:
     """Return what the body of a pass makes of a function, under a budget.
+
+    Each try has all of it.
 
     Args:
         budget: The budget.
@@ -214,6 +217,7 @@ def within(
         body: Calls the body.
         guard: Limits memory while it is entered.
         away: Seconds so far that are not to be counted.
+        begin_again: Called before a second try.
 
     Raises:
         FunctionTimeoutError: It took too long.
@@ -232,6 +236,7 @@ def within(
         except Exception as error:
             is_told = isinstance(error, DiagnosticError)  # the program is at fault
             if tries and not is_told:
+                begin_again()
                 continue
             if budget.on_failure is OnFailure.SKIP and not is_told:
                 tell_skipped(pass_name, name, reason_of(error))

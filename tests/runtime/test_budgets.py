@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -136,6 +136,32 @@ def test_errors_are_skipped_and_retried_alike_in_both_drivers(runner: Runner):
     retried = both(runner, steps, program(1, 2), {"parpass.on_failure": "retry"})
     assert retried.error is not None
     assert retried.error[0] is ValueError
+
+
+class FailFirst(FunctionPass):
+    """Takes its time, and fails when it first sees a function in this process."""
+
+    pass_info = PassInfo(0, "FailFirst")
+    seconds = 0.25
+    seen: ClassVar[set[str]] = set()
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        assert ctx.function_name is not None
+        until = time.perf_counter() + self.seconds
+        while time.perf_counter() < until:
+            pass
+        if ctx.function_name not in self.seen:
+            self.seen.add(ctx.function_name)
+            raise ValueError("first")
+        return func.with_values(value + 1 for value in func.values)
+
+
+@pytest.mark.slow
+def test_a_retry_has_all_of_the_time_again(runner: Runner):
+    limits = {"parpass.function_timeout": 0.4, "parpass.on_failure": "retry"}
+    FailFirst.seen.clear()
+    seen = both(runner, FailFirst(), program(1), limits)
+    assert seen.result == program(2)
 
 
 @pytest.mark.parametrize("step", [Add(1), AddFrom("f1")])
