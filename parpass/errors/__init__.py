@@ -8,7 +8,7 @@
     │   ├── PassInputError        it was given no module (also TypeError)
     │   ├── UndefinedPassError    a pipeline item is missing (also ValueError)
     │   ├── ReadOnlyModuleError   a function pass wrote to the module it was given
-    │   ├── InputChangedError     a module pass changed the module it was given
+    │   ├── InputChangedError     it changed what it was given, in place
     │   ├── ContractError         a function pass depends on what it must not
     │   ├── WellFormedError       it broke the IR's rules (also AssertionError)
     │   └── UnprintablePassError  it cannot be put in pipeline text (also ValueError)

@@ -27,6 +27,7 @@ class RelayAdapter:
     """Handles `IRModule`s; see `parpass.transform.ModuleAdapter` for the methods."""
 
     is_acyclic = True  # nodes are frozen: they refer to what was there before them
+    mutability = None
 
     def functions(self, mod: IRModule) -> Mapping[str, Function]:
         """Return all functions by name."""

@@ -18,7 +18,7 @@ from parpass.errors import (
     InputChangedError,
     PassResultError,
 )
-from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.adapter import ModuleAdapter, Mutability
 from parpass.transform.budget import (
     UNLIMITED,
     Budget,
@@ -87,6 +87,7 @@ def transform_function(
 
     Raises:
         PassResultError: The pass returned something that is no function.
+        InputChangedError: It changed the function in place, and may not.
         BaseException: What the body raised.
     """
     recorder = current_recorder()
@@ -95,7 +96,17 @@ def transform_function(
 
     def checked() -> Any:
         body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
-        result = body(function, mod, context)
+        mutability = adapter.mutability
+        if mutability is None:
+            result = body(function, mod, context)
+        else:
+            result = _watched(
+                lambda given: body(given, mod, context),
+                mutability,
+                pass_.info.name,
+                name,
+                function,
+            )
         if result is not function and not adapter.is_function(result):
             raise PassResultError(
                 f"pass '{pass_.info.name}' must return a {type(function).__name__} for "
@@ -108,6 +119,28 @@ def transform_function(
     if budget == UNLIMITED:  # not `is`: it may have travelled
         return checked()
     return within(budget, pass_.info.name, name, function, checked, guard, *watch)
+
+
+def _watched(
+    body: Callable[[Any], Any],
+    mutability: Mutability,
+    pass_name: str,
+    name: str,
+    function: Any,
+) -> Any:
+    """Return what a body makes of a function that it can change in place."""
+    given = mutability.to_change(function)
+    before = mutability.fingerprint(given)
+    result = body(given)
+    is_changed = mutability.fingerprint(given) != before
+    if is_changed and given is function:
+        raise InputChangedError(
+            f"pass '{pass_name}' changed function '{name}' in place, which functions "
+            "of this IR must not be; return a new function",
+            pass_name=pass_name,
+            function=name,
+        )
+    return function if result is given and not is_changed else result
 
 
 def run_stage_in_place(
