@@ -328,6 +328,19 @@ class _Version(Mapping[str, Any]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._work.names())
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self))
+
+    def copy(self) -> dict[str, Any]:
+        """Return all functions, as the mapping of a serial run does."""
+        return dict(self)
+
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self, **other}
+
+    def __ror__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**other, **self}
+
     def __len__(self) -> int:
         return len(self._work.names())
 

@@ -7,7 +7,7 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable, Generator, Sequence
-from contextvars import ContextVar, Token
+from types import MappingProxyType
 from typing import Any, cast
 
 import msgspec
@@ -36,33 +36,13 @@ from parpass.transform.plan import Outcome, StepRecord
 from parpass.transform.record import (
     Recorder,
     current_recorder,
+    function_pass_body,
     has_error,
+    inside_function_pass,
     recording,
     start_recording,
     stop_recording,
 )
-
-_in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
-
-
-def inside_function_pass() -> bool:
-    """Return whether this is called from the body of a function pass.
-
-    Passes that such a body runs are not shown to instruments: they run in workers.
-    """
-    return _in_function_pass.get()
-
-
-class function_pass_body:  # noqa: N801 -- used like a function, as contextlib's own
-    """Mark what runs inside as bodies of function passes."""
-
-    __slots__ = ("_token",)
-
-    def __enter__(self) -> None:
-        self._token: Token[bool] = _in_function_pass.set(True)
-
-    def __exit__(self, *_: object) -> None:
-        _in_function_pass.reset(self._token)
 
 
 def applies_to(pass_: Pass, function: Any, adapter: ModuleAdapter) -> bool:
@@ -199,7 +179,7 @@ def _run_step(
     began = time.perf_counter()
     pass_name = pass_.info.name
     functions = adapter.functions(mod)
-    view = adapter.read_only(mod, dict(functions), pass_name)
+    view = adapter.read_only(mod, MappingProxyType(dict(functions)), pass_name)
     recorder = Recorder(view, pass_name)  # of the pass; a body sees what it says itself
     changed: dict[str, Any] = {}
     failure: BaseException | None = None

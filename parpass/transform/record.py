@@ -9,6 +9,7 @@ from typing import Any
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
 
+_in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
 _recorder: ContextVar[Recorder | None] = ContextVar("parpass_recorder", default=None)
 
 
@@ -102,3 +103,23 @@ class recording:  # noqa: N801 -- used like a function, as contextlib's own
 
     def __exit__(self, *_: object) -> None:
         _recorder.reset(self._token)
+
+
+def inside_function_pass() -> bool:
+    """Return whether this is called from the body of a function pass.
+
+    Passes that such a body runs are not shown to instruments: they run in workers.
+    """
+    return _in_function_pass.get()
+
+
+class function_pass_body:  # noqa: N801 -- used like a function, as contextlib's own
+    """Mark what runs inside as bodies of function passes."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token: Token[bool] = _in_function_pass.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        _in_function_pass.reset(self._token)
