@@ -235,7 +235,7 @@ class LokyExecutor:
         if done is None or done.is_ended:
             return
         answer = unpack_answer(message)
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             _fail(done.answer, answer)
         else:
             with contextlib.suppress(InvalidStateError):

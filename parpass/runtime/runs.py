@@ -7,6 +7,8 @@ loads nothing of this; this it loads in a thread.
 from __future__ import annotations
 
 import contextlib
+import contextvars
+import functools
 import sys
 import threading
 import warnings
@@ -196,6 +198,7 @@ class _Visit:
 
     def enter(self) -> None:
         self._context.__enter__()
+        self._variables = contextvars.copy_context()
         with self._lock:
             self._is_inside = True
             is_over = self._is_over
@@ -211,8 +214,13 @@ class _Visit:
         with self._lock:
             self._is_over = True
             is_inside, self._is_inside = self._is_inside, False
-        if is_inside:
-            self._context.__exit__(kind, error, traceback)
+        if not is_inside:
+            return
+        leave = functools.partial(self._context.__exit__, kind, error, traceback)
+        if PassContext.current() is self._context:
+            leave()
+        else:  # the variables here were copied before it was entered
+            self._variables.run(leave)
 
 
 def _may_have_children() -> bool:
