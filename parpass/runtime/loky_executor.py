@@ -298,7 +298,7 @@ def _end_with_program() -> None:
 threading.Thread(target=_end_with_program, name="parpass-end", daemon=True).start()
 
 
-def _fail(answer: Future[bytes], error: Exception) -> None:
+def _fail(answer: Future[bytes], error: BaseException) -> None:
     with contextlib.suppress(InvalidStateError):  # it has been ended
         answer.set_exception(error)
 
