@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import msgspec
+
 from parpass.diagnostic import Diagnostic, tell_all
 from parpass.errors import add_note, attach_others
 from parpass.runtime.outcomes import StageOutcomes
@@ -43,8 +45,8 @@ def _merged_step(
     for index, outcome in told:
         part = outcome.said.get(at, _SILENT)
         if part is not _SILENT:
+            emissions.extend(_later(one, len(said)) for one in part.emissions)
             said.extend(part.diagnostics)
-            emissions.extend(part.emissions)
             counted.update(part.counters or {})
             if function is None and has_error(part.diagnostics):
                 function = outcomes.names[index]
@@ -62,6 +64,13 @@ def _merged_step(
         function,
         emissions,
     )
+
+
+def _later(emission: Emission, said: int) -> Emission:
+    """Return what a body emitted, as after so many diagnostics on other functions."""
+    if not said:
+        return emission
+    return msgspec.structs.replace(emission, said=emission.said + said)
 
 
 def _others(

@@ -190,6 +190,7 @@ def _run_step(
         if not applies_to(pass_, function, adapter):
             continue
         result, own = function, Recorder(view, pass_name)
+        own.said_before = len(recorder.said)
         try:
             with recording(own):
                 result = transform_function(

@@ -230,6 +230,7 @@ def within(
         tries -= 1
         inner = Recorder(None if outer is None else outer.module, pass_name)
         inner.function_name = name
+        inner.said_before = 0 if outer is None else outer.said_so_far
         try:
             with recording(inner):
                 result = _limited(budget, pass_name, name, body, guard, away)

@@ -12,7 +12,7 @@ from parpass.errors import DiagnosticError, add_note
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.bisect import TellVerdicts
 from parpass.transform.context import PassContext
-from parpass.transform.emission import Emission, emit_all
+from parpass.transform.emission import Emission
 from parpass.transform.instrumentation import Hooks, call_pass_hook
 from parpass.transform.passes import Pass
 from parpass.transform.reproducer import Failure, write_reproducer
@@ -139,8 +139,15 @@ class Emit(msgspec.Struct, frozen=True):
     record: StepRecord
 
     def emit(self) -> None:
-        """Emit all; raises what a filter or handler of the user's raises."""
-        emit_all(self.record.emissions, self.record.pass_name)
+        """Emit all; what a handler or filter raises ends the pass as it ends a body."""
+        record = self.record
+        for emission in record.emissions:
+            try:
+                emission.emit()
+            except BaseException as error:  # noqa: BLE001 -- raised by the plan
+                record.failure, record.function = error, emission.function
+                record.diagnostics = record.diagnostics[: emission.said]
+                return
 
 
 class Render(msgspec.Struct, frozen=True):

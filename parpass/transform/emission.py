@@ -13,13 +13,11 @@ import os
 import pickle
 import sys
 import warnings
-from collections.abc import Sequence
 from types import FrameType
 from typing import Any, cast
 
 import msgspec
 
-from parpass.errors import add_note
 from parpass.transform.record import Recorder, current_recorder, recording
 
 # Of these a record can be pickled at once, and the pickle surely be read.
@@ -35,11 +33,13 @@ class KeptLogRecord(msgspec.Struct, frozen=True):
         content: Its attributes, pickled at once: what it tells of may change.
         text: Its message, should those come out unreadable; None if they cannot.
         function: The function that the pass was running on.
+        said: How many diagnostics it had emitted before.
     """
 
     content: bytes
     text: str | None
     function: str | None
+    said: int = 0
 
     @classmethod
     def of(cls, record: logging.LogRecord) -> KeptLogRecord:
@@ -49,7 +49,7 @@ class KeptLogRecord(msgspec.Struct, frozen=True):
             _detach_error(content)
         function = content.get("parpass_function")
         if _is_plain(content):
-            return cls(pickle.dumps(content), None, function)
+            return cls(pickle.dumps(content), None, function, _said_so_far())
         text = _message(record)
         packed = _pickled(content)
         if packed is None:
@@ -59,7 +59,7 @@ class KeptLogRecord(msgspec.Struct, frozen=True):
                 for name, value in content.items()
             }
             packed = pickle.dumps(kept)
-        return cls(packed, text, function)
+        return cls(packed, text, function, _said_so_far())
 
     def emit(self) -> None:
         """Give it to its logger."""
@@ -123,6 +123,7 @@ class KeptWarning(msgspec.Struct, frozen=True):
         module: The module, None if nothing there was running.
         pass_name: The pass that was.
         function: The function that it was running on.
+        said: How many diagnostics that had emitted before.
     """
 
     message: bytes
@@ -131,6 +132,7 @@ class KeptWarning(msgspec.Struct, frozen=True):
     module: str | None
     pass_name: str | None
     function: str | None
+    said: int = 0
 
     @classmethod
     def of(
@@ -150,6 +152,7 @@ class KeptWarning(msgspec.Struct, frozen=True):
             _module_at(filename, lineno, frame),
             None if recorder is None else recorder.pass_name,
             None if recorder is None else recorder.function_name,
+            _said_so_far(),
         )
 
     def emit(self) -> None:
@@ -167,6 +170,11 @@ class KeptWarning(msgspec.Struct, frozen=True):
                 self.module,
                 registry,
             )
+
+
+def _said_so_far() -> int:
+    recorder = current_recorder()
+    return 0 if recorder is None else recorder.said_so_far
 
 
 def _module_at(filename: str, lineno: int, frame: FrameType | None) -> str | None:
@@ -188,16 +196,6 @@ def _registry(module: str) -> dict[Any, Any]:
 
 
 Emission = KeptLogRecord | KeptWarning
-
-
-def emit_all(emissions: Sequence[Emission], pass_name: str) -> None:
-    """Emit in order; a handler or filter that raises ends it, as it ends a body."""
-    for emission in emissions:
-        try:
-            emission.emit()
-        except Exception as error:
-            add_note(error, f"in pass '{pass_name}', on function '{emission.function}'")
-            raise
 
 
 class _MarkingFactory:

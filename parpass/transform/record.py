@@ -27,9 +27,18 @@ class Recorder:
         module: The module.
         pass_name: The name.
         function_name: The function that a function pass is running on.
+        said_before: How many diagnostics the pass has emitted before, as far as is
+            known here.
     """
 
-    __slots__ = ("_counters", "_diag_ctx", "function_name", "module", "pass_name")
+    __slots__ = (
+        "_counters",
+        "_diag_ctx",
+        "function_name",
+        "module",
+        "pass_name",
+        "said_before",
+    )
 
     def __init__(self, module: Any, pass_name: str | None = None) -> None:
         self.module = module
@@ -37,6 +46,7 @@ class Recorder:
         self._diag_ctx: DiagnosticContext | None = None
         self._counters: Counter[str] | None = None
         self.function_name: str | None = None
+        self.said_before = 0
 
     @property
     def diag_ctx(self) -> DiagnosticContext:
@@ -62,6 +72,11 @@ class Recorder:
     def counted(self) -> Mapping[str, int] | None:
         """The counters so far, None if there are none."""
         return self._counters
+
+    @property
+    def said_so_far(self) -> int:
+        """How many diagnostics the pass has emitted."""
+        return self.said_before + len(self.said)
 
     def take_over(self, other: Recorder) -> None:
         """Add what another one has taken down."""
