@@ -65,6 +65,7 @@ class Job(msgspec.Struct, frozen=True):
         places: Where they are, by their number in the job.
         end: Where the stage ends, as far as is known by now.
         verdicts: What is known by now of bodies that kill workers.
+        apart: Those that go with the job, by index.
     """
 
     folder: str

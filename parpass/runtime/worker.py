@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from parpass.errors import InternalError
+from parpass.errors import InternalError, add_note
 from parpass.runtime.bundles import Packed, Packer, UnpackingError
 from parpass.runtime.large_values import WorkerValues
 from parpass.runtime.memory_guard import memory_guard
@@ -250,7 +250,7 @@ class _Stage:
             name, error = self._spec.names[index], failed.error
         except Exception as raised:  # noqa: BLE001 -- raised again
             error = raised
-        error.add_note(f"function '{name}' could not be unpickled in a worker")
+        add_note(error, f"function '{name}' could not be unpickled in a worker")
         raise error
 
     def _place(self, name: str) -> Place | Packed:
