@@ -12,7 +12,7 @@ from parpass import IRModule, relay
 from parpass.runtime.bundles import Packed
 from parpass.runtime.retained import Held, Retainer
 from parpass.transform import Optimizations, adapter_of
-from parpass.transform.collector import resting_collector
+from parpass.transform.collector import paused_collector
 
 _NODES = 30_000  # of all functions together
 _GOAL = Goal(15)  # us, for functions of ten nodes
@@ -66,7 +66,7 @@ def _measured(
         "unpacked": _clocked(together.unpack),
         "unpacked alone": _clocked(alone.unpack),
     }
-    with resting_collector():  # as the runner does
+    with paused_collector:  # as the runner does for each function
         times: Times = interleaved(sides, runs)
     for done in ("packed", "unpacked"):
         yield Line(

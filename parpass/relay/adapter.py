@@ -26,8 +26,7 @@ from parpass.transform.adapter import (
 class RelayAdapter:
     """Handles `IRModule`s; see `parpass.transform.ModuleAdapter` for the methods."""
 
-    is_acyclic = True  # nodes are frozen: they refer to what was there before them
-    mutability = None
+    mutability = None  # nodes are frozen
 
     def functions(self, mod: IRModule) -> Mapping[str, Function]:
         """Return all functions by name."""

@@ -90,11 +90,11 @@ def run_if_small(begun: Begun, account: Account) -> Any:
         return NOT_SMALL
 
     def carry_out(command: Command) -> Any:
-        if command is not stage:
+        if type(command) is not RunStage:
             return carry_out_serially(command, context, adapter)
-        outcome = run_stage_in_place(steps, mod, context, adapter, budgets=budgets)
+        outcome = run_stage_in_place(command.steps, command.mod, context, adapter)
         account.stayed(why_here(len(functions), account.workers), outcome)
-        if forecast.seconds:
+        if forecast.seconds and command is stage:
             correct(forecast, steps, mod, outcome, adapter)
         return outcome
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-import cloudpickle
-
+from parpass.runtime.shipping import pack_by_value
 from parpass.transform import Pass
 
 _OF_EVERY_CLASS = vars(type("", (), {})).keys() | {
@@ -101,7 +100,7 @@ def _global_names(code: types.CodeType) -> Iterator[str]:
 
 def _fingerprint(value: Any) -> Any:
     try:
-        return cloudpickle.dumps(value)
+        return pack_by_value(value)
     except Exception:  # noqa: BLE001 -- whatever has no bytes is known by what it is
         return id(value)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from parpass.diagnostic import Diagnostic, tell_all
 from parpass.errors import add_note, attach_others
@@ -45,7 +45,10 @@ def _merged_step(
     for index, outcome in told:
         part = outcome.said.get(at, _SILENT)
         if part is not _SILENT:
-            emissions.extend(_later(one, len(said)) for one in part.emissions)
+            # Of a function they tell how many diagnostics came before, on it alone.
+            emissions += [
+                replace(one, said=len(said) + one.said) for one in part.emissions
+            ]
             said.extend(part.diagnostics)
             counted.update(part.counters or {})
             if function is None and has_error(part.diagnostics):
@@ -64,13 +67,6 @@ def _merged_step(
         function,
         emissions,
     )
-
-
-def _later(emission: Emission, said: int) -> Emission:
-    """Return what a body emitted, as after so many diagnostics on other functions."""
-    if not said:
-        return emission
-    return msgspec.structs.replace(emission, said=emission.said + said)
 
 
 def _others(

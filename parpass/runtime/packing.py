@@ -11,12 +11,11 @@ import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import cloudpickle
 import msgspec
 
 from parpass.runtime.bundles import Packed
 from parpass.runtime.places import Place, Places
-from parpass.runtime.shipping import why_not_picklable
+from parpass.runtime.shipping import pack_by_value, why_not_picklable
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import End, Said, Verdicts
 from parpass.transform import ModuleAdapter, Pass
@@ -102,7 +101,7 @@ class Outcome(msgspec.Struct, frozen=True):
 class JobResult(msgspec.Struct, frozen=True):
     """What came back from a job.
 
-    `written` lists what passes wrote to themselves: pass name and attribute.
+    `written` lists what passes changed of themselves: pass name and attribute.
     """
 
     outcomes: Sequence[Outcome]
@@ -120,15 +119,6 @@ def pack_message(message: Any) -> bytes:
         return pickle.dumps(message, protocol=5)
     except Exception:  # noqa: BLE001 -- lambdas, say, or classes that travelled by value
         return pack_by_value(message)
-
-
-def pack_by_value(message: Any) -> bytes:
-    """Return a message as bytes, with the code of what other processes cannot import.
-
-    Raises:
-        Exception: Something in it cannot be pickled.
-    """
-    return cloudpickle.dumps(message, protocol=5)
 
 
 def unpack_message(packed: bytes) -> Any:

@@ -27,7 +27,6 @@ from parpass.runtime.packing import (
     StageSpec,
     functions_name,
     index_name,
-    pack_by_value,
     pack_message,
     spec_name,
     why_unsendable,
@@ -36,12 +35,12 @@ from parpass.runtime.places import Place, Places
 from parpass.runtime.raised import read_back, show_where_it_ended, unpack_error
 from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.schedule import FunctionsReady
+from parpass.runtime.shipping import pack_by_value
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import FunctionOutcome
 from parpass.runtime.store import StorageError
 from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, limits_of_call
-from parpass.transform.collector import resting_collector
 from parpass.transform.config import START_TIMEOUT, OnFailure
 from parpass.transform.optimizations import optimizations_in
 
@@ -86,7 +85,7 @@ class PooledStage:
         start_seconds: How long a worker may take to start, or to load the stage.
         outcomes: The outcomes so far.
         total: How many functions are to be run.
-        written: What passes wrote to themselves: pass name and attribute.
+        written: What passes changed of themselves: pass name and attribute.
     """
 
     def __init__(
@@ -184,15 +183,14 @@ class PooledStage:
             self._is_sorted = all_seen or self._packed > 0
         began = time.perf_counter()
         packed: list[tuple[int, Packed]] = []
-        with resting_collector(is_acyclic=self._retainer.adapter.is_acyclic):
-            while self._packed < len(self._to_pack) and self._goes_on_packing(began):
-                function = self._to_pack[self._packed]
-                one = self._packed_function(self.names[function])
-                packed.append((function, one))
-                self._packed_bytes += one.size
-                self._packed += 1
-            self._packer.close()
-            self._write_down(packed)
+        while self._packed < len(self._to_pack) and self._goes_on_packing(began):
+            function = self._to_pack[self._packed]
+            one = self._packed_function(self.names[function])
+            packed.append((function, one))
+            self._packed_bytes += one.size
+            self._packed += 1
+        self._packer.close()
+        self._write_down(packed)
         first = self._packed - len(packed)
         ready = [function for function, _ in packed[: max(0, self.total - first)]]
         self._pack_seconds = min(2 * self._pack_seconds, self._longest_pack)
@@ -365,11 +363,10 @@ class PooledStage:
     def look_at(self, functions: Sequence[Held]) -> None:
         """Unpack new functions, because somebody will look at them."""
         began = time.perf_counter()
-        with resting_collector(is_acyclic=self._retainer.adapter.is_acyclic):
-            for held in functions:
-                self._retainer.function(held, self._mod.base)
-                if not self._keeps_bytes:
-                    held.packed = None
+        for held in functions:
+            self._retainer.function(held, self._mod.base)
+            if not self._keeps_bytes:
+                held.packed = None
         self.journey.unpacking += time.perf_counter() - began
 
     def end(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from parpass.errors import (
     SlowerRunWarning,
     UnpicklablePassWarning,
 )
+from parpass.errors.warning import warn
 from parpass.runtime.account import Account
 from parpass.runtime.executor import Executor, NoWorkersError
 from parpass.runtime.forecasts import (
@@ -45,7 +45,6 @@ from parpass.runtime.store import StorageError
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import ends_the_stage, run_stage_in_place
 from parpass.transform.budget import Budget, are_limited, budgets_of
-from parpass.transform.collector import resting_collector
 from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan import Outcome, RunStage, StepRecord
 from parpass.transform.serial import Later
@@ -243,21 +242,18 @@ class Stages:
         notes = Notes(self._retainer.folder)
         was_warm = executor.is_warm
         try:
-            # For the whole stage: at the end of each short rest all that was made in
-            # it would be gone through at once.
-            with resting_collector(is_acyclic=self._adapter.is_acyclic):
-                await self._host.run(run_stage, stage, executor, notes)
+            await self._host.run(run_stage, stage, executor, notes)
         finally:
             self._account.journey(stage.journey, stage.total, was_warm=was_warm)
             await self._host.call_through(stage.end)
         self._account.functions(stage.outcomes)
         for pass_name, attribute in stage.written:
-            warnings.warn(
-                f"pass '{pass_name}' wrote its attribute '{attribute}' in a worker; "
-                "what a function pass writes to itself does not come back. Count with "
-                "ctx.count, or write a module pass",
+            warn(
+                f"pass '{pass_name}' changed its attribute '{attribute}' from one "
+                "function to another, in a worker; what a function pass writes to "
+                "itself does not come back, nor does it reach other workers. Count "
+                "with ctx.count, or write a module pass",
                 PassStateWarning,
-                stacklevel=2,
             )
 
     async def _merged(
@@ -304,11 +300,10 @@ class Stages:
         for name, reason in zip(names, reasons, strict=True):
             if reason is not None:
                 self._account.stays(name, reason)
-                warnings.warn(
+                warn(
                     f"pass '{name}' cannot be sent to the workers, so it runs in this "
                     f"process: {reason}",
                     UnpicklablePassWarning,
-                    stacklevel=2,
                 )
         if not any(stays):
             text = f"the module, {type(error).__name__}: {error}"
@@ -337,10 +332,9 @@ class Stages:
         self._executor, self._why_none = None, reason
         told, advice = _WHY_HERE[reason]
         told = told.format(detail)
-        warnings.warn(
+        warn(
             f"{told}, so the rest of this run stays in this process{advice}",
             SlowerRunWarning,
-            stacklevel=2,
         )
         return await self._host.call(self._here, command, reason)
 

@@ -32,11 +32,11 @@ from parpass.runtime.packing import (
     unpack_message,
     why_unsendable,
 )
+from parpass.runtime.pass_state import PassState
 from parpass.runtime.places import FunctionsFile, Place, Places
 from parpass.runtime.raised import pack_error
 from parpass.runtime.stage import StageWork
 from parpass.runtime.store import Folder, StorageError
-from parpass.transform import Pass
 from parpass.transform.apply import function_pass_body
 from parpass.transform.budget import limits_in_force
 from parpass.transform.interception import intercepting
@@ -61,15 +61,17 @@ def begin(coordinator: int) -> None:
 
 def run_job(packed_job: bytes) -> bytes:
     """Run a job; the entry point of a worker. Takes a Job, returns a JobResult."""
+    # What pass bodies and imports set in contextvars ends with the job.
+    run = contextvars.copy_context().run
+    if not (_is_own_process and gc.isenabled()):
+        return run(_run_job, packed_job)
     # Most objects here live until the job ends or are freed by their count; looking
     # for cycles among them takes a quarter of the time and finds none.
-    was_enabled = gc.isenabled()
     gc.disable()
     try:
-        # What pass bodies and imports set in contextvars ends with the job.
-        return contextvars.copy_context().run(_run_job, packed_job)
+        return run(_run_job, packed_job)
     finally:
-        (gc.enable if was_enabled else gc.disable)()
+        gc.enable()
 
 
 def _run_job(packed_job: bytes) -> bytes:
@@ -171,16 +173,16 @@ class _Stage:
 
     def run_job(self, job: Job) -> JobResult:
         began = time.perf_counter()
-        before = _attributes(self._spec.steps)
+        state = PassState(self._spec.steps)
         outcomes: list[Outcome] = []
         together = self._optimizations.bundles
         packer = Packer(self._spec.adapter, self._run.values, together=together)
         self._work.verdicts = job.verdicts
         self._work.end = min(self._work.end, job.end)
         snapshot = self._spec.snapshot
-        if not self._optimizations.resting_collector:
-            gc.enable()
         if _is_own_process:
+            if not self._optimizations.resting_collector:
+                gc.enable()
             snapshot.logging.apply()
         with (
             snapshot.in_force(self._context),
@@ -191,14 +193,12 @@ class _Stage:
             for batch in _batches(job.entries()):
                 for index, place in batch:
                     self._unpickle(index, place)
-                outcomes += [self._outcome(index, packer) for index, _ in batch]
+                for index, _ in batch:
+                    outcomes.append(self._outcome(index, packer))
+                    if len(outcomes) == 1:  # it may make what it then keeps
+                        state.look()
         packer.close()
-        written = [
-            (self._spec.steps[at].info.name, attribute)
-            for (at, attribute), value in _attributes(self._spec.steps).items()
-            if (at, attribute) not in before or before[at, attribute] is not value
-        ]
-        return JobResult(outcomes, time.perf_counter() - began, written)
+        return JobResult(outcomes, time.perf_counter() - began, state.look())
 
     def _unpickle(self, index: int, place: Place | Packed) -> None:
         name = self._spec.names[index]
@@ -286,14 +286,3 @@ def _batches(functions: _Entries) -> Iterator[_Entries]:
             yield functions[begin:at]
             begin, size = at, place.size
     yield functions[begin:]
-
-
-def _attributes(steps: Sequence[Pass]) -> dict[tuple[int, str], Any]:
-    """Return the attributes of passes, to see whether a pass wrote to itself."""
-    found: dict[tuple[int, str], Any] = {}
-    for at, step in enumerate(steps):
-        inner = getattr(step, "_inst", None)
-        for holder in (step, inner):
-            for name, value in getattr(holder, "__dict__", {}).items():
-                found[at, name] = value
-    return found

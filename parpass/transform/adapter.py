@@ -98,15 +98,6 @@ class ModuleAdapter(Protocol):
     """
 
     @property
-    def is_acyclic(self) -> bool:
-        """Whether functions are free of reference cycles, such as links to parents.
-
-        They are freed as soon as nobody refers to them then, and the garbage collector
-        is not asked to look for them, which would halt an event loop that runs beside.
-        """
-        ...
-
-    @property
     def mutability(self) -> Mutability | None:
         """How functions are changed in place; None where they cannot be, being frozen.
 

@@ -36,7 +36,8 @@ class Optimizations(msgspec.Struct, frozen=True):
         values_on_demand: Such values are written down when a pass looks at them.
         remembered_analyses: What a pass found out about a function, and wrote down with
             it, is not found out again: in Relay, that it is typed.
-        resting_collector: The garbage collector looks for cycles seldom.
+        resting_collector: In workers the garbage collector rests until a job ends;
+            here, while a function is packed or unpacked.
     """
 
     stages: bool = True

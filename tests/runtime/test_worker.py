@@ -159,9 +159,12 @@ def test_another_function_is_waited_for_until_all_are_published(run: Run):
         assert run.values(answer.result(timeout=10)) == [(1, 2)]
 
 
-def test_a_pass_that_writes_to_itself_is_named_with_the_attribute(run: Run):
-    run.publish(1, [Add(1), Remember()], program(1))
-    assert run.work(1, 0).written == [("Remember", "last")]
+def test_what_a_pass_changes_of_itself_is_named_in_one_job_or_over_several(run: Run):
+    run.publish(1, [Add(1), Remember()], program(1, 2, 3))
+    assert run.work(1, 0).written == []  # it may have made it, to keep it
+    assert run.work(1, 1).written == [("Remember", "last")]
+    run.publish(2, [Add(1), Remember()], program(1, 2))
+    assert run.work(2, 0, 1).written == [("Remember", "last")]
 
 
 class Unloadable:
@@ -235,7 +238,7 @@ def test_importing_is_light(module: str):
     assert ran.stdout == "[]\n"
 
 
-def test_a_collector_that_was_disabled_stays_so(run: Run):
+def test_a_job_in_somebody_elses_process_leaves_its_collector_alone(run: Run):
     run.publish(1, [Add(1)], program(1))
     gc.disable()
     try:

@@ -109,7 +109,6 @@ class ToyMutability:
 class ToyAdapter:
     """Handles programs."""
 
-    is_acyclic = True
     mutability = ToyMutability()
 
     def functions(self, mod: Program) -> Mapping[str, Fn]:

@@ -216,29 +216,30 @@ def test_dropout_is_the_first_field_of_its_pair() -> None:
 PATTERNS: dict[OpPattern, str] = {
     OpPattern.ELEMWISE: """
         abs acos acosh asin asinh atan atanh bitwise_not cast cast_like ceil clip copy
-        cos cosh erf exp fast_erf fast_exp fast_tanh floor full full_like isfinite isinf
-        isnan log log10 log1p log2 logical_not negative nn.leaky_relu nn.relu ones
-        ones_like reinterpret round rsqrt sigmoid sign sin sinh sqrt tan tanh trilu
-        trunc zeros zeros_like
+        cos cosh dyn.full erf exp fast_erf fast_exp fast_tanh floor full full_like
+        isfinite isinf isnan log log10 log1p log2 logical_not negative nn.leaky_relu
+        nn.relu ones ones_like reinterpret round rsqrt sigmoid sign sin sinh sqrt tan
+        tanh trilu trunc zeros zeros_like
     """,
     OpPattern.BROADCAST: """
         add bitwise_and bitwise_or bitwise_xor broadcast_to broadcast_to_like divide
-        equal expand_dims floor_divide floor_mod greater greater_equal left_shift less
-        less_equal logical_and logical_or logical_xor maximum minimum mod multiply
-        nn.bias_add nn.prelu not_equal power repeat right_shift subtract tile
-        trunc_divide trunc_mod where
+        dyn.broadcast_to dyn.expand_dims equal expand_dims floor_divide floor_mod
+        greater greater_equal left_shift less less_equal logical_and logical_or
+        logical_xor maximum minimum mod multiply nn.bias_add nn.prelu not_equal power
+        repeat right_shift subtract tile trunc_divide trunc_mod where
     """,
     OpPattern.INJECTIVE: """
-        adv_index concatenate einsum gather gather_nd image.resize1d image.resize2d
-        image.resize3d layout_transform matrix_set_diag meshgrid nn.batch_flatten
-        nn.batch_to_space_nd nn.depth_to_space nn.mirror_pad nn.pad nn.space_to_batch_nd
-        nn.space_to_depth nn.upsampling nn.upsampling3d reshape reshape_like reverse
-        reverse_sequence sequence_mask slice_like split squeeze stack strided_set
-        strided_slice take transpose unravel_index
+        adv_index concatenate dyn.nn.pad dyn.reshape dyn.squeeze dyn.strided_slice
+        dyn.tile einsum gather gather_nd image.resize1d image.resize2d image.resize3d
+        layout_transform matrix_set_diag meshgrid nn.batch_flatten nn.batch_to_space_nd
+        nn.depth_to_space nn.mirror_pad nn.pad nn.space_to_batch_nd nn.space_to_depth
+        nn.upsampling nn.upsampling3d reshape reshape_like reverse reverse_sequence
+        sequence_mask slice_like split squeeze stack strided_set strided_slice take
+        transpose unravel_index
     """,
     OpPattern.COMM_REDUCE: "all any argmax argmin max mean min prod sum variance",
     OpPattern.OUT_ELEMWISE_FUSABLE: """
-        nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d
+        dyn.one_hot nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d
         nn.adaptive_max_pool1d nn.adaptive_max_pool2d nn.adaptive_max_pool3d
         nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.batch_matmul
         nn.contrib_conv2d_NCHWc nn.contrib_depthwise_conv2d_NCHWc nn.conv1d
@@ -248,11 +249,12 @@ PATTERNS: dict[OpPattern, str] = {
         nn.max_pool3d nn.nll_loss nn.softmax one_hot
     """,
     OpPattern.OPAQUE: """
-        annotation.compiler_begin annotation.compiler_end annotation.stop_fusion
-        arange argsort argwhere cumprod cumsum device_copy ndarray_size nn.batch_norm
-        nn.cross_entropy nn.cross_entropy_with_logits nn.dropout nn.group_norm
-        nn.instance_norm nn.layer_norm on_device scatter_elements scatter_nd
-        searchsorted shape_of sort sparse_to_dense topk vm.shape_of
+        annotation.compiler_begin annotation.compiler_end annotation.stop_fusion arange
+        argsort argwhere cumprod cumsum device_copy dyn.all dyn.any dyn.max dyn.mean
+        dyn.min dyn.prod dyn.sum dyn.topk ndarray_size nn.batch_norm nn.cross_entropy
+        nn.cross_entropy_with_logits nn.dropout nn.group_norm nn.instance_norm
+        nn.layer_norm on_device scatter_elements scatter_nd searchsorted shape_of sort
+        sparse_to_dense topk vm.shape_of
     """,
 }
 
