@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import outcome
 import sniffio
 import trio
 
@@ -21,8 +22,6 @@ from parpass.errors import RuntimeUseError
 
 if TYPE_CHECKING:
     import asyncio
-
-    from outcome import Outcome
 
 ValueT = TypeVar("ValueT")
 
@@ -114,7 +113,9 @@ class TrioHost(_TaskHost):
 
     async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
         """Call in a thread, so that the event loop stays responsive."""
-        return await _in_thread(self._bound(function, *args), abandon_on_cancel=True)
+        # What it raises is handed on, as trio's own way through threads writes to it.
+        call = functools.partial(outcome.capture, self._bound(function, *args))
+        return (await _in_thread(call, abandon_on_cancel=True)).unwrap()
 
     async def call_through(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
         """Call in a thread, not to be cancelled."""
@@ -291,7 +292,7 @@ def _in_asyncio_thread(call: Callable[[], ValueT]) -> asyncio.Future[ValueT]:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[ValueT] = loop.create_future()
 
-    def settle(result: Outcome[ValueT]) -> None:
+    def settle(result: outcome.Outcome[ValueT]) -> None:
         if future.done():
             return
         try:
@@ -299,7 +300,7 @@ def _in_asyncio_thread(call: Callable[[], ValueT]) -> asyncio.Future[ValueT]:
         except BaseException as error:  # noqa: BLE001 -- raised where it is waited for
             future.set_exception(error)
 
-    def deliver(result: Outcome[ValueT]) -> None:
+    def deliver(result: outcome.Outcome[ValueT]) -> None:
         with contextlib.suppress(RuntimeError):  # the event loop is closed
             loop.call_soon_threadsafe(settle, result)
 

@@ -46,10 +46,11 @@ def work_here(
 def run_here(
     work: StageWork, function: int, held: Held, outcomes: StageOutcomes
 ) -> None:
-    """Run all steps on a function, given by its index, and take down the outcome."""
+    """Run steps on a function, given by its index, and take down the outcome."""
     outcome = work.run(outcomes.names[function])
-    is_same = outcome.function is held.function
-    outcomes.put(function, held if is_same else Held(outcome.function), outcome)
+    made = outcome.function
+    is_same = made is None or made is held.function
+    outcomes.put(function, held if is_same else Held(made), outcome)
 
 
 def reproduce(
@@ -78,9 +79,9 @@ def settle(
     """
     if not outcomes.has_new_signature:
         return
+    outcomes.forget_those_that_looked()
     with work_here(steps, mod, context, retainer, assumes=False) as work:
-        for function in outcomes.looked_at_others():
+        work.end = outcomes.end
+        for function in outcomes.missing():
             retainer.check_open()
-            held = mod.held[outcomes.names[function]]
-            retainer.function(held, mod.base)
-            run_here(work, function, held, outcomes)
+            run_here(work, function, mod.held[outcomes.names[function]], outcomes)

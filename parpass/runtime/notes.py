@@ -98,6 +98,10 @@ class Note:
         """Note that work on a function begins."""
         self._put((function, step, function, step, phase, time.monotonic_ns()))
 
+    def write_again(self) -> None:
+        """Note that the work that is noted begins once more."""
+        self._put((*self._values[:-1], time.monotonic_ns()))
+
     def enter(
         self, body: int, body_step: int, phase: Phase = Phase.PASS
     ) -> tuple[int, ...]:

@@ -25,16 +25,14 @@ from parpass.runtime.packing import (
     JobResult,
     Outcome,
     StageSpec,
-    WorkerTraceback,
     functions_name,
     index_name,
     pack_message,
     spec_name,
-    unpack_error,
-    unpack_message,
     why_unsendable,
 )
 from parpass.runtime.places import Place, Places
+from parpass.runtime.raised import read_back, show_where_it_ended, unpack_error
 from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.schedule import FunctionsReady
 from parpass.runtime.shipment import pack_shipment
@@ -126,7 +124,7 @@ class PooledStage:
         self._to_pack += [at for at, held in enumerate(outcomes.held) if held]
         self.budgets = budgets_of(steps, snapshot.config)
         self.start_seconds = snapshot.config.get(START_TIMEOUT, START_SECONDS)
-        self.verdicts: dict[tuple[str, int], Exception | str] = {}
+        self.verdicts: dict[tuple[str, int], BaseException | str] = {}
         if not assumes:  # it is done again
             self.verdicts.update(retainer.verdicts_of(steps))
         self._tries: Counter[tuple[str, int]] = Counter()
@@ -263,7 +261,8 @@ class PooledStage:
         self._go_apart = self._go_apart or len(indices) == 1
         apart = self._apart(indices) if self._go_apart else {}
         path, places = self._retainer.folder.path, self._places.of(indices)
-        job = Job(path, self._stage, indices, places, self.verdicts, apart)
+        end = self.outcomes.end
+        job = Job(path, self._stage, indices, places, end, self.verdicts, apart)
         message = pack_message(job)
         self.journey.job_sent(len(message))
         return message
@@ -279,7 +278,7 @@ class PooledStage:
 
     def take_in(self, message: bytes) -> tuple[float, list[Held]]:
         """Take in a job's result; return its seconds and the new functions."""
-        result: JobResult = unpack_message(message)
+        result: JobResult = read_back(message)
         self.journey.job_came_back(len(message), result.seconds, self._workers)
         self.written.update(dict.fromkeys(result.written))
         new = [self._take_in(outcome) for outcome in result.outcomes]
@@ -343,9 +342,7 @@ class PooledStage:
 
     def _settle(self, work: Work, error: FunctionFailure, traceback: str) -> bool:
         error.traceback = traceback
-        if traceback:
-            error.__cause__ = WorkerTraceback(traceback)
-        error.add_note(f"in pass '{error.pass_name}', on function '{error.function}'")
+        show_where_it_ended(error)
         body = self.names[work.body], work.body_step
         policy = self.budgets[work.body_step].on_failure
         # What kills again although its body is not called kills on its way.

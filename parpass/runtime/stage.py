@@ -14,9 +14,10 @@ looked at others are run once more, without assuming anything (`in_process.settl
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -33,7 +34,30 @@ from parpass.transform.record import Recorder, has_error, recording
 
 # What is known of pairs of function and step that killed workers or hung: the error
 # that it is, or, where it is to be skipped, why.
-Verdicts = Mapping[tuple[str, int], Exception | str]
+Verdicts = Mapping[tuple[str, int], BaseException | str]
+
+
+class AbandonedError(BaseException):
+    """Nobody waits for what goes on here any more: no pass or hook has failed."""
+
+
+class End(NamedTuple):
+    """Where a stage ends in the order of a serial run, as far as is known.
+
+    Ends compare by that order. What comes after one never happens in a serial run; so
+    it is not begun, since it could do anything: end its process, say, or hang.
+
+    Attributes:
+        step: The index of the last pass.
+        function: The index of the last function that it is run on.
+    """
+
+    step: int
+    function: int = sys.maxsize
+
+    def steps_on(self, function: int) -> int:
+        """Return how many passes are run on a function."""
+        return self.step + (function <= self.function)
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -58,19 +82,28 @@ class FunctionOutcome(msgspec.Struct):
     """
 
     function: Any
-    seconds: Sequence[float]
+    seconds: Sequence[float] = ()
     said: Mapping[int, Said] = {}
-    failure: Exception | None = None
+    failure: BaseException | None = None
     looked_at_others: bool = False
     has_new_signature: bool = False
 
     @property
     def ended_early(self) -> bool:
         """Whether the last step failed, or reported an error: it ends the run."""
-        if self.failure is not None:
-            return True
+        return self.failure is not None or self._reported_error
+
+    @property
+    def _reported_error(self) -> bool:
         last = self.said.get(len(self.seconds) - 1)
         return last is not None and has_error(last.diagnostics)
+
+    def end(self, function: int) -> End | None:
+        """Return where it ends the stage, as the outcome of a function; None if not."""
+        step = len(self.seconds) - 1
+        if self.failure is not None:
+            return End(step, function)
+        return End(step) if self._reported_error else None
 
 
 class StageWork:
@@ -89,6 +122,7 @@ class StageWork:
         assumes: Whether functions are taken to keep their signatures.
 
     Attributes:
+        end: Where the stage ends, as far as is known.
         verdicts: Bodies that are not called again.
     """
 
@@ -118,6 +152,7 @@ class StageWork:
         self._index = {name: at for at, name in enumerate(names)}
         kept = optimizations_in(context.config).kept_signatures
         self._assumes = assumes and kept
+        self.end = End(len(steps) - 1)
         self.verdicts: Verdicts = {}
         self._away = 0.0  # seconds spent on functions made on demand
         self._looked = False
@@ -133,19 +168,28 @@ class StageWork:
         """
         self._views.clear()
 
+    def steps_on(self, name: str) -> int:
+        """Return how many steps are run on a function."""
+        return self.end.steps_on(self._index[name])
+
     def run(self, name: str) -> FunctionOutcome:
-        """Run all steps on a function."""
+        """Run steps on a function, as far as a serial run comes."""
         with keeping() as tape:
-            return self._run(name, tape)
+            outcome = self._run(name, tape)
+        end = outcome.end(self._index[name])
+        if end is not None:
+            self.end = min(self.end, end)
+        return outcome
 
     def _run(self, name: str, tape: Tape) -> FunctionOutcome:
-        function = self._load(name)
+        steps = self._steps[: self.steps_on(name)]
+        function = self._load(name) if steps else None
         resigned = False
         seconds: list[float] = []
         told: dict[int, Said] = {}
-        failure: Exception | None = None
+        failure: BaseException | None = None
         began = time.perf_counter()
-        for at, step in enumerate(self._steps):
+        for at, step in enumerate(steps):
             if self._note is not None:
                 self._note.write(self._index[name], at)
             recorder = Recorder(self.module_before(at), step.info.name)
@@ -154,7 +198,11 @@ class StageWork:
                     before, function = function, self._step(at, name, function)
                     if function is not before and not resigned:
                         resigned = not self._adapter.keeps_signature(before, function)
-                except Exception as error:  # noqa: BLE001 -- it is the outcome
+                except AbandonedError:
+                    raise
+                except BaseException as error:
+                    if self._note is None and isinstance(error, KeyboardInterrupt):
+                        raise  # it comes from who waits at this process, and is meant
                     failure = error
             now = time.perf_counter()
             seconds.append(now - began)
@@ -227,13 +275,17 @@ class StageWork:
                 self._note.leave(outer)
             self._away = away + time.perf_counter() - began
 
+    def _begin_again(self) -> None:
+        if self._note is not None:
+            self._note.write_again()
+
     def _step(self, at: int, name: str, function: Any) -> Any:
         step = self._steps[at]
         if not applies_to(step, function, self._adapter):
             return function
         key = (name, at)
         verdict = self.verdicts.get(key)
-        if isinstance(verdict, Exception):
+        if isinstance(verdict, BaseException):
             raise verdict
         if verdict is not None:
             tell_skipped(step.info.name, name, verdict)
@@ -251,6 +303,7 @@ class StageWork:
                 self._budgets[at],
                 self._guard,
                 lambda: self._away,
+                self._begin_again,
             )
         finally:
             if not known:
@@ -273,6 +326,19 @@ class _Version(Mapping[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._work.names())
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self))
+
+    def copy(self) -> dict[str, Any]:
+        """Return all functions, as the mapping of a serial run does."""
+        return dict(self)
+
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self, **other}
+
+    def __ror__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**other, **self}
 
     def __len__(self) -> int:
         return len(self._work.names())

@@ -384,7 +384,6 @@ class Stages:
             self._adapter,
             self._checkpoint,
             budgets=budgets,
-            finds_others=True,
             keeps=command.is_part,
         )
         self._account.stayed(reason, outcome)

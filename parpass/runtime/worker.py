@@ -28,7 +28,6 @@ from parpass.runtime.packing import (
     StageSpec,
     functions_name,
     index_name,
-    pack_error,
     pack_message,
     spec_name,
     unpack_message,
@@ -36,6 +35,7 @@ from parpass.runtime.packing import (
 )
 from parpass.runtime.pass_state import PassState
 from parpass.runtime.places import FunctionsFile, Place, Places
+from parpass.runtime.raised import pack_error
 from parpass.runtime.shipment import Shipment, UnloadableError
 from parpass.runtime.stage import StageWork
 from parpass.runtime.store import Folder, StorageError
@@ -214,6 +214,7 @@ class _Stage:
         together = self._optimizations.bundles
         packer = Packer(self._spec.adapter, self._run.values, together=together)
         self._work.verdicts = job.verdicts
+        self._work.end = min(self._work.end, job.end)
         snapshot = self._spec.snapshot
         if _is_own_process:
             if not self._optimizations.resting_collector:
@@ -238,6 +239,8 @@ class _Stage:
     def _unpickle(self, index: int, place: Place | Packed) -> None:
         name = self._spec.names[index]
         self._places[name] = place
+        if not self._work.steps_on(name):
+            return
         self._run.note.write(index, 0, Phase.UNPICKLE)
         self._loaded[name] = self._load(name)
 
@@ -251,10 +254,11 @@ class _Stage:
             raise UnloadableError(*missed)
         if self._unloadable is not None:  # which a body has met, and passed on
             raise self._unloadable
-        original = self._loaded.pop(name)
+        original = self._loaded.pop(name, None)
         result, failure = None, outcome.failure
         is_same = outcome.function is original and self._optimizations.unchanged_marks
-        if failure is None and not is_same:
+        is_done = failure is None and len(outcome.seconds) == len(self._spec.steps)
+        if is_done and not is_same:
             note.write(index, len(outcome.seconds) - 1, Phase.PICKLE)
             try:
                 result = packer.pack(outcome.function)

@@ -44,6 +44,16 @@ BOOL = TensorType((), "bool")
 _UNARY = ["negative", "abs", "copy"]
 _BINARY = ["add", "subtract", "multiply", "maximum", "minimum"]
 
+# The same values, lying otherwise.
+LAYOUTS: list[Callable[[Array], Array]] = [
+    lambda a: a,
+    lambda a: a,
+    lambda a: a.copy(order="F"),
+    lambda a: np.repeat(a, 2, -1)[..., ::2] if a.ndim else a,
+    lambda a: a[::-1].copy()[::-1] if a.ndim else a,
+    lambda a: a.astype(a.dtype.newbyteorder("S")),
+]
+
 Typed = tuple[Expr, Type]
 Step = Callable[[Sequence[Typed], int], Typed]
 
@@ -212,8 +222,11 @@ class Writer:
 
     def constant(self, type_: Type | None) -> Constant:
         assert isinstance(type_, TensorType)
-        number = self.draw(st.integers(0, 2))
-        return const(np.full(type_.concrete_shape, number, type_.dtype))
+        number, shape = self.draw(st.integers(0, 2)), type_.concrete_shape
+        values = np.full(shape, number, type_.dtype)
+        if shape and self.draw(st.booleans()):
+            values += np.arange(values.size, dtype=values.dtype).reshape(shape) % 2
+        return const(self.draw(st.sampled_from(LAYOUTS))(values))
 
     def variable(self, type_: Type) -> Var:
         return Var(f"v{next(self.numbers)}", type_)
