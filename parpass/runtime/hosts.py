@@ -11,7 +11,7 @@ import contextvars
 import functools
 import threading
 from collections.abc import Awaitable, Callable, Generator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import outcome
@@ -52,6 +52,10 @@ class Host(Protocol):
 
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Wait for the body of an async module pass, on the caller's event loop."""
+        ...
+
+    async def hear(self, answer: Future[Any]) -> None:
+        """Wait until there is an answer."""
         ...
 
     def bring_back(self) -> None:
@@ -124,6 +128,18 @@ class TrioHost(_TaskHost):
             done.append(await _in_thread(self._bound(function, *args)))
         return done[0]
 
+    async def hear(self, answer: Future[Any]) -> None:
+        """Wait in this task."""
+        heard = trio.Event()
+        token = trio.lowlevel.current_trio_token()
+
+        def tell(_: Future[Any]) -> None:
+            with contextlib.suppress(trio.RunFinishedError):
+                token.run_sync_soon(heard.set)
+
+        answer.add_done_callback(tell)
+        await heard.wait()
+
     async def run(
         self, function: Callable[..., Awaitable[ValueT]], *args: Any
     ) -> ValueT:
@@ -142,6 +158,12 @@ class AsyncioHost(_TaskHost):
         """Call in a thread, and wait for it even if cancelled."""
         run = self._bound(function, *args)
         return await _to_its_end(_in_asyncio_thread(run))
+
+    async def hear(self, answer: Future[Any]) -> None:
+        """Wait in this task."""
+        import asyncio
+
+        await asyncio.wait([asyncio.wrap_future(answer)])
 
     async def run(
         self, function: Callable[..., Awaitable[ValueT]], *args: Any
@@ -169,6 +191,10 @@ class BlockingHost:
         return _without_stop_iteration(function, *args)
 
     call_through = call
+
+    async def hear(self, answer: Future[Any]) -> None:
+        """Wait here."""
+        wait([answer])
 
     def call_now(self, function: Callable[[], ValueT]) -> ValueT:
         """Call here."""

@@ -80,6 +80,13 @@ class Job(msgspec.Struct, frozen=True):
         ]
 
 
+class Errand(msgspec.Struct, frozen=True):
+    """A stage with little in it, whole: its spec, and a job with all functions."""
+
+    spec: bytes
+    job: Job
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """What came back for one function; see `FunctionOutcome`.
 

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from parpass.errors import FunctionFailure, FunctionTimeoutError, WorkerDiedError
@@ -38,7 +39,7 @@ from parpass.runtime.schedule import FunctionsReady
 from parpass.runtime.shipment import pack_shipment
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import FunctionOutcome
-from parpass.runtime.store import StorageError
+from parpass.runtime.store import StorageError, Writer
 from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, limits_of_call
 from parpass.transform.config import START_TIMEOUT, OnFailure
@@ -78,12 +79,14 @@ class PooledStage:
         assumes: Whether functions are taken to keep their signatures.
 
     Attributes:
+        adapter: How modules are handled.
         assumes: The same.
         budgets: Of the passes.
         journey: How the time goes.
         optimizations: What is done to be fast.
         start_seconds: How long a worker may take to start, or to load the stage.
         outcomes: The outcomes so far.
+        places: Where its functions are.
         total: How many functions are to be run.
         written: What passes changed of themselves: pass name and attribute.
     """
@@ -102,6 +105,7 @@ class PooledStage:
         assumes: bool = True,
     ) -> None:
         self.assumes = assumes
+        self.adapter = retainer.adapter
         self.journey = Journey()
         self.steps = steps
         self.names = outcomes.names
@@ -115,7 +119,7 @@ class PooledStage:
         self._mod = mod
         self._snapshot = snapshot
         self._retainer = retainer
-        self._places = Places(len(self.names))
+        self.places = Places(len(self.names))
         self._written: WeakKeyDictionary[Bundle, int] = WeakKeyDictionary()  # where
         self._go_apart = False  # functions, without their bundles
         # Those to be run come first; the others are packed for passes that read them.
@@ -141,6 +145,7 @@ class PooledStage:
         self._seconds = [0.0] * len(steps)
         retainer.stages += 1
         self._stage = retainer.stages
+        self._writer: Writer | None = None
 
     def pace(self) -> float | None:
         """Return the seconds of the steps for each byte of a function, if known."""
@@ -148,13 +153,18 @@ class PooledStage:
             return None
         return BY_BYTE.of(self.steps)
 
-    def publish_spec(self) -> None:
-        """Publish what all jobs have in common.
+    def functions_at_hand(self) -> list[Any]:
+        """Return the functions that are objects now."""
+        held = [self._mod.held[name].function for name in self.names]
+        return [function for function in held if function is not None]
+
+    def packed_spec(self) -> bytes:
+        """Return what all jobs have in common, as bytes.
 
         Raises:
             Exception: Something in it cannot be pickled.
         """
-        adapter = self._retainer.adapter
+        adapter = self.adapter
         shell = adapter.encode_shell(self._mod.base)
         spec = StageSpec(
             self.steps,
@@ -166,8 +176,16 @@ class PooledStage:
             limits_of_call(),
             self.assumes,
         )
+        return pack_shipment(self.steps, spec)
+
+    def publish_spec(self) -> None:
+        """Publish what all jobs have in common.
+
+        Raises:
+            Exception: Something in it cannot be pickled.
+        """
+        published = self.packed_spec()
         folder = self._retainer.folder
-        published = pack_shipment(self.steps, spec)
         folder.publish(spec_name(self._stage), published)
         self.journey.sent += len(published)
         self._writer = folder.open_writer(functions_name(self._stage))
@@ -196,7 +214,7 @@ class PooledStage:
         self._pack_seconds = min(2 * self._pack_seconds, self._longest_pack)
         self.journey.packing += time.perf_counter() - began
         if not ready and self._packed == len(self._to_pack):
-            index = pack_message(self._places)
+            index = pack_message(self.places)
             self._retainer.folder.publish(index_name(self._stage), index)
             return None
         return FunctionsReady(ready, [self._weight(at) for at in ready])
@@ -209,6 +227,7 @@ class PooledStage:
 
     def _write_down(self, packed: Sequence[tuple[int, Packed]]) -> None:
         """Write down bundles, each once, and where the functions are."""
+        assert self._writer is not None
         for bundle, members in groupby(packed, lambda pair: pair[1].bundle):
             length, offset = len(bundle.payload), self._written.get(bundle)
             if offset is None:
@@ -217,10 +236,10 @@ class PooledStage:
                 self.journey.sent += length
             size, values = length // len(bundle.ends), bundle.values
             for function, (_, at) in members:
-                self._places[function] = Place(offset, length, at, size, values)
+                self.places[function] = Place(offset, length, at, size, values)
 
     def _weight(self, function: int) -> int:
-        return self._places.size(function) if self.optimizations.largest_first else 1
+        return self.places.size(function) if self.optimizations.largest_first else 1
 
     def _put_large_ones_first(self) -> bool:
         """Have large functions packed before others, as far as they are soon found.
@@ -260,7 +279,7 @@ class PooledStage:
         # Who runs alone may be suspected of what another one of its bundle does.
         self._go_apart = self._go_apart or len(indices) == 1
         apart = self._apart(indices) if self._go_apart else {}
-        path, places = self._retainer.folder.path, self._places.of(indices)
+        path, places = self._retainer.folder.path, self.places.of(indices)
         end = self.outcomes.end
         job = Job(path, self._stage, indices, places, end, self.verdicts, apart)
         message = pack_message(job)
@@ -272,7 +291,7 @@ class PooledStage:
         found: dict[int, Packed] = {}
         for at in functions:
             function = self._mod.held[self.names[at]].function
-            if function is not None and self._places[at].has_others:
+            if function is not None and self.places[at].has_others:
                 found[at] = self._packer.pack_alone(function)
         return found
 
@@ -288,7 +307,7 @@ class PooledStage:
         held = self._mod.held[self.names[outcome.function]]
         if outcome.result is not None:
             held = Held(packed=outcome.result)
-        self._bytes += self._places.size(outcome.function)
+        self._bytes += self.places.size(outcome.function)
         for at, seconds in enumerate(outcome.seconds):
             self._seconds[at] += seconds
         failure = None if outcome.failure is None else unpack_error(outcome.failure)
@@ -372,6 +391,8 @@ class PooledStage:
     def end(self) -> None:
         """Remove what was published, and learn from what came back."""
         BY_BYTE.learn(self.steps, self._seconds, self._bytes)
+        if self._writer is None:
+            return
         self._writer.close()
         self._retainer.folder.discard(
             spec_name(self._stage), index_name(self._stage), functions_name(self._stage)

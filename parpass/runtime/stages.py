@@ -20,6 +20,7 @@ from parpass.errors import (
 )
 from parpass.errors.warning import warn
 from parpass.runtime.account import Account
+from parpass.runtime.errand import packed_errand
 from parpass.runtime.executor import Executor, NoWorkersError
 from parpass.runtime.forecasts import (
     Forecast,
@@ -42,6 +43,7 @@ from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.small_work import begin_here
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.store import StorageError
+from parpass.runtime.worker import run_errand
 from parpass.tables import keep_back, program_entries
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import ends_the_stage, run_stage_in_place
@@ -66,6 +68,21 @@ _WHY_HERE = {
     Reason.UNLOADABLE: ("the workers cannot load {}", ""),
     Reason.NO_PROCESSES: ("no processes can be started ({})", ""),
 }
+
+_REASONS: dict[type[Exception], Reason] = {
+    StorageError: Reason.NO_ROOM,
+    UnsendableError: Reason.UNSENDABLE,
+    NoWorkersError: Reason.NO_PROCESSES,
+}
+
+
+class _UnpublishedError(Exception):
+    """What all jobs of a stage have in common cannot be sent."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
 
 RunPart = Callable[[RunStage], Awaitable[Outcome]]
 
@@ -214,23 +231,13 @@ class Stages:
             assumes=assumes,
         )
         try:
-            await self._host.call_through(stage.publish_spec)
-        except StorageError as error:
-            return await self._stay_here(command, Reason.NO_ROOM, str(error))
-        except UnsendableError as error:
-            return await self._stay_here(command, Reason.UNSENDABLE, str(error))
-        except Exception as error:  # noqa: BLE001 -- looked into
-            return await self._unsendable(command, snapshot, error)
-        try:
-            await self._pooled(stage, executor)
-        except StorageError as error:
-            return await self._stay_here(command, Reason.NO_ROOM, str(error))
-        except UnsendableError as error:
-            return await self._stay_here(command, Reason.UNSENDABLE, str(error))
+            await self._sent(stage, executor)
+        except tuple(_REASONS) as error:
+            return await self._stay_here(command, _REASONS[type(error)], str(error))
         except UnloadableError as error:
             return await self._unloadable(command, error)
-        except NoWorkersError as error:
-            return await self._stay_here(command, Reason.NO_PROCESSES, error.cause)
+        except _UnpublishedError as failed:
+            return await self._unsendable(command, snapshot, failed.error)
         never_here = self._isolated or are_limited(stage.budgets)
         if assumes and outcomes.has_new_signature and never_here:
             # `settle` would do it in this process, where nobody can end a pass.
@@ -242,6 +249,52 @@ class Stages:
             command.steps, held, outcomes, began, settled=not assumes
         )
 
+    async def _sent(self, stage: PooledStage, executor: Executor) -> None:
+        """Have workers run a stage.
+
+        Raises:
+            StorageError: There is no room for it.
+            UnsendableError: Something in a function cannot be sent.
+            UnloadableError: A worker cannot load something.
+            NoWorkersError: There can be no workers.
+            _UnpublishedError: Passes, settings or the module cannot be sent.
+        """
+        try:
+            if self._isolated and await self._as_errand(stage, executor):
+                return
+            await self._host.call_through(stage.publish_spec)
+        except tuple(_REASONS):
+            raise
+        except Exception as error:
+            raise _UnpublishedError(error) from error
+        await self._pooled(stage, executor)
+
+    async def _as_errand(self, stage: PooledStage, executor: Executor) -> bool:
+        """Have one worker run a stage that is small; return whether that went well.
+
+        Raises:
+            Exception: Something in it cannot be pickled.
+        """
+        message = await self._host.call_through(packed_errand, stage)
+        if message is None:
+            return False
+        was_warm = executor.is_warm
+        answer = executor.submit(run_errand, message)
+        try:
+            await self._host.hear(answer)
+        finally:
+            if not answer.done():
+                executor.end(answer)
+        if answer.exception() is not None:
+            return False
+        _, new = stage.take_in(answer.result())
+        if stage.wanted:
+            await self._host.call(stage.look_at, new)
+        self._account.journey(stage.journey, stage.total, was_warm=was_warm)
+        stage.end()
+        self._have_run(stage)
+        return True
+
     async def _pooled(self, stage: PooledStage, executor: Executor) -> None:
         from parpass.runtime.coordinator import run_stage
 
@@ -252,6 +305,10 @@ class Stages:
         finally:
             self._account.journey(stage.journey, stage.total, was_warm=was_warm)
             await self._host.call_through(stage.end)
+        self._have_run(stage)
+
+    def _have_run(self, stage: PooledStage) -> None:
+        """Take down, and tell, what there is to tell of a stage that workers ran."""
         self._account.functions(stage.outcomes)
         for pass_name, attribute in stage.written:
             warn(
