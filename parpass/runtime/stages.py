@@ -7,9 +7,8 @@ that cannot be pickled, bytes for which there is no room. The result is the same
 from __future__ import annotations
 
 import functools
-import itertools
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from parpass.errors import (
@@ -40,16 +39,16 @@ from parpass.runtime.report import Reason
 from parpass.runtime.retained import HeldModule, Retainer
 from parpass.runtime.shipment import UnloadableError, UnsendableError
 from parpass.runtime.shipping import why_not_picklable
-from parpass.runtime.small_work import begin_here
+from parpass.runtime.small_work import Left, begin_here, bring_through
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.store import StorageError
 from parpass.runtime.worker import run_errand
 from parpass.tables import keep_back, program_entries
 from parpass.transform import ModuleAdapter, Pass, PassContext
-from parpass.transform.apply import ends_the_stage, run_stage_in_place
+from parpass.transform.apply import run_stage_in_place
 from parpass.transform.budget import Budget, are_limited, budgets_of
 from parpass.transform.optimizations import optimizations_in
-from parpass.transform.plan import Outcome, RunStage, StepRecord
+from parpass.transform.plan import Outcome, RunStage
 from parpass.transform.serial import Later
 
 if TYPE_CHECKING:
@@ -82,9 +81,6 @@ class _UnpublishedError(Exception):
     def __init__(self, error: Exception) -> None:
         super().__init__()
         self.error = error
-
-
-RunPart = Callable[[RunStage], Awaitable[Outcome]]
 
 
 class Stages:
@@ -161,52 +157,52 @@ class Stages:
         self, command: RunStage, executor: Executor, forecast: Forecast
     ) -> Outcome:
         most = _MOST_STEPS if self._optimizations.stages else 1
-        if len(command.steps) > most:
-            parts = range(0, len(command.steps), most)
-            steps = [command.steps[at : at + most] for at in parts]
-            return await self.run_in_parts(command, [(self.run, one) for one in steps])
+        command = command.first(most)
         began = time.perf_counter()
+        left = None
+        if forecast.place is Place.UNKNOWN:
+            begun = await self._host.call(self._begun_here, command, executor)
+            if isinstance(begun, Outcome):
+                return begun
+            left = begun
         held = await self._host.call_through(self._retainer.hold, command.mod)
         outcomes = StageOutcomes(list(held.held), len(command.steps))
-        is_done = not outcomes.names
-        if forecast.place is Place.UNKNOWN:
+        if left is not None:
             with self._account.here(Reason.SMALL):
-                is_done = await self._host.call(
-                    begin_here,
+                await self._host.call(
+                    bring_through,
+                    left,
                     command.steps,
                     held,
                     self._context,
-                    executor,
                     self._retainer,
-                    self._ledger,
                     outcomes,
                 )
-        if is_done:
-            return await self._merged(command.steps, held, outcomes, began)
-        left = {name: held.held[name] for name in outcomes.missing_names()}
-        self._account.would_take(seconds_here(command.steps, left, self._adapter))
+        there = {name: held.held[name] for name in outcomes.missing_names()}
+        self._account.would_take(seconds_here(command.steps, there, self._adapter))
         outcome = await self._there(command, held, outcomes, executor, began)
         if forecast.seconds:
             args = (forecast, command.steps, command.mod, outcome, self._adapter)
             await self._host.call(correct, *args)
         return outcome
 
-    async def run_in_parts(
-        self, command: RunStage, parts: Sequence[tuple[RunPart, tuple[Pass, ...]]]
-    ) -> Outcome:
-        """Run some passes of a stage after the others, each part in its own way."""
-        began = time.perf_counter()
-        mod = command.mod
-        records: list[StepRecord] = []
-        for run, steps in parts:
-            ends = steps is parts[-1][1]
-            wanted, is_last = command.wanted and ends, command.is_last and ends
-            outcome = await run(RunStage(steps, mod, wanted, is_last, is_part=True))
-            mod = outcome.mod
-            records.extend(outcome.records)
-            if ends_the_stage(records[-1]):
-                break
-        return Outcome(mod, records, began, time.perf_counter())
+    def _begun_here(self, command: RunStage, executor: Executor) -> Outcome | Left:
+        """Run the first pass of a stage here, while that is cheaper."""
+        mod = self.module(command.mod)
+        functions = len(self._adapter.functions(mod))
+        with self._account.here(Reason.SMALL):
+            begun = begin_here(
+                command.steps,
+                mod,
+                functions,
+                self._context,
+                executor,
+                self._retainer,
+                self._ledger,
+            )
+        if isinstance(begun, Outcome):
+            self._account.work(begun.records)
+        return begun
 
     async def _there(
         self,
@@ -380,28 +376,24 @@ class Stages:
         Raises:
             RuntimeUseError: The run is isolated.
         """
-        for step, reason in zip(command.steps, reasons, strict=True):
-            name = step.info.name
-            if reason is not None and self._isolated:
-                raise self._not_isolated(f"pass '{name}' cannot {what}: {reason}")
-            if reason is not None:
-                self._account.stays(name, reason)
-                warn(
-                    f"pass '{name}' cannot {what}, so it runs in this process: "
-                    f"{reason}",
-                    UnpicklablePassWarning,
-                )
-
-        async def here(part: RunStage) -> Outcome:
-            return await self._host.call(self._here, part, Reason.UNSENDABLE)
-
         stays = [reason is not None for reason in reasons]
-        pairs = zip(stays, command.steps, strict=True)
-        parts = [
-            (here if stay else self.run, tuple(step for _, step in part))
-            for stay, part in itertools.groupby(pairs, key=lambda pair: pair[0])
-        ]
-        return await self.run_in_parts(command, parts)
+        if any(stays) and self._isolated:
+            at = stays.index(True)
+            name, reason = command.steps[at].info.name, reasons[at]
+            raise self._not_isolated(f"pass '{name}' cannot {what}: {reason}")
+        # The plan asks for what comes after those that go the same way as the first.
+        count = next((at for at, one in enumerate(stays) if one != stays[0]), None)
+        first = command if count is None else command.first(count)
+        if not stays[0]:
+            return await self.run(first)
+        for step, reason in zip(first.steps, reasons, strict=False):
+            name = step.info.name
+            self._account.stays(name, str(reason))
+            warn(
+                f"pass '{name}' cannot {what}, so it runs in this process: {reason}",
+                UnpicklablePassWarning,
+            )
+        return await self._host.call(self._here, first, Reason.UNSENDABLE)
 
     async def _stay_here(
         self, command: RunStage, reason: Reason, detail: str
@@ -441,7 +433,6 @@ class Stages:
             self._adapter,
             self._checkpoint,
             budgets=budgets,
-            keeps=command.is_part,
         )
         self._account.stayed(reason, outcome)
         return outcome
