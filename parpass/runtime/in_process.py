@@ -83,6 +83,23 @@ def run_rest_here(
         put(outcomes, at, held, work.go_on(name, outcome))
 
 
+def take_over(
+    steps: Sequence[Pass],
+    mod: HeldModule,
+    context: PassContext,
+    retainer: Retainer,
+    outcomes: StageOutcomes,
+    *,
+    assumes: bool = True,
+) -> None:
+    """Run the steps on those functions that have no outcome."""
+    with work_here(steps, mod, context, retainer, assumes=assumes) as work:
+        work.end = outcomes.end
+        for function in outcomes.missing():
+            retainer.check_open()
+            run_here(work, function, mod.held[outcomes.names[function]], outcomes)
+
+
 def put(
     outcomes: StageOutcomes, function: int, held: Held, outcome: FunctionOutcome
 ) -> None:
@@ -119,8 +136,4 @@ def settle(
     if not outcomes.has_new_signature:
         return
     outcomes.forget_those_that_looked()
-    with work_here(steps, mod, context, retainer, assumes=False) as work:
-        work.end = outcomes.end
-        for function in outcomes.missing():
-            retainer.check_open()
-            run_here(work, function, mod.held[outcomes.names[function]], outcomes)
+    take_over(steps, mod, context, retainer, outcomes, assumes=False)

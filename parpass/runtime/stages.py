@@ -30,7 +30,7 @@ from parpass.runtime.forecasts import (
     seconds_here,
     why_here,
 )
-from parpass.runtime.in_process import settle
+from parpass.runtime.in_process import settle, take_over
 from parpass.runtime.merge import merged_records
 from parpass.runtime.notes import Notes
 from parpass.runtime.outcomes import StageOutcomes
@@ -179,8 +179,17 @@ class Stages:
                     outcomes,
                 )
         there = {name: held.held[name] for name in outcomes.missing_names()}
-        self._account.would_take(seconds_here(command.steps, there, self._adapter))
-        outcome = await self._there(command, held, outcomes, executor, began)
+        alone = seconds_here(command.steps, there, self._adapter)
+        self._account.would_take(alone)
+        is_weighed = left is not None or forecast.expected > 0
+        outcome = await self._there(
+            command,
+            held,
+            outcomes,
+            executor,
+            began,
+            alone_seconds=alone if is_weighed else None,
+        )
         if forecast.seconds:
             args = (forecast, command.steps, command.mod, outcome, self._adapter)
             await self._host.call(correct, *args)
@@ -213,6 +222,7 @@ class Stages:
         began: float,
         *,
         assumes: bool = True,
+        alone_seconds: float | None = None,
     ) -> Outcome:
         snapshot = await self._host.call_through(Snapshot.take, self._context)
         stage = PooledStage(
@@ -225,6 +235,7 @@ class Stages:
             is_last=command.is_last,
             workers=executor.workers,
             assumes=assumes,
+            alone_seconds=alone_seconds,
         )
         try:
             await self._sent(stage, executor)
@@ -234,6 +245,12 @@ class Stages:
             return await self._unloadable(command, error)
         except _UnpublishedError as failed:
             return await self._unsendable(command, snapshot, failed.error)
+        if stage.is_recalled:
+            steps = command.steps
+            with self._account.here(Reason.BEHIND):
+                await self._host.call(
+                    take_over, steps, held, self._context, self._retainer, outcomes
+                )
         never_here = self._isolated or are_limited(stage.budgets)
         if assumes and outcomes.has_new_signature and never_here:
             # `settle` would do it in this process, where nobody can end a pass.
