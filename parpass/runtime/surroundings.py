@@ -22,6 +22,7 @@ import msgspec
 
 from parpass.runtime.executor import OF_WORKERS
 from parpass.runtime.shipping import pack_by_value
+from parpass.transform.interception import led_to
 
 _packed: tuple[Surroundings, bytes] | None = None  # the last that were
 _applied: Surroundings | None = None
@@ -211,10 +212,12 @@ def _cwd() -> str | None:
 
 
 def _logger_methods() -> dict[str, Any]:
-    # Programs add one for each level of their own.
+    # Programs add one for each level of their own. What stands there while bodies run,
+    # to lead records through here, is not the program's.
+    methods = {name: led_to(value) for name, value in vars(logging.Logger).items()}
     return {
         name: value
-        for name, value in vars(logging.Logger).items()
+        for name, value in methods.items()
         if getattr(value, "__module__", "logging") not in {"logging", None}
     }
 

@@ -109,15 +109,18 @@ def emit_all(emissions: Sequence[Emission]) -> tuple[Emission, Exception] | None
 _stand_ins: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
-def _own(function: Any) -> Any:
-    """Return what a function leads to: somebody may have put one of ours back."""
+def led_to(function: Any) -> Any:
+    """Return what a function leads to: itself, if it is not one put here to lead on.
+
+    Somebody may have put one of ours back, or ask while bodies run.
+    """
     while function in _stand_ins:
         function = _stand_ins[function]
     return function
 
 
 def _lead_records() -> Callable[[], None]:
-    found = _own(logging.Logger.handle)
+    found = led_to(logging.Logger.handle)
 
     def handle(self: logging.Logger, record: logging.LogRecord) -> None:
         recorder = current_recorder()
@@ -149,7 +152,7 @@ _shows = _Shows()
 
 
 def _lead_warnings() -> Callable[[], None]:
-    found = _own(warnings.showwarning)
+    found = led_to(warnings.showwarning)
 
     def show(
         message: Warning | str,
