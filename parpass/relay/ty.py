@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import enum
 import itertools
+import operator
 from collections.abc import Sequence
 
 import msgspec
 
 from parpass.errors import IRTypeError
+from parpass.relay.dtypes import NUMPY_DTYPES, dtype_of
 
 
 class Any(msgspec.Struct, frozen=True):
@@ -34,16 +36,32 @@ class Type(msgspec.Struct, frozen=True):
 
 
 class TensorType(Type, frozen=True):
-    """A tensor of a shape and a dtype; a scalar has the shape `()`."""
+    """A tensor of a shape and a dtype; a scalar has the shape `()`.
+
+    Dimensions are ints from 0 on that have 64 bits, or `Any()`. The dtype is one that
+    programs may name; TVM's `float`, `int` and `uint` are those of 32 bits, and numpy's
+    own dtypes are taken by their names.
+
+    Raises:
+        IRTypeError: A dimension or the dtype is none.
+    """
 
     shape: tuple[Dim, ...]
     dtype: str = "float32"
 
     def __post_init__(self) -> None:
-        if type(self.shape) is tuple and {*map(type, self.shape)} <= {int}:
-            return  # nearly always, and types are made at every call
-        shape = tuple(dim if isinstance(dim, Any) else int(dim) for dim in self.shape)
-        msgspec.structs.force_setattr(self, "shape", shape)
+        shape, dtype = self.shape, self.dtype
+        if type(shape) is tuple and dtype in NUMPY_DTYPES:
+            for dim in shape:
+                if type(dim) is not int or not 0 <= dim < _LIMIT:
+                    break
+            else:
+                return  # nearly always, and types are made at every call
+        msgspec.structs.force_setattr(self, "shape", _dims(shape))
+        try:
+            msgspec.structs.force_setattr(self, "dtype", dtype_of(dtype))
+        except ValueError as error:
+            raise IRTypeError(f"expected a dtype for a tensor: {error}") from None
 
     @property
     def concrete_shape(self) -> tuple[int, ...]:
@@ -61,6 +79,26 @@ class TensorType(Type, frozen=True):
         dims = ", ".join(str(dim) for dim in self.shape)
         comma = "," if len(self.shape) == 1 else ""
         return f"Tensor[({dims}{comma}), {self.dtype}]" if self.shape else self.dtype
+
+
+_LIMIT = 1 << 63
+
+
+def _dims(shape: Sequence[Dim]) -> tuple[Dim, ...]:
+    return tuple(dim if isinstance(dim, Any) else _length(dim) for dim in shape)
+
+
+def _length(dim: object) -> int:
+    try:
+        length = operator.index(dim)  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        length = -1
+    if not 0 <= length < _LIMIT:
+        raise IRTypeError(
+            f"expected an int of 64 bits from 0 on, or Any(), for a dimension, "
+            f"got {dim!r:.40}"
+        )
+    return length
 
 
 class TupleType(Type, frozen=True):

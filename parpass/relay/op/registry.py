@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from parpass.diagnostic import Span
-from parpass.errors import IRError, UnknownAttrError, UnknownOpError
+from parpass.errors import IRError, IRTypeError, UnknownAttrError, UnknownOpError
 from parpass.relay.expr import Expr
 from parpass.relay.node import Role, reflected
 from parpass.relay.ty import Type
@@ -165,7 +165,7 @@ _PROPERTIES = {
 }
 
 
-class TypeRelationError(IRError, TypeError):
+class TypeRelationError(IRTypeError):
     """An operator does not accept the types of its arguments, or its attributes."""
 
     def __init__(self, message: str, span: Span | None = None) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from lark import Token
 
 from parpass.relay.text.attributes import Attribute
-from parpass.relay.text.dtypes import DTYPES, WIDTHS
+from parpass.relay.dtypes import DTYPES, WIDTHS
 from parpass.relay.text.literals import read_number
 from parpass.relay.text.names import read_name
 from parpass.relay.text.problems import Problems
@@ -95,6 +95,7 @@ class TypeActions:
         dtype = WIDTHS.get(name, str(name))
         if dtype not in DTYPES:
             self.problems.report_unknown(name, "dtype named", dtype, DTYPES)
+            dtype = "float32"
         return Nested(TensorType(shape, dtype))
 
     def shape(self, parts: Parts) -> tuple[Dim, ...]:

@@ -13,10 +13,11 @@ from typing import Any, cast
 
 from msgspec import structs
 
+from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.node import children, post_order
-from parpass.relay.op.registry import Op, TypeRelationError
+from parpass.relay.op.registry import Op
 from parpass.relay.ty import TensorType, Type
 
 Rule = Callable[["Peephole", Call], Expr | None]
@@ -118,7 +119,7 @@ class Peephole(ExprMutator):
         try:
             op = cast("Op", call.op)
             return op.relation(cast("list[Type]", types), call.attrs)
-        except TypeRelationError:
+        except IRTypeError:
             return None
 
 
