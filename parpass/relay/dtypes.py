@@ -9,8 +9,22 @@ from typing import Any
 import numpy as np
 
 NUMPY_DTYPES = frozenset(
-    ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-    + ("float16", "float32", "float64", "complex64", "complex128")
+    [
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+    ]
 )
 _ML_DTYPES = (
     *("bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"),
@@ -27,8 +41,12 @@ _WIDER = {
     **dict.fromkeys(
         (name for name in DTYPES if name.startswith(("float8", "float4"))), "float32"
     ),
-    **{"bfloat16": "float32", "float16": "float32"},
-    **{"int2": "int8", "int4": "int8", "uint2": "uint8", "uint4": "uint8"},
+    "bfloat16": "float32",
+    "float16": "float32",
+    "int2": "int8",
+    "int4": "int8",
+    "uint2": "uint8",
+    "uint4": "uint8",
 }
 
 

@@ -12,6 +12,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from parpass.errors import IRTypeError
+from parpass.relay.dtypes import DTYPES
 from parpass.relay.expr import Constant, Function, const
 from parpass.relay.op.registry import Op
 from parpass.relay.op.relations import agree
@@ -81,12 +83,29 @@ def _is_like(array: Array, expected: TensorType) -> bool:
     return same_dtype and same_rank and all(map(agree, array.shape, expected.shape))
 
 
+def type_of_value(value: Value) -> Type:
+    """Return the type of an array, or of a tuple of arrays.
+
+    Raises:
+        IRTypeError: The value has something else in it.
+    """
+    if isinstance(value, tuple):
+        fields = cast("tuple[Value, ...]", value)
+        return TupleType(tuple(map(type_of_value, fields)))
+    if not isinstance(value, np.ndarray):
+        raise IRTypeError(f"expected arrays, got {describe(value)}")
+    array = cast("Array", value)
+    return TensorType(array.shape, array.dtype.name)
+
+
 def describe(value: Value) -> str:
     """Return the type of a value, for a message."""
-    if isinstance(value, np.ndarray):
-        array = cast("Array", value)
-        return str(TensorType(array.shape, array.dtype.name))
     if isinstance(value, tuple):
         fields = cast("tuple[Value, ...]", value)
         return f"({', '.join(describe(field) for field in fields)})"
-    return "a function"
+    if not isinstance(value, np.ndarray):
+        return "a function"
+    array = cast("Array", value)
+    if array.dtype.name in DTYPES:
+        return str(type_of_value(array))
+    return f"an array of {array.dtype}"  # of a user's operator

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -71,7 +71,8 @@ def test_a_tensor_of_no_such_shape_or_dtype_is_refused(
 
 
 def test_dimensions_and_dtypes_have_one_full_form():
-    found = relay.TensorType((np.int64(2), True), np.dtype("int8"))  # pyright: ignore
+    shape: Any = (np.int64(2), True)
+    found = relay.TensorType(shape, cast("str", np.dtype("int8")))
     assert [type(dim) for dim in found.shape] == [int, int]
     assert (found.shape, found.dtype) == ((2, 1), "int8")
     assert relay.TensorType((), "float") == relay.TensorType((), "float32")
@@ -83,5 +84,6 @@ def test_dimensions_and_dtypes_have_one_full_form():
 def test_each_dtype_of_the_text_format_is_one_of_tensors(dtype: str):
     tensor = relay.TensorType((2,), dtype)
     assert tensor.dtype == dtype
-    text = f"fn (%x: {tensor}) {{ %x }}"
-    assert relay.parse_expr(text).params[0].type_annotation == tensor
+    function = relay.parse_expr(f"fn (%x: {tensor}) {{ %x }}")
+    assert isinstance(function, relay.Function)
+    assert function.params[0].type_annotation == tensor

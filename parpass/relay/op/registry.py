@@ -94,6 +94,7 @@ class OpPattern(enum.IntEnum):
     stateful=Role.META,
     non_computational=Role.META,
     pattern=Role.META,
+    moves=Role.META,
 )
 class Op(Expr, frozen=True, eq=False):
     """An operator: an entry of the table, and the expression that a call refers to.
@@ -114,6 +115,8 @@ class Op(Expr, frozen=True, eq=False):
         non_computational: Whether it stands for something that is not computed, such
             as an annotation.
         pattern: What it may be fused with.
+        moves: Whether the elements of the result are those of the arguments, bit by
+            bit. What does not, is never asked to compute in few digits.
     """
 
     name: str
@@ -124,6 +127,7 @@ class Op(Expr, frozen=True, eq=False):
     stateful: bool = False
     non_computational: bool = False
     pattern: OpPattern = OpPattern.OPAQUE
+    moves: bool = False
 
     def get_attr(self, attr_name: str) -> Any:
         """Return a property under TVM's name for it, None where there is none.

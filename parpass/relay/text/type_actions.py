@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from lark import Token
 
-from parpass.relay.text.attributes import Attribute
 from parpass.relay.dtypes import DTYPES, WIDTHS
+from parpass.relay.text.attributes import Attribute
 from parpass.relay.text.literals import read_number
 from parpass.relay.text.names import read_name
 from parpass.relay.text.problems import Problems

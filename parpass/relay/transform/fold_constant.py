@@ -22,9 +22,9 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.functor import ExprMutator
-from parpass.relay.interpreter import evaluate_call
 from parpass.relay.module import IRModule
 from parpass.relay.op.registry import Op
+from parpass.relay.op_value import evaluate_call
 from parpass.relay.transform.constants import (
     ConstantChecker,
     constant_of,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr
@@ -18,6 +18,7 @@ from parpass.relay.op.attributes import (
 )
 from parpass.relay.op.build import call_op
 from parpass.relay.op.layout import SPATIAL, layout_of, relaid, relaid_shape
+from parpass.relay.op.nn.products import matrix_product
 from parpass.relay.op.nn.windows import (
     Pair,
     window_counts,
@@ -195,10 +196,8 @@ def _check_groups(
 
 def _convolve(attrs: ConvAttrs, data: Array, weight: Array) -> Array:
     spatial = SPATIAL[len(attrs.strides)]
-    dtype = attrs.out_dtype or data.dtype
-    data = relaid(data, attrs.data_layout, f"NC{spatial}").astype(dtype, copy=False)
+    data = relaid(data, attrs.data_layout, f"NC{spatial}")
     weight = relaid(weight, attrs.kernel_layout, f"OI{spatial}")
-    weight = weight.astype(dtype, copy=False)
     batch, _, *image = data.shape
     out_channels, group_channels, *kernel = weight.shape
     counts = window_counts(tuple(image), tuple(kernel), attrs)
@@ -208,11 +207,13 @@ def _convolve(attrs: ConvAttrs, data: Array, weight: Array) -> Array:
     rank = len(kernel)
     order = (rank, rank + 1, *range(rank), *range(rank + 2, view.ndim))
     columns = view.transpose(order).reshape(
-        batch, attrs.groups, group_channels * int(np.prod(kernel)), -1
+        batch,
+        attrs.groups,
+        group_channels * math.prod(kernel),
+        math.prod(counts),
     )
     rows = weight.reshape(attrs.groups, out_channels // attrs.groups, -1)
-    # A uniform weight has zero strides, with which matmul does not go to BLAS.
-    product = np.ascontiguousarray(rows) @ columns
+    product = matrix_product(rows, columns, attrs.out_dtype or data.dtype.name)
     result = product.reshape(batch, out_channels, *counts)
     return relaid(result, f"NC{spatial}", attrs.out_layout or attrs.data_layout)
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from parpass.relay import op
 from parpass.relay.expr import Call, Constant, Expr, const
-from parpass.relay.interpreter import evaluate_call
 from parpass.relay.op.registry import Op
+from parpass.relay.op_value import evaluate_call
 from parpass.relay.transform.constants import constant_of
 from parpass.relay.transform.simplify.peephole import Peephole, Rule, call_of
 
