@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import math
 from collections.abc import Sequence
 from contextvars import ContextVar, Token
 from typing import Any
@@ -62,12 +64,12 @@ class NDArray:
     @property
     def dtype(self) -> str:
         """The name of the element type, such as `float32`."""
-        return self._dtype.name
+        return _name(self._dtype)
 
     @property
     def nbytes(self) -> int:
         """How many bytes the values have, written out."""
-        return int(np.prod(self._shape, dtype=np.int64)) * self._dtype.itemsize
+        return math.prod(self._shape) * self._dtype.itemsize
 
     @property
     def is_uniform(self) -> bool:
@@ -172,6 +174,11 @@ def leaving_arrays(keep_outside: KeepOutside | None) -> _Setting:
 def arrays_from(sources: Sequence[Source]) -> _Setting:
     """While arrays are unpickled, get those that were left outside from here."""
     return _Setting(_sources, sources)
+
+
+@functools.cache
+def _name(dtype: np.dtype[Any]) -> str:
+    return dtype.name  # which numpy works out anew each time
 
 
 def _outside(index: int, shape: tuple[int, ...], dtype: str) -> NDArray:

@@ -1,8 +1,8 @@
 """TVM's core configuration options, so that contexts written for TVM are accepted.
 
-FuseOps reads its own. The others are read by no pass shipped here: they steer TVM's
-code generator and its loop passes. A pass of your own finds them in `ctx.config`,
-converted and with TVM's defaults.
+FuseOps reads its own, and FoldConstant one that TVM has not. The others are read by no
+pass shipped here: they steer TVM's code generator and its loop passes. A pass of your own
+finds them in `ctx.config`, converted and with TVM's defaults.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def _register() -> None:
         ("relay.fallback_device_type", int, "device of what is annotated with none"),
         ("relay.backend.use_auto_scheduler", bool, "look up auto-scheduled kernels"),
         ("relay.backend.use_meta_schedule", bool, "look up meta-scheduled kernels"),
+        ("relay.FoldConstant.max_bytes", int, "bytes of what a function's folds give"),
         ("relay.FuseOps.max_depth", int, "operators in one fused function at most"),
         ("relay.FuseOps.link_params", bool, "put constants into fused functions"),
         ("tir.noalias", bool, "arguments of kernels do not alias"),

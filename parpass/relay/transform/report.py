@@ -11,7 +11,7 @@ from parpass.transform import PassContext
 
 
 class Finding(NamedTuple):
-    """An error in a program, before it is known in which function it is."""
+    """What is to say of a program, before it is known in which function it is."""
 
     span: Span | None
     message: str
@@ -21,13 +21,23 @@ def emit_errors(findings: Sequence[Finding], ctx: PassContext) -> None:
     """Emit findings as error diagnostics that name the function."""
     if not findings:
         return
-    diag_ctx, name = ctx.diag_ctx, ctx.function_name
-    if diag_ctx is None:  # the caller runs the body itself, outside of any pass
+    if ctx.diag_ctx is None:  # the caller runs the body itself, outside of any pass
         raise_errors(findings)
-        return
-    for found in findings:
+    _emit(DiagnosticLevel.ERROR, findings, ctx)
+
+
+def emit_notes(findings: Sequence[Finding], ctx: PassContext) -> None:
+    """Emit findings as notes that name the function; outside of passes nobody hears."""
+    _emit(DiagnosticLevel.NOTE, findings, ctx)
+
+
+def _emit(
+    level: DiagnosticLevel, findings: Sequence[Finding], ctx: PassContext
+) -> None:
+    diag_ctx, name = ctx.diag_ctx, ctx.function_name
+    for found in findings if diag_ctx is not None else ():
         message = f"function '{name}': {found.message}" if name else found.message
-        diag_ctx.emit(Diagnostic(DiagnosticLevel.ERROR, found.span, message))
+        diag_ctx.emit(Diagnostic(level, found.span, message))
 
 
 def raise_errors(findings: Sequence[Finding]) -> None:

@@ -103,7 +103,7 @@ def resized(attrs: ResizeAttrs, data: Array) -> Array:
     for at, new in enumerate(attrs.size):
         axis = interpolation.Axis(result.shape[at + 2], new, roi[at], roi[at + rank])
         place = interpolation.places(axis, attrs.coordinate_transformation_mode)
-        result = _resized_axis(attrs, result, at + 2, _matrix(attrs, axis, place))
+        result = _resized_axis(attrs, result, at + 2, axis, place)
         beyond = (place < 0) | (place > axis.old - 1)
         outside |= beyond.reshape(-1, *(1,) * (rank - 1 - at))
     if attrs.coordinate_transformation_mode == "tf_crop_and_resize":
@@ -113,26 +113,22 @@ def resized(attrs: ResizeAttrs, data: Array) -> Array:
     return relaid(result.astype(dtype), canonical, attrs.layout)
 
 
-def _resized_axis(attrs: ResizeAttrs, data: Array, at: int, matrix: Array) -> Array:
-    if attrs.method == "nearest_neighbor":  # of any ints, which doubles have not
-        return data.take(matrix.argmax(axis=1), at)
-    return np.moveaxis(np.tensordot(data, matrix, (at, 1)), -1, at)
+def _resized_axis(
+    attrs: ResizeAttrs, data: Array, at: int, axis: interpolation.Axis, place: Array
+) -> Array:
+    if attrs.method == "nearest_neighbor":
+        default = _NEAREST[attrs.coordinate_transformation_mode]
+        rounding = attrs.rounding_method or default
+        return data.take(interpolation.nearest(axis, place, rounding), at)
+    if attrs.method == "linear":
+        return interpolation.weighted(data, at, interpolation.linear(axis, place))
+    alpha, exclude = attrs.bicubic_alpha, attrs.bicubic_exclude
+    terms = interpolation.cubic(axis, place, alpha, exclude=exclude)
+    return interpolation.weighted(data, at, terms)
 
 
 def _as_in(data: Array, value: float) -> Array:
     return np.asarray(value).astype(data.dtype)
-
-
-def _matrix(attrs: ResizeAttrs, axis: interpolation.Axis, place: Array) -> Array:
-    if attrs.method == "nearest_neighbor":
-        rule = attrs.coordinate_transformation_mode
-        return interpolation.nearest(
-            axis, place, attrs.rounding_method or _NEAREST[rule]
-        )
-    if attrs.method == "linear":
-        return interpolation.linear(axis, place)
-    exclude = attrs.bicubic_exclude
-    return interpolation.cubic(axis, place, attrs.bicubic_alpha, exclude=exclude)
 
 
 def _resize(name: str, rank: int, doc: str) -> ResizeBuilder:
