@@ -83,6 +83,15 @@ def dtype_of(given: object) -> str:
     return name
 
 
+@functools.cache
+def float_range(name: str) -> tuple[float, float]:
+    """Return the least and the greatest positive float that has all of its digits."""
+    dtype = numpy_dtype(name)
+    info: Any = np.finfo if dtype.kind == "f" else import_module("ml_dtypes").finfo
+    found = info(dtype)
+    return float(found.smallest_normal), float(found.max)
+
+
 def computed_in(dtype: str) -> str:
     """Return the dtype that operators compute in where values have this one.
 

@@ -1,8 +1,8 @@
 """TVM's core configuration options, so that contexts written for TVM are accepted.
 
 FuseOps reads its own, and FoldConstant one that TVM has not. The others are read by no
-pass shipped here: they steer TVM's code generator and its loop passes. A pass of your own
-finds them in `ctx.config`, converted and with TVM's defaults.
+pass shipped here: they steer TVM's code generator and its loop passes. A pass of your
+own finds them in `ctx.config`, converted and with TVM's defaults.
 """
 
 from __future__ import annotations

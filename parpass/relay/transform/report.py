@@ -35,7 +35,9 @@ def _emit(
     level: DiagnosticLevel, findings: Sequence[Finding], ctx: PassContext
 ) -> None:
     diag_ctx, name = ctx.diag_ctx, ctx.function_name
-    for found in findings if diag_ctx is not None else ():
+    if diag_ctx is None:
+        return
+    for found in findings:
         message = f"function '{name}': {found.message}" if name else found.message
         diag_ctx.emit(Diagnostic(level, found.span, message))
 

@@ -18,6 +18,7 @@ from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.node import children, post_order
 from parpass.relay.op.registry import Op
+from parpass.relay.transform.evaluation import Evaluator
 from parpass.relay.ty import TensorType, Type
 
 Rule = Callable[["Peephole", Call], Expr | None]
@@ -30,14 +31,18 @@ class Peephole(ExprMutator):
     Args:
         rules: The rules for the calls of each operator, by name; those that come first
             are tried first.
+        evaluator: Evaluates calls on constants for the rules.
 
     Attributes:
         applied: How many times a rule was.
     """
 
-    def __init__(self, rules: Mapping[str, Sequence[Rule]]) -> None:
+    def __init__(
+        self, rules: Mapping[str, Sequence[Rule]], evaluator: Evaluator
+    ) -> None:
         super().__init__()
         self.applied = 0
+        self.evaluator = evaluator
         self._rules = rules
         self._types: dict[Expr, Type | None] = {}
         self._shared: set[Expr] = set()
