@@ -10,6 +10,7 @@ import enum
 import itertools
 import operator
 from collections.abc import Sequence
+from typing import ClassVar
 
 import msgspec
 
@@ -20,15 +21,23 @@ from parpass.relay.dtypes import NUMPY_DTYPES, dtype_of
 class Any(msgspec.Struct, frozen=True):
     """A dimension that is unknown until the program runs; prints as `?`."""
 
+    namespace: ClassVar[str] = "relay"
+
     def __str__(self) -> str:
         return "?"
 
 
 Dim = int | Any
 
+# Of types that are read, and of values in attributes: they are compared and printed by
+# recursion.
+MAX_NESTING = 100
+
 
 class Type(msgspec.Struct, frozen=True):
-    """The base of all types."""
+    """The base of all types; for `namespace`, see `Node`."""
+
+    namespace: ClassVar[str] = "relay"
 
     def same_as(self, other: object) -> bool:
         """Return whether this is the very same object as `other`."""

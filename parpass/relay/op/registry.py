@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -26,6 +26,8 @@ class Attrs(msgspec.Struct, frozen=True, kw_only=True):
     defaults; sequences are tuples. They are read as `attrs.strides`, and by name as
     those of a mapping: `attrs["strides"]`.
     """
+
+    namespace: ClassVar[str] = "relay.attrs"
 
     def keys(self) -> tuple[str, ...]:
         """Return the names of the attributes."""

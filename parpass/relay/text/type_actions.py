@@ -18,8 +18,8 @@ from parpass.relay.text.attributes import Attribute
 from parpass.relay.text.literals import read_number
 from parpass.relay.text.names import read_name
 from parpass.relay.text.problems import Problems
-from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import (
+    MAX_NESTING,
     Dim,
     FuncType,
     IncompleteType,
@@ -27,10 +27,9 @@ from parpass.relay.ty import (
     TupleType,
     Type,
 )
+from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TypeVar as RelayTypeVar
 
-# Types and values are compared and printed by recursion.
-_DEEPEST = 100
 _LARGEST_DIM = 2**63 - 1
 
 T = TypeVar("T")
@@ -176,9 +175,9 @@ class TypeActions:
         self, place: Token, inner: Sequence[Nested], value: Type | Any
     ) -> Nested:
         depth = 1 + max((part.depth for part in inner), default=0)
-        if depth <= _DEEPEST:
+        if depth <= MAX_NESTING:
             return Nested(value, depth)
-        self.problems.report(place, f"nested deeper than {_DEEPEST} levels")
+        self.problems.report(place, f"nested deeper than {MAX_NESTING} levels")
         return Nested(TupleType(()))
 
 
