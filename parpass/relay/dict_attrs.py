@@ -59,7 +59,7 @@ def _plain(value: Any, name: str, nesting: int = 0) -> Any:
     if value is None or isinstance(value, bool | Type):
         return value
     if isinstance(value, np.generic):
-        value = value.item()
+        value = cast("np.generic[Any]", value).item()
     for kind in (str, bool, float):
         if isinstance(value, kind):
             return kind(value)

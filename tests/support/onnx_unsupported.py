@@ -114,9 +114,6 @@ UNSUPPORTED: dict[str, str] = {
         test_operator_add_size1_singleton_broadcast test_operator_addconstant
         test_operator_addmm test_operator_mm
     """,
-    "sums of products of bfloat16": """
-        test_einsum_batch_matmul_bfloat16 test_einsum_sum_bfloat16
-    """,
     "text": """
         test_equal_string test_equal_string_broadcast
     """,

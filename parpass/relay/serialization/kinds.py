@@ -95,12 +95,11 @@ def unqualified(kinds: dict[str, Kind]) -> dict[str, Kind]:
 
 def ambiguous(kind: Kind) -> str:
     """Return what is wrong with a kind that has a rival."""
-    one, other = (
-        f"{make.__module__}.{make.__qualname__}" for make in (kind.make, kind.rival)
-    )
+    classes = [make for make in (kind.make, kind.rival) if make is not None]
+    listed = " and ".join(f"{one.__module__}.{one.__qualname__}" for one in classes)
     return (
-        f"expected one class named '{kind_name(kind.make)}', got {one} and {other}; "
-        "give one of them another `namespace`"
+        f"expected one class named '{kind_name(kind.make)}', got {listed}; give one of "
+        "them another `namespace`"
     )
 
 

@@ -151,7 +151,7 @@ class _Table:
         return self._functions[id(mod)]
 
     def _kind(self, item: Any) -> Kind:
-        kind = self._kinds.get(kind_name(type(item)))
+        kind = self._kinds.get(_name(item))
         if kind is not None and kind.rival is not None:
             raise IRTypeError(ambiguous(kind))
         if kind is None or kind.make is not type(item):
@@ -169,7 +169,7 @@ def _name(item: Any) -> str:
     for kind in (IRModule, NDArray, Op):
         if isinstance(item, kind):
             return kind.__name__
-    return kind_name(type(item))
+    return kind_name(cast("type[Any]", type(item)))
 
 
 def _field_form(field: Field, value: Any, number: Numbers) -> Any:
