@@ -1,8 +1,10 @@
 """Hypothesis strategies for programs: well-formed, well-typed, and quick to evaluate.
 
-Tensors have one shape and a few dtypes. A program may have lets, ifs, tuples,
-projections, closures called in place, constants, calls of other functions of its
-module (never in a circle), and values that are shared, also between scopes.
+Tensors have one shape and a few dtypes, also narrow ones; what broadcasts to the shape
+and what is reduced and broadcast again stands between them. A program may have lets,
+ifs, also in conditions, tuples, projections, closures called in place, constants, calls
+of other functions of its module (never in a circle), and values that are shared, also
+between scopes.
 `tests.support.higher_order` has programs with closures as values, and recursion.
 """
 
@@ -15,6 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
+from parpass.relay import op
+from parpass.relay.dtypes import float_range, numpy_dtype
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -35,12 +39,16 @@ from tests.support.op_calls import Array
 
 SHAPE = (2, 3)
 # Most values have one dtype, so that they are used in each other.
-_DTYPES = ("float32", "float32", "float32", "int32", "float64")
+_DTYPES = (
+    *("float32", "float32", "float32", "float32"),
+    *("int32", "float64", "int64", "float16", "bfloat16"),
+)
 TENSORS = [TensorType(SHAPE, dtype) for dtype in _DTYPES]
 BOOL = TensorType((), "bool")
 
 _UNARY = ["negative", "abs", "copy"]
 _BINARY = ["add", "subtract", "multiply", "maximum", "minimum"]
+_REDUCTIONS = [op.sum, op.max, op.min, op.mean]
 
 Typed = tuple[Expr, Type]
 Step = Callable[[Sequence[Typed], int], Typed]
@@ -72,15 +80,40 @@ def modules(draw: st.DrawFn, max_functions: int = 6) -> IRModule:
     return module
 
 
-def arguments(function: Function, seed: int = 0) -> list[Array]:
-    """Return arguments that a generated function may be called on."""
+def arguments(
+    function: Function, seed: int = 0, *, extreme: bool = False
+) -> list[Array]:
+    """Return arguments that a generated function may be called on.
+
+    Args:
+        function: The function.
+        seed: Which ones.
+        extreme: Whether they go to the ends of their dtypes, and beyond numbers.
+    """
     values = np.random.default_rng(seed)
-    return [_random(values, param.type_annotation) for param in function.params]
+    choose = _extreme if extreme else _random
+    return [choose(values, param.type_annotation) for param in function.params]
 
 
 def _random(values: np.random.Generator, type_: Type | None) -> Array:
     assert isinstance(type_, TensorType)
-    return values.integers(-3, 4, type_.concrete_shape).astype(type_.dtype)
+    found = values.integers(-3, 4, type_.concrete_shape)
+    return found.astype(numpy_dtype(type_.dtype))
+
+
+def _extreme(values: np.random.Generator, type_: Type | None) -> Array:
+    assert isinstance(type_, TensorType)
+    dtype = numpy_dtype(type_.dtype)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        pool = np.array([limits.min, limits.max, limits.min + 1, 0, 1, -1], dtype)
+    elif dtype.kind == "b":
+        pool = np.array([True, False])
+    else:
+        least, most = float_range(type_.dtype)
+        odd = [0.0, -0.0, least, -most, most, np.inf, -np.inf, np.nan, 0.1]
+        pool = np.array(odd).astype(dtype)
+    return pool[values.integers(0, len(pool), type_.concrete_shape)]
 
 
 def call_op(name: str, *args: Expr) -> Call:
@@ -128,6 +161,7 @@ class Writer:
     def steps(self, _values: Sequence[Typed], depth: int) -> list[Step]:
         """Return the ways to make another value."""
         steps: list[Step] = [self.unary, self.binary, self.tuple_, self.projection]
+        steps += [self.broadcast, self.reduction, self.test]
         if depth:
             steps += [self.if_, self.closure_call]
         if self.callees:
@@ -144,6 +178,26 @@ class Writer:
         name = self.draw(st.sampled_from(_BINARY))
         args = [self.value(type_, values), self.value(type_, values)]
         return call_op(name, *args), type_
+
+    def broadcast(self, values: Sequence[Typed], _depth: int) -> Typed:
+        type_ = self.draw(st.sampled_from(TENSORS))
+        shape = self.draw(st.sampled_from([(), (1,), (3,), (2, 1), (1, 3), (1, 1)]))
+        args = [self.value(type_, values), self.constant(type_, shape)]
+        if self.draw(st.booleans()):
+            args.reverse()
+        return call_op(self.draw(st.sampled_from(_BINARY)), *args), type_
+
+    def reduction(self, values: Sequence[Typed], _depth: int) -> Typed:
+        type_ = self.draw(st.sampled_from(TENSORS))
+        axis = self.draw(st.sampled_from([None, 0, 1, -1]))
+        reduce = self.draw(st.sampled_from(_REDUCTIONS))
+        reduced = reduce(self.value(type_, values), axis, keepdims=True)
+        return op.subtract(self.value(type_, values), reduced), type_
+
+    def test(self, values: Sequence[Typed], _depth: int) -> Typed:
+        type_ = self.draw(st.sampled_from(TENSORS))
+        reduced = op.max(self.value(type_, values))
+        return op.less(reduced, self.constant(type_, ())), BOOL
 
     def tuple_(self, values: Sequence[Typed], _depth: int) -> Typed:
         types = self.draw(st.lists(st.sampled_from(TENSORS), min_size=1, max_size=3))
@@ -162,7 +216,11 @@ class Writer:
     def if_(self, values: Sequence[Typed], depth: int) -> Typed:
         type_ = self.any_type()
         true, false = (self.block(values, type_, depth - 1) for _ in range(2))
-        return If(self.value(BOOL, values), true, false), type_
+        cond = self.value(BOOL, values)
+        if self.draw(st.integers(0, 3)) == 0:
+            tested, known = self.block(values, BOOL, 0), self.value(BOOL, values)
+            cond = If(cond, tested, known)
+        return If(cond, true, false), type_
 
     def closure_call(self, values: Sequence[Typed], depth: int) -> Typed:
         closure = self.function(depth - 1, values)
@@ -184,10 +242,19 @@ class Writer:
             return Tuple(tuple(self.value(field, values) for field in type_.fields))
         return self.constant(type_)
 
-    def constant(self, type_: Type | None) -> Constant:
+    def constant(
+        self, type_: Type | None, shape: tuple[int, ...] | None = None
+    ) -> Constant:
         assert isinstance(type_, TensorType)
-        number = self.draw(st.integers(0, 2))
-        return const(np.full(type_.concrete_shape, number, type_.dtype))
+        dims = type_.concrete_shape if shape is None else shape
+        odd = [-0.0, 0.5, -1.5]
+        if type_.dtype == "bool":
+            odd = []
+        elif "int" in type_.dtype:
+            limits = np.iinfo(type_.dtype)
+            odd = [int(limits.min), int(limits.max), -1]
+        number = self.draw(st.sampled_from([0, 1, 2, 1, 2, *odd]))
+        return const(np.full(dims, number, numpy_dtype(type_.dtype)))
 
     def variable(self, type_: Type) -> Var:
         return Var(f"v{next(self.numbers)}", type_)
