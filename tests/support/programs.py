@@ -104,6 +104,8 @@ def _random(values: np.random.Generator, type_: Type | None) -> Array:
 def _extreme(values: np.random.Generator, type_: Type | None) -> Array:
     assert isinstance(type_, TensorType)
     dtype = numpy_dtype(type_.dtype)
+    if not type_.shape:
+        return _random(values, type_)  # it may be how often a program calls itself
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         pool = np.array([limits.min, limits.max, limits.min + 1, 0, 1, -1], dtype)
@@ -248,8 +250,8 @@ class Writer:
         assert isinstance(type_, TensorType)
         dims = type_.concrete_shape if shape is None else shape
         odd = [-0.0, 0.5, -1.5]
-        if type_.dtype == "bool":
-            odd = []
+        if type_.dtype == "bool" or not type_.shape:
+            odd = []  # a scalar may be how often a program calls itself
         elif "int" in type_.dtype:
             limits = np.iinfo(type_.dtype)
             odd = [int(limits.min), int(limits.max), -1]
