@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from parpass import IRModule, relay
 from parpass.relay.adapter import RelayAdapter
 from parpass.transform.adapter import KeepOutside, Source
 
-_RECORD = struct.Struct("<qq")  # bytes encoded, bytes decoded
+_RECORD = struct.Struct("<qqq")  # bytes encoded, bytes decoded, functions decoded
 
 
 @dataclass
@@ -43,28 +43,55 @@ class CountingAdapter(RelayAdapter):
     ) -> bytes:
         """Return a function as bytes."""
         encoded = super().encode_function(function, keep_outside)
-        self._note(len(encoded), 0)
+        self._note(encoded=len(encoded))
         return encoded
+
+    def open_encoder(
+        self, keep_outside: KeepOutside
+    ) -> Callable[[relay.Function], bytes | None]:
+        """Return what encodes functions in one run."""
+        encode = super().open_encoder(keep_outside)
+
+        def counted(function: relay.Function) -> bytes | None:
+            encoded = encode(function)
+            self._note(encoded=len(encoded or b""))
+            return encoded
+
+        return counted
 
     def decode_function(
         self, encoded: bytes | memoryview, outside: Sequence[Source], mod: IRModule
     ) -> relay.Function:
         """Return a function."""
-        self._note(0, len(encoded))
+        self._note(decoded=len(encoded), functions=1)
         return super().decode_function(encoded, outside, mod)
+
+    def open_decoder(
+        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: IRModule
+    ) -> Callable[[], relay.Function]:
+        """Return what decodes the functions of a run; all of its bytes count."""
+        self._note(decoded=len(encoded))
+        decode = super().open_decoder(encoded, outside, mod)
+
+        def counted() -> relay.Function:
+            self._note(functions=1)
+            return decode()
+
+        return counted
 
     def counts(self) -> dict[int, Counts]:
         """Return what has been noted so far, by process."""
         found: dict[int, Counts] = {}
         for file in Path(self.folder).iterdir():
             counts = found[int(file.name)] = Counts()
-            for encoded, decoded in _RECORD.iter_unpack(file.read_bytes()):
+            for record in _RECORD.iter_unpack(file.read_bytes()):
+                encoded, decoded, functions = record
                 counts.encoded += encoded > 0
                 counts.encoded_bytes += encoded
-                counts.decoded += decoded > 0
+                counts.decoded += functions
                 counts.decoded_bytes += decoded
         return found
 
-    def _note(self, encoded: int, decoded: int) -> None:
+    def _note(self, encoded: int = 0, decoded: int = 0, functions: int = 0) -> None:
         with Path(self.folder, str(os.getpid())).open("ab") as file:
-            file.write(_RECORD.pack(encoded, decoded))
+            file.write(_RECORD.pack(encoded, decoded, functions))

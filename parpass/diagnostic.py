@@ -151,8 +151,19 @@ def format_diagnostic(
         2 | let %odd = 1;
           |     ^^^^
 
-    Without a span it is the first line, without its source (None) the first two.
+    Without a span it is the first line, without its source (None) the first two. Of a
+    long line a part is shown.
     """
+    lines = _lines(source)
+    return _formatted(diagnostic, lines, coloured=coloured)
+
+
+def _lines(source: str | None) -> list[str]:
+    # Only "\n" ends a line where spans are made; `splitlines` knows others, too.
+    return source.split("\n") if source is not None else []
+
+
+def _formatted(diagnostic: Diagnostic, lines: list[str], *, coloured: bool) -> str:
     level = diagnostic.level.name.lower()
     if coloured:
         level = f"\x1b[1;{_COLOURS[diagnostic.level]}m{level}\x1b[0m"
@@ -162,19 +173,30 @@ def format_diagnostic(
         return text
     gutter = " " * len(str(span.line))
     text += f"\n{gutter}--> {span}"
-    # Only "\n" ends a line where spans are made; `splitlines` knows others, too.
-    lines = source.split("\n") if source is not None else []
     if not 0 < span.line <= len(lines):
         return text
     line = lines[span.line - 1].rstrip("\r")
     stop = span.end_column if span.end_line == span.line else len(line) + 1
-    carets = "^" * max(1, stop - span.column)
-    return (
-        f"{text}\n{gutter} |\n{span.line} | {line}\n"
-        f"{gutter} | {' ' * (span.column - 1)}{carets}"
-    )
+    shown, at = excerpt(line, span.column - 1, _SHOWN)
+    carets = "^" * max(1, min(stop - span.column, len(shown) - at))
+    return f"{text}\n{gutter} |\n{span.line} | {shown}\n{gutter} | {' ' * at}{carets}"
 
 
+def excerpt(line: str, at: int, most: int) -> tuple[str, int]:
+    """Return a line, of a long one the part around a place, and where that is in it.
+
+    Args:
+        line: The line.
+        at: The place.
+        most: The characters to show of a line that is longer.
+    """
+    first = max(0, at - most // 2) if len(line) > most else 0
+    before = "..." if first else ""
+    after = "..." if len(line) > first + most else ""
+    return f"{before}{line[first : first + most]}{after}", len(before) + at - first
+
+
+_SHOWN = 200  # characters of a line
 _COLOURS = {
     DiagnosticLevel.BUG: 35,
     DiagnosticLevel.ERROR: 31,
@@ -188,9 +210,12 @@ def render_to_stderr(context: DiagnosticContext) -> None:
     """Write the diagnostics of a context to standard error, coloured on a terminal."""
     sources: dict[str, str] = getattr(context.module, "sources", None) or {}
     coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    lines: dict[str, list[str]] = {}  # split once, as there may be many diagnostics
     for diagnostic in context.diagnostics:
         name = diagnostic.span.source_name if diagnostic.span is not None else ""
-        text = format_diagnostic(diagnostic, sources.get(name), coloured=coloured)
+        if name not in lines:
+            lines[name] = _lines(sources.get(name))
+        text = _formatted(diagnostic, lines[name], coloured=coloured)
         sys.stderr.write(text + "\n")
 
 

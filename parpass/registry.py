@@ -6,15 +6,17 @@ found in the same way: by `get_global_func`, in `required`, in pipeline text.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 from collections.abc import Callable
 from typing import Any, Literal, Protocol, overload, runtime_checkable
 
 from parpass.errors import ArgumentError, UnknownFunctionError
+from parpass.tables import Table
 
-_functions: dict[str, PackedFunc] = {}
-_declared: list[str] = []
+_functions: Table[str, PackedFunc] = Table("function")
+_declared: Table[str, None] = Table("module of functions")
 
 
 @runtime_checkable
@@ -110,7 +112,7 @@ def _enter(name: object, function: object, *, override: bool) -> PackedFunc:
         raise ArgumentError(f"expected a name for a function, got {name!r}")
     if not callable(function):
         raise ArgumentError(f"expected a callable for '{name}', got {function!r}")
-    if name in _functions and not override:
+    if _functions.is_taken(name) and not override:
         raise ArgumentError(f"a function is registered as '{name}' already")
     packed = function if isinstance(function, PackedFunc) else PackedFunc(function)
     _functions[name] = packed
@@ -132,7 +134,7 @@ def get_global_func(name: str, allow_missing: bool = False) -> PackedFunc | None
         UnknownFunctionError: There is none; the message has the nearest names.
     """
     import_declared()
-    found = _functions.get(name)
+    found = _functions.find(name)
     if found is None and not allow_missing:
         raise UnknownFunctionError(name, _functions)
     return found
@@ -140,13 +142,20 @@ def get_global_func(name: str, allow_missing: bool = False) -> PackedFunc | None
 
 def list_global_func_names() -> list[str]:
     """Return the names of all registered functions, sorted."""
+    return global_func_names(lambda _: True)
+
+
+def global_func_names(is_wanted: Callable[[str], bool]) -> list[str]:
+    """Return the names of the registered functions that somebody wants, sorted."""
     import_declared()
-    return sorted(_functions)
+    _functions.ask(*filter(is_wanted, _functions.missing))
+    return sorted(filter(is_wanted, tuple(_functions)))
 
 
 def remove_global_func(name: str) -> None:
     """Take a function out; nothing happens if there is none of that name."""
-    _functions.pop(name, None)
+    with contextlib.suppress(KeyError):
+        del _functions[name]
 
 
 def declare_functions(module_name: str) -> None:
@@ -155,7 +164,7 @@ def declare_functions(module_name: str) -> None:
     That happens when a function is first looked up, so an IR may declare its passes
     early and still load them late.
     """
-    _declared.append(module_name)
+    _declared[module_name] = None
 
 
 def import_declared() -> None:

@@ -1,14 +1,29 @@
-"""Pools that all tests share, because starting one takes longer than most tests."""
+"""Pools that all tests share, as starting one takes long; and the limits of time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import settings
 
 from parpass.runtime import Runner, open_runner
 
 RunnerOf = Callable[[int], Runner]
+
+# Half of Hypothesis's own number of examples: they are others in each run. How long one
+# takes says more of the machine than of the code.
+settings.register_profile("parpass", max_examples=50, deadline=None)
+settings.load_profile("parpass")
+
+_LONG = 3600  # seconds, for a test in its long form
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give long forms a longer limit of time than `pyproject.toml` gives the others."""
+    for item in items:
+        if item.get_closest_marker("stress"):
+            item.add_marker(pytest.mark.timeout(_LONG), append=False)
 
 
 @pytest.fixture(scope="session")

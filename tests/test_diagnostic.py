@@ -14,6 +14,7 @@ from parpass.diagnostic import (
     override_renderer,
 )
 from parpass.errors import DiagnosticError
+from parpass.relay.module import IRModule
 
 SPAN = Span("model.relay", 2, 2, 5, 8)
 WARNING = Diagnostic(DiagnosticLevel.WARNING, SPAN, "an odd name")
@@ -48,6 +49,34 @@ def test_the_source_line_is_underlined(span: Span, carets: str):  # 9.8
     assert format_diagnostic(diagnostic, "first\nlet odd = 1\n") == (
         f"note: here\n --> {span}\n  |\n2 | let odd = 1\n  | {carets}"
     )
+
+
+@pytest.mark.parametrize(
+    ("column", "start", "caret"),
+    [(3, "1 | " + "x" * 200 + "...", 6), (5_000, "1 | ..." + "x" * 200 + "...", 107)],
+)
+def test_of_a_long_line_a_part_is_shown(column: int, start: str, caret: int):
+    span = Span("model.relay", 1, 1, column, 9_000)
+    shown = format_diagnostic(Diagnostic.error(span, "odd"), "x" * 10_000).split("\n")
+    assert shown[3] == start
+    assert shown[4].index("^") == caret
+    assert len(shown[4]) <= len(shown[3])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(20)
+def test_many_diagnostics_of_a_long_text_take_no_longer_together(
+    capsys: pytest.CaptureFixture[str],
+):
+    source = f"{'x' * 200_000}\n" + "let %odd = 1;\n" * 20_000
+    module = IRModule()
+    module.sources["model.relay"] = source
+    spans = [Span("model.relay", at, at, 1, 2) for at in (1, 20_001)]
+    context = DiagnosticContext(module)
+    for span in spans * 10_000:
+        context.emit(Diagnostic.warning(span, "odd"))
+    context.render()
+    assert len(capsys.readouterr().err) < 10_000_000
 
 
 @pytest.mark.parametrize("source", [None, "", "one line"])

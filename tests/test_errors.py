@@ -45,6 +45,7 @@ ALSO = {
     "PipelineSyntaxError": ValueError,
     "ReproducerError": ValueError,
     "RuntimeUseError": RuntimeError,
+    "SizeLimitError": ValueError,
     "StructuralMismatchError": ValueError,
     "UndefinedPassError": ValueError,
     "UnknownAttrError": KeyError,

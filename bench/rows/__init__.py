@@ -26,6 +26,7 @@ _FILES = {
     "visitors": ("visitors",),
     "per_node": ("node",),
     "wire": ("wire",),
+    "packing": ("packing",),
     "networks": ("networks",),
 }
 

@@ -24,7 +24,6 @@ from bench.work import (
 from parpass import IRModule, PassContext, Sequential, relay
 from parpass.relay.op.registry import Op
 from parpass.transform import adapter_of
-from parpass.transform.collector import resting_collector
 
 _NODES = 300
 
@@ -52,10 +51,9 @@ def _node(setting: Setting) -> Iterator[Line]:
 
     actions = _actions(mod, count)
     sides = {"one light pass": a_pass, **actions}
-    with resting_collector():  # as the runner does
-        times = interleaved(
-            {name: clocked(run) for name, run in sides.items()}, 2 * setting.repeat
-        )
+    times = interleaved(
+        {name: clocked(run) for name, run in sides.items()}, 2 * setting.repeat
+    )
     whole = median(times["one light pass"]).value
     what = f"{count:,} functions of {_NODES} nodes, serial"
     for name in sides:

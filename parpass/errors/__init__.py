@@ -25,6 +25,7 @@
     │   └── ModuleTypeError       a function or key of the wrong kind (also TypeError)
     ├── IRError                   a node is used against its rules
     │   ├── IRTypeError           ... with a value of the wrong kind (also TypeError)
+    │   ├── SizeLimitError        ... to make something too large (also ValueError)
     │   ├── ScopeBuilderError     ... built out of order (also RuntimeError)
     │   ├── UntypedError          ... its type has not been inferred (also ValueError)
     │   ├── UnknownAttrError      ... no attribute of that name (also KeyError)
@@ -82,6 +83,7 @@ from parpass.errors.program import (
     ModuleError,
     ModuleTypeError,
     ScopeBuilderError,
+    SizeLimitError,
     StructuralMismatchError,
     UnknownAttrError,
     UnknownGlobalError,
@@ -155,6 +157,7 @@ __all__ = [
     "ReproducerError",
     "RuntimeUseError",
     "ScopeBuilderError",
+    "SizeLimitError",
     "SlowerRunWarning",
     "StructuralMismatchError",
     "UndefinedPassError",

@@ -42,6 +42,10 @@ class IRTypeError(IRError, TypeError):
     """A node was given a value of the wrong kind."""
 
 
+class SizeLimitError(IRError, ValueError):
+    """A type, a program or its text would be larger than a limit says."""
+
+
 class ScopeBuilderError(IRError, RuntimeError):
     """The calls of a ScopeBuilder do not make an expression."""
 

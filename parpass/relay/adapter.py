@@ -26,8 +26,6 @@ from parpass.transform.adapter import (
 class RelayAdapter:
     """Handles `IRModule`s; see `parpass.transform.ModuleAdapter` for the methods."""
 
-    is_acyclic = True  # nodes are frozen: they refer to what was there before them
-
     def functions(self, mod: IRModule) -> Mapping[str, Function]:
         """Return all functions by name."""
         return mod.functions_by_name
@@ -125,6 +123,18 @@ class RelayAdapter:
     ) -> Function:
         """Return a function, its references bound to the global variables of `mod`."""
         return wire.decode(encoded, outside, mod.global_vars_by_name)
+
+    def open_encoder(
+        self, keep_outside: KeepOutside
+    ) -> Callable[[Function], bytes | None]:
+        """Return what encodes functions in one run."""
+        return wire.open_encoder(keep_outside)
+
+    def open_decoder(
+        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: IRModule
+    ) -> Callable[[], Function]:
+        """Return what decodes them, their references bound as in `decode_function`."""
+        return wire.open_decoder(encoded, outside, mod.global_vars_by_name)
 
     def encode_shell(self, mod: IRModule) -> bytes:
         """Return names, attributes and source texts as bytes."""

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from parpass.errors import IRTypeError, did_you_mean
-from parpass.relay.expr import Expr, Function, Var, as_expr, const
+from parpass.relay.expr import Call, Expr, Function, Var, as_expr, const
 from parpass.relay.functor import ExprMutator
 from parpass.relay.ndarray import NDArray
-from parpass.relay.node import bindings, post_order
+from parpass.relay.node import bindings, children, layout, post_order
+from parpass.relay.op.registry import Op
 
 ExprT = TypeVar("ExprT", bound=Expr)
 
@@ -65,7 +66,10 @@ def substitute(expr: ExprT, values: Mapping[Var, Expr]) -> ExprT:
 
 
 def with_new_variables(expr: ExprT, values: Mapping[Var, Expr] | None = None) -> ExprT:
-    """Return a copy whose bound variables are its own, to be used beside the original.
+    """Return a copy to be used beside the original: its own variables, its own effects.
+
+    Calls with effects are its own even where nothing in them changes, or what happens
+    in two places would happen once.
 
     Args:
         expr: The expression.
@@ -76,7 +80,18 @@ def with_new_variables(expr: ExprT, values: Mapping[Var, Expr] | None = None) ->
         var: Var(var.name_hint, var.type_annotation, var.span, var.checked_type_)
         for var in bound
     }
-    return substitute(expr, {**new, **(values or {})})
+    copier = _Copier()
+    for var, value in {**new, **(values or {})}.items():
+        copier.memo_map[var] = value
+    return cast("ExprT", copier.visit(expr))
+
+
+class _Copier(ExprMutator):
+    def visit_call(self, call: Call) -> Expr:
+        new = super().visit_call(call)
+        if new is not call or (isinstance(call.op, Op) and not call.op.effect):
+            return new
+        return layout(Call).rebuild(call, children(call))
 
 
 def _variable(key: Any, named: list[Var]) -> Var:

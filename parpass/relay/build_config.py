@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 
+from parpass.errors.warning import warn
 from parpass.transform import PassContext
 
 
@@ -17,9 +17,8 @@ def build_config(
 
     TVM's fourth argument, `trace`, is gone: give instruments to the PassContext.
     """
-    warnings.warn(
+    warn(
         "relay.build_config is deprecated; use parpass.transform.PassContext",
         DeprecationWarning,
-        stacklevel=2,
     )
     return PassContext(opt_level, required_pass, disabled_pass)

@@ -11,16 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
-from msgspec import structs
 
 from parpass.errors import IRTypeError
-from parpass.relay.dict_attrs import DictAttrs
 from parpass.relay.expr import Call, Expr, Function, Var
 from parpass.relay.ndarray import NDArray
 from parpass.relay.node import Node, bindings, children, layout, post_order
 from parpass.relay.op.registry import Op
-from parpass.relay.ty import FuncType, TensorType, Type, TypeVar
-from parpass.relay.type_functor import TypeMutator, substitute
+from parpass.relay.ty import IncompleteType, TensorType, Type, TypeVar
+from parpass.relay.type_digest import digest
+from parpass.relay.type_functor import TypeMutator, is_complete, substitute
 
 
 class Record(NamedTuple):
@@ -155,47 +154,56 @@ def value_bytes(value: Any) -> bytes:
     return _encoder.encode(_tagged(value))
 
 
+_PLAIN = {int, float, str, bool, bytes, type(None), TensorType}
+
+
 def _tagged(value: Any) -> Any:
-    """Return a value with the class of attributes, which msgspec leaves out."""
-    if isinstance(value, list):
-        return [_tagged(item) for item in cast("list[Any]", value)]
+    """Return a value with the class of attributes, which msgspec leaves out.
+
+    Types that share parts must not come to msgspec, which would write them as trees.
+    """
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Type):
-        return value if type(value) is TensorType else _BoundNames().visit(value)
-    if isinstance(value, tuple):
-        items = cast("tuple[Any, ...]", value)
-        has_types = any(isinstance(item, Type) for item in items)
-        return [_tagged(item) for item in items] if has_types else items
+        typ = value if is_complete(value) else _Completion().visit(value)
+        return (type(typ).__name__, digest(typ))
+    if isinstance(value, list | tuple):
+        return [_tagged(item) for item in cast("Sequence[Any]", value)]
+    if isinstance(value, Mapping):
+        items = cast("Mapping[Any, Any]", value).items()
+        return {key: _tagged(item) for key, item in items}
+    if isinstance(value, Node):
+        raise _not_plain(value)
     if isinstance(value, msgspec.Struct):
-        return (type(value).__qualname__, value)
+        kind = type(value)
+        fields = {name: getattr(value, name) for name in kind.__struct_fields__}
+        is_plain = {*map(type, fields.values())} <= _PLAIN
+        return (kind.__qualname__, value if is_plain else _tagged(fields))
     return value
 
 
-class _BoundNames(TypeMutator):
-    """Names the type parameters within a type by their place."""
+class _Completion(TypeMutator):
+    """Puts one type for all that are open, which are equal only to themselves."""
 
-    def __init__(self) -> None:
-        self._depth = 0
+    def visit_incomplete_type(self, it: IncompleteType) -> Type:
+        return _OPEN
 
-    def visit_func_type(self, ft: FuncType) -> Type:
-        self._depth += 1
-        if ft.type_params:
-            own = range(len(ft.type_params))
-            params = tuple([TypeVar(f"<{self._depth}:{at}>") for at in own])
-            ft = structs.replace(ft.instantiated(params), type_params=params)
-        found = super().visit_func_type(ft)
-        self._depth -= 1
-        return found
+
+_OPEN = TypeVar("\0_")
 
 
 def _as_plain(value: Any) -> Any:
-    if isinstance(value, DictAttrs):
-        return dict(value)
     if isinstance(value, NDArray):
         return value.digest()
-    raise IRTypeError(
+    raise _not_plain(value)
+
+
+def _not_plain(value: Any) -> IRTypeError:
+    return IRTypeError(
         "expected plain values (numbers, strings, tuples, mappings) in attributes, got "
         f"{type(value).__name__}"
     )
 
 
-_encoder = msgspec.msgpack.Encoder(enc_hook=_as_plain, order="deterministic")
+# Fields of structs are sorted, too, as those of plain values are not made a mapping.
+_encoder = msgspec.msgpack.Encoder(enc_hook=_as_plain, order="sorted")

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from parpass.errors import IRTypeError
+from parpass.errors import IRTypeError, SizeLimitError
 from parpass.relay.ty import MAX_NESTING, Type
 
 INTS = range(-(2**63), 2**64)  # that attributes may have
@@ -22,6 +22,7 @@ class DictAttrs(Mapping[str, Any]):
 
     Raises:
         IRTypeError: A value is none of these, or a name is no string.
+        SizeLimitError: Values would be nested too deep.
     """
 
     __slots__ = ("_items",)
@@ -68,7 +69,9 @@ def _plain(value: Any, name: str, nesting: int = 0) -> Any:
             return int(value)
         raise IRTypeError(f"expected an int of 64 bits for attribute '{name}'")
     if nesting == MAX_NESTING:
-        raise IRTypeError(f"attribute '{name}' is nested more than {MAX_NESTING} deep")
+        raise SizeLimitError(
+            f"attribute '{name}' is nested more than {MAX_NESTING} deep"
+        )
     if isinstance(value, tuple | list):
         items = cast("Sequence[Any]", value)
         return tuple([_plain(item, name, nesting + 1) for item in items])

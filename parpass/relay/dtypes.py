@@ -14,7 +14,7 @@ NUMPY_DTYPES = {
 }
 _ML_DTYPES = (
     *("bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"),
-    *("int2", "int4", "uint2", "uint4", "float4_e2m1fn"),
+    *("int2", "int4", "uint2", "uint4", "float4_e2m1fn", "float8_e8m0fnu"),
 )
 
 # TVM's names of dtypes without a width.

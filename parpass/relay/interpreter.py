@@ -33,7 +33,7 @@ from parpass.relay.module import IRModule
 from parpass.relay.ndarray import NDArray
 from parpass.relay.op.registry import Op
 from parpass.relay.op_value import evaluate_call
-from parpass.relay.values import Array, Closure, Value, as_value, describe
+from parpass.relay.values import Array, Closure, Value, as_value, describe, map_arrays
 
 
 def evaluate(
@@ -240,8 +240,8 @@ def _ordered(
 
 
 def _as_result(value: Value) -> Any:
-    if isinstance(value, np.ndarray):
-        return NDArray(cast("Array", value))
-    if isinstance(value, tuple):
-        return tuple(_as_result(field) for field in cast("tuple[Value, ...]", value))
-    return value
+    return map_arrays(value, _as_ndarray)
+
+
+def _as_ndarray(value: Value) -> Any:
+    return NDArray(cast("Array", value)) if isinstance(value, np.ndarray) else value

@@ -5,17 +5,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from collections.abc import Sequence
-from contextvars import ContextVar, Token
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from parpass.transform.adapter import KeepOutside, Source
-
-_keep_outside: ContextVar[KeepOutside | None] = ContextVar("keep", default=None)
-_sources: ContextVar[Sequence[Source]] = ContextVar("sources", default=())
+from parpass.transform.adapter import Source
 
 _HASH_CHUNK = 1 << 20  # elements hashed at a time, so that uniform arrays stay small
 
@@ -77,6 +72,16 @@ class NDArray:
         array = self._array
         return array is not None and array.size > 1 and not any(array.strides)
 
+    @property
+    def typestr(self) -> str:
+        """The element type with its byte order, as numpy's array interface has it."""
+        return self._dtype.str
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the values are plain bytes, of a type that `typestr` alone tells."""
+        return np.dtype(self._dtype.str) == self._dtype and not self._dtype.hasobject
+
     def numpy(self) -> npt.NDArray[Any]:
         """Return the values as a read-only numpy array that shares their memory."""
         if self._array is None:
@@ -135,57 +140,15 @@ class NDArray:
         if self.is_uniform:
             value = self.numpy().flat[0]
             return _uniform, (np.asarray(value), self._shape)
-        keep_outside = _keep_outside.get()
-        # Its values must be plain bytes, of a dtype that its name alone tells.
-        is_plain = (
-            np.dtype(self._dtype.str) == self._dtype and not self._dtype.hasobject
-        )
-        if keep_outside is not None and is_plain:
-            index = keep_outside(self)
-            if index is not None:
-                return _outside, (index, self._shape, self._dtype.str)
         return NDArray, (self.numpy(),)
 
     def __repr__(self) -> str:
         return f"NDArray(shape={self.shape}, dtype={self.dtype})"
 
 
-class _Setting:
-    """Gives a context variable a value while the block runs."""
-
-    __slots__ = ("_token", "_value", "_variable")
-
-    def __init__(self, variable: ContextVar[Any], value: Any) -> None:
-        self._variable = variable
-        self._value = value
-
-    def __enter__(self) -> None:
-        self._token: Token[Any] = self._variable.set(self._value)
-
-    def __exit__(self, *_: object) -> None:
-        self._variable.reset(self._token)
-
-
-def leaving_arrays(keep_outside: KeepOutside | None) -> _Setting:
-    """While arrays are pickled, have `keep_outside` take the large ones."""
-    return _Setting(_keep_outside, keep_outside)
-
-
-def arrays_from(sources: Sequence[Source]) -> _Setting:
-    """While arrays are unpickled, get those that were left outside from here."""
-    return _Setting(_sources, sources)
-
-
 @functools.cache
 def _name(dtype: np.dtype[Any]) -> str:
     return dtype.name  # which numpy works out anew each time
-
-
-def _outside(index: int, shape: tuple[int, ...], dtype: str) -> NDArray:
-    source = _sources.get()[index]
-    if source.original is not None:
-        return source.original
-    return NDArray.from_source(source, shape, dtype)
 
 
 def _uniform(value: npt.NDArray[Any], shape: tuple[int, ...]) -> NDArray:

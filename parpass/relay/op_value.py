@@ -11,7 +11,14 @@ from parpass.errors import EvaluationError
 from parpass.relay.dtypes import computed_in, numpy_dtype
 from parpass.relay.op.registry import Op
 from parpass.relay.ty import TensorType, TupleType, Type
-from parpass.relay.values import Array, Value, describe, type_of_value
+from parpass.relay.values import (
+    Array,
+    Closure,
+    Value,
+    describe,
+    map_arrays,
+    type_of_value,
+)
 
 
 def evaluate_call(op: Op, attrs: Any, values: Sequence[Value]) -> Value:
@@ -44,22 +51,24 @@ def evaluate_call(op: Op, attrs: Any, values: Sequence[Value]) -> Value:
         raise EvaluationError(
             f"operator '{op.name}' cannot be evaluated on ({shown}): {error}"
         ) from error
-    if isinstance(result, tuple):
-        return tuple(np.asarray(field) for field in cast("tuple[Any, ...]", result))
-    return np.asarray(result)
+    return map_arrays(result, _as_array)
 
 
 def _computed(op: Op, attrs: Any, values: list[Value]) -> Any:
-    if op.moves or not any(map(_is_narrow, values)):
+    if op.moves or not _have_narrow(values):
         return op.compute(attrs, *values)
-    result = op.compute(attrs, *map(_widened, values))
+    result = op.compute(attrs, *[map_arrays(value, _widened) for value in values])
     types = [type_of_value(value) for value in values]
     return _rounded(result, op.relation(types, attrs))
 
 
+def _have_narrow(values: list[Value]) -> bool:
+    found: list[bool] = []
+    map_arrays(tuple(values), lambda part: found.append(_is_narrow(part)))
+    return any(found)
+
+
 def _is_narrow(value: Value) -> bool:
-    if isinstance(value, tuple):
-        return any(map(_is_narrow, cast("tuple[Value, ...]", value)))
     if not isinstance(value, np.ndarray):
         return False
     # Of numpy's own there is one, float16; those of ml_dtypes are V.
@@ -68,8 +77,6 @@ def _is_narrow(value: Value) -> bool:
 
 
 def _widened(value: Value) -> Value:
-    if isinstance(value, tuple):
-        return tuple(map(_widened, cast("tuple[Value, ...]", value)))
     if not _is_narrow(value):
         return value
     array = cast("Array", value)
@@ -84,14 +91,21 @@ def _rounded(result: Any, wanted: Type) -> Any:
     return result
 
 
+def _as_array(result: Any) -> Value:
+    """Return a number as an array; annotations may be on functions, too."""
+    return result if isinstance(result, Closure | Op) else np.asarray(result)
+
+
 def _in_one_layout(value: Value) -> Value:
     """Return a value with its arrays in C order, or of one repeated element.
 
     Sums and products give other bits in another layout, and the layout of a constant
     may change on its way to a worker.
     """
-    if isinstance(value, tuple):
-        return tuple(map(_in_one_layout, cast("tuple[Value, ...]", value)))
+    return map_arrays(value, _contiguous)
+
+
+def _contiguous(value: Value) -> Value:
     if not isinstance(value, np.ndarray):
         return value
     array = cast("Array", value)

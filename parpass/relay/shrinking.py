@@ -36,7 +36,7 @@ from parpass.relay.module import IRModule
 from parpass.relay.node import children, post_order
 from parpass.relay.op.create import zeros
 from parpass.relay.op.registry import Op
-from parpass.relay.ty import TensorType, TupleType, Type
+from parpass.relay.ty import TensorType, TupleType, Type, extent
 
 _MOST_HOISTED = 500
 
@@ -335,6 +335,9 @@ def _type(node: Expr) -> Type | None:
     return getattr(node, "checked_type_", None)
 
 
+_MOST_ZEROS = 1_000  # in a tuple; larger ones make no program smaller
+
+
 def _zeros(kind: Type | None) -> Expr | None:
     match kind:
         case TensorType(shape=(), dtype=dtype):
@@ -342,7 +345,7 @@ def _zeros(kind: Type | None) -> Expr | None:
         case TensorType(shape=shape, dtype=dtype):
             is_static = all(isinstance(extent, int) for extent in shape)
             return zeros(cast("Sequence[int]", shape), dtype) if is_static else None
-        case TupleType(fields=fields):
+        case TupleType(fields=fields) if extent(kind).size <= _MOST_ZEROS:
             inside = [_zeros(field) for field in fields]
             known = [one for one in inside if one is not None]
             return Tuple(tuple(known)) if len(known) == len(inside) else None

@@ -1,7 +1,7 @@
 """Visitors and mutators of types, under TVM's names.
 
-They recurse along the nesting of a type, which is shallow where a program is deep: the
-text format allows a hundred levels.
+They recurse along the nesting of a type, which is shallow where a program is deep, and
+visit a part once, however often it is shared.
 """
 
 from __future__ import annotations
@@ -10,7 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from parpass.errors import IRTypeError
-from parpass.relay.ty import FuncType, IncompleteType, TensorType, TupleType, Type
+from parpass.relay.ty import (
+    FuncType,
+    IncompleteType,
+    TensorType,
+    TupleType,
+    Type,
+    extent,
+)
 from parpass.relay.ty import TypeVar as RelayTypeVar
 
 ResultT = TypeVar("ResultT")
@@ -25,10 +32,14 @@ _METHODS: dict[type[Type], str] = {
 
 
 class TypeFunctor(Generic[ResultT]):
-    """Gives a type a result, by its kind: subclass it and override `visit_...`."""
+    """Gives a type a result, by its kind: subclass it and override `visit_...`.
+
+    An object that is made of types is dispatched once, and its result remembered. What
+    depends on the scope that a type is in needs a functor for each scope.
+    """
 
     def visit(self, typ: Type) -> ResultT:
-        """Return the result for a type.
+        """Return the result for a type, from memory if the same object was visited.
 
         Raises:
             IRTypeError: This is no type.
@@ -36,7 +47,13 @@ class TypeFunctor(Generic[ResultT]):
         if type(typ) not in _METHODS:
             raise IRTypeError(f"expected a type, got {type(typ).__name__}")
         method: Callable[[Type], ResultT] = getattr(self, _METHODS[type(typ)])
-        return method(typ)
+        if not typ.parts:
+            return method(typ)
+        # With the type itself, or another one could get its id.
+        memo: dict[int, tuple[Type, ResultT]] = self.__dict__.setdefault("_memo", {})
+        if id(typ) not in memo:
+            memo[id(typ)] = (typ, method(typ))
+        return memo[id(typ)][1]
 
     def visit_type_var(self, tv: RelayTypeVar) -> ResultT:
         """Give the result for a type variable."""
@@ -71,12 +88,9 @@ class TypeVisitor(TypeFunctor[None]):
 
     def visit_default(self, typ: Type) -> None:
         """Visit the parts of a type: a function's parameters before its result."""
-        if isinstance(typ, FuncType):
-            for part in (*typ.type_params, *typ.arg_types, typ.ret_type):
-                self.visit(part)
-        elif isinstance(typ, TupleType):
-            for part in typ.fields:
-                self.visit(part)
+        params = typ.type_params if isinstance(typ, FuncType) else ()
+        for part in (*params, *typ.parts):
+            self.visit(part)
 
 
 class TypeMutator(TypeFunctor[Type]):
@@ -88,12 +102,7 @@ class TypeMutator(TypeFunctor[Type]):
 
     def visit_default(self, typ: Type) -> Type:
         """Return a type with its parts rewritten, itself if none changed."""
-        if isinstance(typ, FuncType):
-            old: tuple[Type, ...] = (*typ.arg_types, typ.ret_type)
-        elif isinstance(typ, TupleType):
-            old = typ.fields
-        else:
-            return typ
+        old = typ.parts
         new = tuple([self.visit(part) for part in old])
         if all(before is after for before, after in zip(old, new, strict=True)):
             return typ
@@ -102,51 +111,36 @@ class TypeMutator(TypeFunctor[Type]):
         return TupleType(new)
 
 
-class _FreeTypeVars(TypeVisitor):
-    def __init__(self) -> None:
-        self.found: dict[RelayTypeVar, None] = {}
-        self._bound: tuple[RelayTypeVar, ...] = ()
+class _FreeTypeVars(TypeFunctor[dict[RelayTypeVar, None]]):
+    def visit_type_var(self, tv: RelayTypeVar) -> dict[RelayTypeVar, None]:
+        return {tv: None}
 
-    def visit_type_var(self, tv: RelayTypeVar) -> None:
-        if tv not in self._bound:
-            self.found[tv] = None
+    def visit_func_type(self, ft: FuncType) -> dict[RelayTypeVar, None]:
+        found = self.visit_default(ft)
+        return {var: None for var in found if var not in ft.type_params}
 
-    def visit_func_type(self, ft: FuncType) -> None:
-        around = self._bound
-        self._bound = (*around, *ft.type_params)
-        super().visit_func_type(ft)
-        self._bound = around
+    def visit_default(self, typ: Type) -> dict[RelayTypeVar, None]:
+        return {var: None for part in typ.parts for var in self.visit(part)}
 
 
 def type_vars_in(typ: Type) -> list[RelayTypeVar]:
     """Return the type variables that a type does not bind, by first appearance."""
-    if type(typ) is TensorType:
+    if RelayTypeVar not in extent(typ).kinds:
         return []
-    visitor = _FreeTypeVars()
-    visitor.visit(typ)
-    return list(visitor.found)
-
-
-class _Incomplete(TypeVisitor):
-    def __init__(self) -> None:
-        self.found = False
-
-    def visit_incomplete_type(self, it: IncompleteType) -> None:
-        self.found = True
+    return list(_FreeTypeVars().visit(typ))
 
 
 def is_complete(typ: Type) -> bool:
     """Return whether no part of a type is left open."""
-    if type(typ) is TensorType:
-        return True
-    visitor = _Incomplete()
-    visitor.visit(typ)
-    return not visitor.found
+    return IncompleteType not in extent(typ).kinds
 
 
 class _Substitution(TypeMutator):
     def __init__(self, types: Mapping[RelayTypeVar, Type]) -> None:
         self._types = types
+
+    def visit(self, typ: Type) -> Type:
+        return super().visit(typ) if RelayTypeVar in extent(typ).kinds else typ
 
     def visit_type_var(self, tv: RelayTypeVar) -> Type:
         return self._types.get(tv, tv)
@@ -162,7 +156,7 @@ class _Substitution(TypeMutator):
         taken = {*free, *(var for typ in types.values() for var in type_vars_in(typ))}
         params = tuple([_renamed(param, taken) for param in ft.type_params])
         types |= zip(ft.type_params, params, strict=True)
-        parts = [substitute(part, types) for part in (*ft.arg_types, ft.ret_type)]
+        parts = [*map(_Substitution(types).visit, ft.parts)]
         return FuncType(tuple(parts[:-1]), parts[-1], params)
 
 

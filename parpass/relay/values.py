@@ -6,7 +6,7 @@ an operator.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -59,6 +59,18 @@ def has_type(value: Value, expected: Type) -> bool:
 
     Of what can be called, no more is looked at.
     """
+    return _has_type(value, expected, {})
+
+
+def _has_type(value: Value, expected: Type, known: dict[tuple[int, int], bool]) -> bool:
+    """Return whether a value has a type; what both share is looked at once."""
+    key = (id(value), id(expected))
+    if key not in known:
+        known[key] = _is_of(value, expected, known)
+    return known[key]
+
+
+def _is_of(value: Value, expected: Type, known: dict[tuple[int, int], bool]) -> bool:
     match expected:
         case TensorType():
             return isinstance(value, np.ndarray) and _is_like(
@@ -69,7 +81,8 @@ def has_type(value: Value, expected: Type) -> bool:
                 return False
             fields = cast("tuple[Value, ...]", value)
             return len(fields) == len(expected.fields) and all(
-                map(has_type, fields, expected.fields)
+                _has_type(field, of_field, known)
+                for field, of_field in zip(fields, expected.fields, strict=True)
             )
         case TypeVar():
             return True
@@ -89,23 +102,54 @@ def type_of_value(value: Value) -> Type:
     Raises:
         IRTypeError: The value has something else in it.
     """
-    if isinstance(value, tuple):
-        fields = cast("tuple[Value, ...]", value)
-        return TupleType(tuple(map(type_of_value, fields)))
+    return map_arrays(value, _type_of_array, TupleType)
+
+
+def _type_of_array(value: Value) -> TensorType:
     if not isinstance(value, np.ndarray):
         raise IRTypeError(f"expected arrays, got {describe(value)}")
     array = cast("Array", value)
     return TensorType(array.shape, array.dtype.name)
 
 
-def describe(value: Value) -> str:
-    """Return the type of a value, for a message."""
+def map_arrays(
+    value: Any,
+    change: Callable[[Any], Any],
+    join: Callable[[tuple[Any, ...]], Any] = tuple,
+) -> Any:
+    """Return a value with all in it that is no tuple changed; tuples stay shared.
+
+    Args:
+        value: The value.
+        change: Returns what becomes of an array, or a function.
+        join: Returns what becomes of a tuple, given its changed fields.
+    """
+    known: dict[int, Any] = {}
+
+    def visit(part: Any) -> Any:
+        if not isinstance(part, tuple):
+            return change(part)
+        fields = cast("tuple[Any, ...]", part)
+        if id(fields) not in known:
+            known[id(fields)] = join(tuple(map(visit, fields)))
+        return known[id(fields)]
+
+    return visit(value)
+
+
+def describe(value: Value, most: int = 100) -> str:
+    """Return the type of a value, for a message; with no more parts than `most`."""
+    if isinstance(value, np.ndarray):
+        array = cast("Array", value)
+        if array.dtype.name in DTYPES:
+            return str(_type_of_array(array))
+        return f"an array of {array.dtype}"  # of a user's operator
     if isinstance(value, tuple):
         fields = cast("tuple[Value, ...]", value)
-        return f"({', '.join(describe(field) for field in fields)})"
-    if not isinstance(value, np.ndarray):
-        return "a function"
-    array = cast("Array", value)
-    if array.dtype.name in DTYPES:
-        return str(type_of_value(array))
-    return f"an array of {array.dtype}"  # of a user's operator
+        if most == 0:
+            return "..."
+        of_each = (most - 1) // max(len(fields), 1)
+        shown = [describe(field, of_each) for field in fields[:most]]
+        shown += ["..."] if len(fields) > most else []
+        return f"({', '.join(shown)})"
+    return "a function"

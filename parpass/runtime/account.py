@@ -145,6 +145,7 @@ class Account:
     _journeys: Sequence[tuple[Journey, int, bool]] = ()
     _unsendable: Mapping[str, str] = MappingProxyType({})
     _observers: tuple[str, ...] = ()
+    _in_their_place: float | None = 0.0  # what took workers, done in this process
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -203,6 +204,13 @@ class Account:
         journey.end(self.workers)
         self._journeys = [*self._journeys, (journey, functions, was_warm)]
 
+    def would_take(self, seconds: float | None) -> None:
+        """Take down what a stage that workers ran would take here; None if unknown."""
+        if seconds is None or self._in_their_place is None:
+            self._in_their_place = None
+        else:
+            self._in_their_place += seconds
+
     def stays(self, pass_name: str, reason: str) -> None:
         """Take down that a pass cannot be sent to the workers."""
         self._unsendable = {**self._unsendable, pass_name: reason}
@@ -216,7 +224,9 @@ class Account:
         journeys = [one for one, _, _ in self._journeys]
         shares = [one.shares(self.workers, was_warm=w) for one, _, w in self._journeys]
         in_workers = sum([one.seconds for one in journeys])
+        alone = sum([s.seconds for s in self._spans if s.part is not Part.LOOKING])
         told = sum([span.seconds for span in self._spans]) + in_workers
+        others = self._in_their_place
         most = max(self._seconds_of, default=0.0)
         largest = self._names[self._seconds_of.index(most)] if self._names else None
         return RunReport(
@@ -245,6 +255,7 @@ class Account:
             bytes_received=sum([one.received for one in journeys]),
             unsendable=dict(self._unsendable),
             observers=self._observers,
+            serial_seconds=None if others is None else alone + others,
         )
 
     def _by_name(self, part: Part) -> dict[str, float]:

@@ -27,7 +27,19 @@ def _all_well(report: RunReport) -> str:
             f"nothing; {time_text(report.work)} of work are too little to be shared "
             "out, so it stayed in this process"
         )
+    if report.speedup is None:
+        return "nothing stands out"
     return f"nothing stands out; it is {report.speedup / report.limit:.0%} of the limit"
+
+
+def _behind_serial(report: RunReport) -> Iterator[Trouble]:
+    if report.serial_seconds is not None and report.in_workers:
+        text = (
+            "the workers took longer than this process alone would have: other "
+            "programs keep the cores busy, or they are worth less than they seem; the "
+            "next runs of these passes will rather stay in this process"
+        )
+        yield report.seconds - report.serial_seconds, text
 
 
 def _saved_by_sharing(report: RunReport, seconds: float) -> float:
@@ -136,6 +148,7 @@ def _start(report: RunReport) -> Iterator[Trouble]:
 
 
 _LOOKS: tuple[Callable[[RunReport], Iterator[Trouble]], ...] = (
+    _behind_serial,
     _module_passes,
     _instruments,
     _observers,

@@ -90,13 +90,13 @@ def run_if_small(begun: Begun, account: Account) -> Any:
         return NOT_SMALL
 
     def carry_out(command: Command) -> Any:
-        if command is not stage:
+        if type(command) is not RunStage:
             return carry_out_serially(command, context, adapter)
         outcome = run_stage_in_place(
-            steps, mod, context, adapter, budgets=budgets, finds_others=True
+            command.steps, command.mod, context, adapter, finds_others=True
         )
         account.stayed(why_here(len(functions), account.workers), outcome)
-        if forecast.seconds:
+        if forecast.seconds and command is stage:
             correct(forecast, steps, mod, outcome, adapter)
         return outcome
 

@@ -14,13 +14,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import cloudpickle
-
 from parpass.errors import ContractError
 from parpass.runtime.contract_worker import CheckJob, FunctionReport, run_check
 from parpass.runtime.executor import JobLostError
 from parpass.runtime.loky_executor import LokyExecutor
 from parpass.runtime.packing import pack_message, unpack_message
+from parpass.runtime.shipment import pack_shipment
 from parpass.runtime.snapshot import Snapshot
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.budget import limits_of_call
@@ -49,7 +48,7 @@ class ContractChecker:
             for name, function in adapter.functions(mod).items()
         }
         shell = adapter.encode_shell(mod)
-        message = cloudpickle.dumps((step, adapter))
+        message = pack_shipment([step], (step, adapter))
         names = list(functions)
         limits = limits_of_call()
         orders = ((names, 1), (names[::-1], 2), (names, 1))

@@ -6,7 +6,6 @@ import contextlib
 import faulthandler
 import gc
 import os
-import pickle
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from parpass.runtime.fingerprints import fingerprints
 from parpass.runtime.memory_guard import memory_guard
 from parpass.runtime.packing import pack_message, unpack_message
+from parpass.runtime.shipment import Shipment
 from parpass.runtime.snapshot import Snapshot
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import (
@@ -33,7 +33,7 @@ class CheckJob:
     """A pass and all functions of a module.
 
     Attributes:
-        message: The pass and the adapter, by cloudpickle.
+        message: The pass and the adapter, as a shipment.
         snapshot: The settings.
         shell: The module without functions, encoded.
         functions: The functions, encoded.
@@ -72,7 +72,9 @@ def run_check(packed: bytes) -> bytes:
     """Run a job; takes a CheckJob, returns reports by the names of functions."""
     faulthandler.disable()  # what dies here dies in the run, too, and is told then
     job: CheckJob = unpack_message(packed)
-    step, adapter = pickle.loads(job.message)  # from our own coordinator
+    shipment = Shipment(job.message, follows=True)
+    shipment.put_in_force()
+    step, adapter = shipment.spec
     work = _Work(step, adapter, job)
     context = job.snapshot.context()
     job.snapshot.logging.apply()

@@ -24,6 +24,7 @@ from parpass.runtime.executor import (
     JobEndedError,
     JobLostError,
     NoWorkersError,
+    was_killed,
 )
 from parpass.runtime.notes import Notes, Phase, Work
 from parpass.runtime.pooled import PooledStage
@@ -48,7 +49,6 @@ _in_thread = trio.to_thread.run_sync
 
 _LONGEST_WAY = 0.01  # seconds from packing functions to sending them, mostly
 _LONGEST_LOOK = 0.1  # seconds between two looks at the notes
-_KILLED = ("SIGKILL", "SIGTERM")
 _LITTLE = 16_384  # bytes of functions that are unpacked sooner than a thread is asked
 _News = Event | tuple[int, Future[bytes]]
 _open_news = trio.open_memory_channel[_News]
@@ -201,7 +201,7 @@ class _StageRun:
         if late is not None:
             self._to_blame[late.function] = late
             return DeadlinePassed(command.job, late.function)
-        killed = error.cause.startswith(_KILLED)
+        killed = was_killed(error.cause)
         work = await _in_thread(self._notes.of_process, error.process)
         if (
             work is None
@@ -299,7 +299,7 @@ class _StageRun:
 
 
 def _weight(held: Held) -> int:
-    return 0 if held.packed is None else len(held.packed.payload)
+    return 0 if held.packed is None else held.packed.size
 
 
 def _unwrapped(error: BaseException) -> BaseException:
@@ -325,7 +325,7 @@ def _hanging(seconds: float) -> RuntimeUseError:
 
 def _dying(cause: str) -> RuntimeUseError:
     look = "look at the modules that passes are imported from"
-    if cause.startswith(_KILLED):
+    if was_killed(cause):
         look = "the system may be out of memory"
     return RuntimeUseError(
         f"the worker processes die before they can begin ({cause}), again and again; "

@@ -7,7 +7,6 @@ so this runs under trio, under asyncio, and called from a plain thread.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
@@ -26,7 +25,6 @@ from parpass.transform.apply import (
     inside_function_pass,
     run_module_pass,
 )
-from parpass.transform.collector import working_collector
 from parpass.transform.config import CHECK_CONTRACT
 from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan import (
@@ -51,8 +49,6 @@ if TYPE_CHECKING:
 
 Waiter = Callable[[], Awaitable[Any]]
 ValueT = TypeVar("ValueT")
-
-_AS_EVER = contextlib.nullcontext()
 
 
 def _completed(run: Coroutine[Any, Any, ValueT]) -> ValueT:
@@ -109,8 +105,6 @@ class Drive:
         self._context = context
         self._adapter = adapter
         optimizations = optimizations_in(context.config)
-        resting = optimizations.resting_collector
-        self._collector = _AS_EVER if resting else working_collector()
         self._retainer = retainer = Retainer(adapter, optimizations)
         self.account = Account(0 if executor is None else executor.workers)
         self._stages = Stages(
@@ -132,29 +126,27 @@ class Drive:
             commands: The plan.
             advance: Has it go on from where it is, to its next command.
         """
-        with self._collector:
-            try:
-                # In no variable, for it holds a module.
-                return await self._rest(
-                    commands, await self._host.call(self._go_on, commands, advance)
-                )
-            finally:
-                if self._is_open_after_end():
-                    await self._close()
+        try:
+            # In no variable, for it holds a module.
+            return await self._rest(
+                commands, await self._host.call(self._go_on, commands, advance)
+            )
+        finally:
+            if self._is_open_after_end():
+                await self._close()
 
     def run_blocking(self, commands: Plan, advance: Callable[[], Command]) -> Any:
         """Do the same where the host blocks; small work begins no coroutine."""
-        with self._collector:
-            try:
-                end = self._go_on(commands, advance)
-                if type(end) is not Later:
-                    return end
-                rest = self._rest(commands, end)
-                del end  # it holds a module
-                return _completed(rest)
-            finally:
-                if self._is_open_after_end():
-                    _completed(self._close())
+        try:
+            end = self._go_on(commands, advance)
+            if type(end) is not Later:
+                return end
+            rest = self._rest(commands, end)
+            del end  # it holds a module
+            return _completed(rest)
+        finally:
+            if self._is_open_after_end():
+                _completed(self._close())
 
     async def _rest(self, commands: Plan, end: Any) -> Any:
         """Go on from the first command that has to be waited for, if there is one."""

@@ -7,6 +7,18 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Literal, Protocol
 
+# Constants are folded with one native thread everywhere, so that results are equal to
+# the bit, and so that W workers of W threads each do not fight for W cores.
+ONE_THREAD = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+OF_WORKERS = ("PYTHONHASHSEED", *ONE_THREAD)  # what workers have in their environment
+
 START_SECONDS = 60.0  # for a worker to start, and to load what a stage needs, at most
 
 
@@ -89,6 +101,14 @@ class JobLostError(Exception):
         super().__init__(cause)
         self.cause = cause
         self.process = process
+
+
+def was_killed(cause: str) -> bool:
+    """Return whether a worker that ended was killed, mostly by the system or a user.
+
+    It can do it itself; but then it does it for ever.
+    """
+    return cause.startswith(("SIGKILL", "SIGTERM"))
 
 
 class JobEndedError(Exception):

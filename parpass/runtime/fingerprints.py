@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import site
-import sys
-import sysconfig
 import types
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
-import cloudpickle
-
+from parpass.runtime.reloading import is_of_program
+from parpass.runtime.shipping import pack_by_value
 from parpass.transform import Pass
 
 _OF_EVERY_CLASS = vars(type("", (), {})).keys() | {
@@ -59,7 +55,7 @@ def _made_of(step: Pass) -> tuple[list[types.FunctionType], list[type]]:
         one = getattr(one, "__func__", one)  # of class methods and static ones
         if not isinstance(one, type | types.FunctionType) or id(one) in seen:
             continue
-        if not _is_of_user(one.__module__):
+        if not is_of_program(one.__module__):
             continue
         seen.add(id(one))
         if isinstance(one, type):
@@ -78,7 +74,7 @@ def _names_of(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
             continue
         value = function.__globals__[name]
         yield f"the global '{name}'", value
-        if isinstance(value, types.ModuleType) and _is_of_user(value.__name__):
+        if isinstance(value, types.ModuleType) and is_of_program(value.__name__):
             for one in names:
                 if one in vars(value):
                     yield f"the global '{name}.{one}'", vars(value)[one]
@@ -101,26 +97,6 @@ def _global_names(code: types.CodeType) -> Iterator[str]:
 
 def _fingerprint(value: Any) -> Any:
     try:
-        return cloudpickle.dumps(value)
+        return pack_by_value(value)
     except Exception:  # noqa: BLE001 -- whatever has no bytes is known by what it is
         return id(value)
-
-
-@cache
-def _is_of_user(module: str) -> bool:
-    """Return whether a module is the user's own; libraries may have caches."""
-    if module == "__main__":
-        return True  # that of the process which runs the pipeline, not of this one
-    if module.partition(".")[0] in _LIBRARIES:
-        return False
-    path = getattr(sys.modules.get(module), "__file__", None)
-    return path is None or not path.startswith(_library_folders())
-
-
-_LIBRARIES = sys.stdlib_module_names | {"parpass"}
-
-
-@cache
-def _library_folders() -> tuple[str, ...]:
-    paths = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
-    return (*paths, *site.getsitepackages(), site.getusersitepackages())

@@ -148,6 +148,14 @@ def forecast_of_small(
     return known
 
 
+def seconds_here(
+    steps: Sequence[Pass], functions: Mapping[str, Any], adapter: ModuleAdapter
+) -> float | None:
+    """Return what a stage takes in this process, by what was measured there."""
+    known = _forecast(steps, functions, adapter)
+    return None if known is None else known.seconds
+
+
 def correct(
     forecast: Forecast,
     steps: Sequence[Pass],
@@ -264,4 +272,4 @@ def _nodes(one: Any, adapter: ModuleAdapter, limit: int) -> int:
         return adapter.size(one, limit)
     if one.function is not None:
         return adapter.size(one.function, limit)
-    return 0 if one.packed is None else len(one.packed.payload) // _BYTES
+    return 0 if one.packed is None else one.packed.size // _BYTES

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 ValueT = TypeVar("ValueT")
 
 _in_thread = trio.to_thread.run_sync
+_unset: Any = object()
 
 
 class Host(Protocol):
@@ -53,6 +55,10 @@ class Host(Protocol):
         """Wait for the body of an async module pass, on the caller's event loop."""
         ...
 
+    def bring_back(self) -> None:
+        """Have the caller see, after a run, what was set in contextvars meanwhile."""
+        ...
+
     async def run(
         self, function: Callable[..., Awaitable[ValueT]], *args: Any
     ) -> ValueT:
@@ -60,27 +66,17 @@ class Host(Protocol):
         ...
 
 
-class TrioHost:
-    """Called from a task of trio's."""
+class _TaskHost:
+    """Called from a task; what it calls in threads shares one contextvars context.
+
+    So one pass or hook sees what another one has set, and may reset it.
+    """
 
     abandons = True
 
     def __init__(self) -> None:
         self._context = contextvars.copy_context()
-
-    async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
-        """Call in a thread, so that the event loop stays responsive."""
-        run = _bound(self._context, function, *args)
-        return await _in_thread(run, abandon_on_cancel=True)
-
-    async def call_through(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
-        """Call in a thread, not to be cancelled."""
-        # A call that was abandoned may still be in the context itself.
-        run = _bound(self._context.copy(), function, *args)
-        done: list[ValueT] = []
-        with trio.CancelScope(shield=True):
-            done.append(await _in_thread(run))
-        return done[0]
+        self._entered: contextvars.Context | None = None  # by a thread
 
     def call_now(self, function: Callable[[], ValueT]) -> ValueT:
         """Call in this task."""
@@ -88,7 +84,44 @@ class TrioHost:
 
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Wait in this task."""
-        return await body()
+        return await _InContext(self._context, body())
+
+    def bring_back(self) -> None:
+        """Set in this task what was set."""
+        _bring_back(self._context)
+
+    def _bound(
+        self, function: Callable[..., ValueT], *args: Any
+    ) -> Callable[[], ValueT]:
+        """Return a call to be made in the context."""
+
+        def run() -> ValueT:
+            # A call that was abandoned may still be in the context itself.
+            if self._entered is self._context:
+                self._context = self._context.copy()
+            self._entered = context = self._context
+            try:
+                return context.run(_without_stop_iteration, function, *args)
+            finally:
+                if self._entered is context:
+                    self._entered = None
+
+        return run
+
+
+class TrioHost(_TaskHost):
+    """Called from a task of trio's."""
+
+    async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
+        """Call in a thread, so that the event loop stays responsive."""
+        return await _in_thread(self._bound(function, *args), abandon_on_cancel=True)
+
+    async def call_through(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
+        """Call in a thread, not to be cancelled."""
+        done: list[ValueT] = []
+        with trio.CancelScope(shield=True):
+            done.append(await _in_thread(self._bound(function, *args)))
+        return done[0]
 
     async def run(
         self, function: Callable[..., Awaitable[ValueT]], *args: Any
@@ -97,30 +130,17 @@ class TrioHost:
         return await function(*args)
 
 
-class AsyncioHost:
+class AsyncioHost(_TaskHost):
     """Called from a task of asyncio's; trio runs in a thread beside it."""
-
-    abandons = True
-
-    def __init__(self) -> None:
-        self._context = contextvars.copy_context()
 
     async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
         """Call in a thread, so that the event loop stays responsive."""
-        return await _in_asyncio_thread(_bound(self._context, function, *args))
+        return await _in_asyncio_thread(self._bound(function, *args))
 
     async def call_through(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
         """Call in a thread, and wait for it even if cancelled."""
-        run = _bound(self._context.copy(), function, *args)
+        run = self._bound(function, *args)
         return await _to_its_end(_in_asyncio_thread(run))
-
-    def call_now(self, function: Callable[[], ValueT]) -> ValueT:
-        """Call in this task."""
-        return self._context.run(function)
-
-    async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
-        """Wait in this task."""
-        return await body()
 
     async def run(
         self, function: Callable[..., Awaitable[ValueT]], *args: Any
@@ -155,7 +175,18 @@ class BlockingHost:
 
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Wait for it on a trio event loop of its own."""
-        return await self.run(body)
+        context = contextvars.copy_context()
+
+        async def in_context() -> ValueT:
+            return await _InContext(context, body())
+
+        try:
+            return await self.run(in_context)
+        finally:
+            _bring_back(context)
+
+    def bring_back(self) -> None:
+        """Do nothing: all was set here."""
 
     async def run(
         self, function: Callable[..., Awaitable[ValueT]], *args: Any
@@ -208,11 +239,38 @@ class _Elsewhere:
             return await self._function(*self._args)
 
 
-def _bound(
-    context: contextvars.Context, function: Callable[..., ValueT], *args: Any
-) -> Callable[[], ValueT]:
-    """Return a call to be made in a contextvars context."""
-    return lambda: context.run(_without_stop_iteration, function, *args)
+class _InContext:
+    """Awaits a coroutine, each step of it in a contextvars context."""
+
+    def __init__(self, context: contextvars.Context, body: Awaitable[Any]) -> None:
+        self._context = context
+        self._body = body
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        steps = self._body.__await__()
+        step: Callable[[], Any] = steps.__next__
+        while True:
+            try:
+                wanted = self._context.run(step)
+            except StopIteration as end:
+                return end.value
+            try:
+                answer = yield wanted
+            except BaseException as error:  # noqa: BLE001 -- the body's to catch
+                step = functools.partial(steps.throw, error)
+            else:
+                step = functools.partial(steps.send, answer)
+
+
+def _bring_back(context: contextvars.Context) -> None:
+    """Set here what was set in a copy of this contextvars context.
+
+    But for our own: who enters a `PassContext` leaves it, and may have been cut short.
+    """
+    for var, value in context.items():
+        is_ours = var.name.startswith("parpass_")
+        if not is_ours and var.get(_unset) is not value:
+            var.set(value)
 
 
 def _without_stop_iteration(function: Callable[..., ValueT], *args: Any) -> ValueT:

@@ -10,7 +10,6 @@ from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.stage import StageWork
 from parpass.transform import Pass, PassContext
 from parpass.transform.apply import function_pass_body
-from parpass.transform.collector import resting_collector
 from parpass.transform.interception import intercepting
 from parpass.transform.plan import Reproduce
 
@@ -39,7 +38,6 @@ def work_here(
     with (
         contextlib.closing(work),
         function_pass_body(),
-        resting_collector(),
         intercepting(),
     ):
         yield work

@@ -19,32 +19,24 @@ from concurrent.futures import Future, InvalidStateError
 
 from parpass.errors import RuntimeUseError
 from parpass.runtime.executor import (
+    ONE_THREAD,
     START_SECONDS,
     JobEndedError,
     JobLostError,
     NoWorkersError,
+    was_killed,
 )
 from parpass.runtime.serving import pack_call, unpack_answer
 from parpass.runtime.staff import Posted, Worker
 from parpass.runtime.worker_process import StartError
 
-_MOST_STARTS = 3  # processes in a row that end before they begin
+_MOST_STARTS = 4  # processes in a row that end before they begin
+_MOST_KILLED_STARTS = 50  # the same, where they are killed from outside
 
 # What a new process costs, about: a job that ends sooner is let end.
 _REPLACEMENT_SECONDS = 0.3
 
 _GRACE_SECONDS = 5.0  # for processes to end by themselves
-
-# Constants are folded with one native thread everywhere, so that results are equal to
-# the bit, and so that W workers of W threads each do not fight for W cores.
-_ONE_THREAD = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-)
 
 
 class LokyExecutor:
@@ -262,7 +254,8 @@ class LokyExecutor:
                 return
             self._ended_starts += 1
             ends = isinstance(error, StartError) and not error.hangs
-            if ends and self._ended_starts < _MOST_STARTS:
+            most = _MOST_KILLED_STARTS if was_killed(str(error)) else _MOST_STARTS
+            if ends and self._ended_starts < most:
                 self._hire(len(self._queue))
             elif not self.is_warm:
                 jobs = list(self._queue)
@@ -324,4 +317,4 @@ def _environment(hash_seed: int | None) -> dict[str, str]:
     if hash_seed is not None:
         seed = str(hash_seed)
     env = {"PYTHONHASHSEED": seed if seed.isdecimal() else "0"}
-    return env | dict.fromkeys(_ONE_THREAD, "1")
+    return env | dict.fromkeys(ONE_THREAD, "1")

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from parpass.diagnostic import Diagnostic
 from parpass.errors import attach_others
 from parpass.runtime.outcomes import StageOutcomes
@@ -43,8 +45,11 @@ def _merged_step(
     for index, outcome in told:
         part = outcome.said.get(at)
         if part is not None:
+            # Of a function they tell how many diagnostics came before, on it alone.
+            emissions += [
+                replace(one, said=len(said) + one.said) for one in part.emissions
+            ]
             said.extend(part.diagnostics)
-            emissions.extend(part.emissions)
             counted.update(part.counters or {})
             if function is None and has_error(part.diagnostics):
                 function = outcomes.names[index]

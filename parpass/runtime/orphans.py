@@ -22,7 +22,11 @@ _POLL_SECONDS = 0.4  # between two looks whether the coordinator is still there
 _GRACE_SECONDS = 0.8  # for the others to notice, and remove what only they know of
 
 
-def end_with_parent(parent: int, folders: Callable[[], Iterable[Folder]]) -> None:
+def end_with_parent(
+    parent: int,
+    folders: Callable[[], Iterable[Folder]],
+    meanwhile: Callable[[], None],
+) -> None:
     """Have this process end soon after its parent, however that ends.
 
     A coordinator that was killed can neither end its workers nor remove its folders.
@@ -30,11 +34,13 @@ def end_with_parent(parent: int, folders: Callable[[], Iterable[Folder]]) -> Non
     Args:
         parent: The coordinator's process.
         folders: Returns the folders of the runs that this process works for.
+        meanwhile: Called now and then, in a thread.
     """
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(_POLL_SECONDS)
+            meanwhile()
         left = list(folders())
         others = [other for folder in left for other in _others(folder)]
         for folder in left:

@@ -75,6 +75,10 @@ class StageOutcomes:
             self.held[at], self._looked[at] = None, False
             self.told.pop(at, None)
 
+    def missing_names(self) -> list[str]:
+        """Return the names of the functions that have not been run."""
+        return [self.names[at] for at in self.missing()]
+
     def missing(self) -> list[int]:
         """Return the functions that have not been run, in module order."""
         return [at for at, held in enumerate(self.held) if held is None]

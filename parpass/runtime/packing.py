@@ -9,33 +9,20 @@ from __future__ import annotations
 
 import pickle
 import traceback
-from array import array
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import cloudpickle
 import msgspec
 
 from parpass.errors import FunctionFailure, WorkerError
-from parpass.runtime.large_values import LargeValues
-from parpass.runtime.shipping import why_not_picklable
+from parpass.runtime.bundles import Packed
+from parpass.runtime.places import Place, Places
+from parpass.runtime.shipment import UnsendableError
+from parpass.runtime.shipping import pack_by_value, why_not_picklable
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import Said, Verdicts
-from parpass.runtime.store import Ref
 from parpass.transform import ModuleAdapter, Pass
-from parpass.transform.adapter import LargeValue
 from parpass.transform.budget import Budget, Limits
-
-
-class Packed(NamedTuple):
-    """A function as bytes, and its large values by reference."""
-
-    payload: bytes
-    values: tuple[Ref, ...]
-
-
-class UnsendableError(Exception):
-    """A function cannot be sent from one process to another; the text says why."""
 
 
 def why_unsendable(name: str, function: Any, error: Exception) -> UnsendableError:
@@ -45,28 +32,6 @@ def why_unsendable(name: str, function: Any, error: Exception) -> UnsendableErro
     if found is None or RecursionError.__name__ in found:
         found = f"function '{name}': {type(error).__name__}: {error}"
     return UnsendableError(found)
-
-
-def pack(function: Any, adapter: ModuleAdapter, values: LargeValues) -> Packed:
-    """Return a function in a form that travels."""
-    refs: list[Ref] = []
-
-    def keep_outside(value: LargeValue) -> int | None:
-        ref = values.put(value)
-        if ref is None:
-            return None
-        refs.append(ref)
-        return len(refs) - 1
-
-    return Packed(adapter.encode_function(function, keep_outside), tuple(refs))
-
-
-def unpack(
-    packed: Packed, adapter: ModuleAdapter, values: LargeValues, mod: Any
-) -> Any:
-    """Return the function, as a member of `mod`."""
-    outside = [values.source(ref) for ref in packed.values]
-    return adapter.decode_function(packed.payload, outside, mod)
 
 
 class StageSpec(msgspec.Struct, frozen=True):
@@ -88,54 +53,31 @@ class StageSpec(msgspec.Struct, frozen=True):
     assumes: bool = True
 
 
-class Place(NamedTuple):
-    """Where a function is in the file of its stage, and its large values."""
-
-    offset: int
-    length: int
-    values: tuple[Ref, ...]
-
-
-class Places:
-    """Where all functions of a stage are, by index; published when all are packed.
-
-    Args:
-        count: How many functions there are.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._offsets = array("q", bytes(8 * count))
-        self._lengths = array("q", bytes(8 * count))
-        self._values: dict[int, tuple[Ref, ...]] = {}  # of those that have any
-
-    def __setitem__(self, function: int, place: Place) -> None:
-        self._offsets[function], self._lengths[function], values = place
-        if values:
-            self._values[function] = values
-
-    def __getitem__(self, function: int) -> Place:
-        values = self._values.get(function, ())
-        return Place(self._offsets[function], self._lengths[function], values)
-
-    def length(self, function: int) -> int:
-        """Return how many bytes a function has."""
-        return self._lengths[function]
-
-
 class Job(msgspec.Struct, frozen=True):
     """Some functions and the stage to run on them.
 
     Attributes:
         folder: The run's folder.
         stage: The stage's number in the run; its spec and functions are files there.
-        functions: For each function its index, and where it is.
+        functions: The functions, by index.
+        places: Where they are, by their number in the job.
+        apart: Those that go with the job, by index.
         verdicts: What is known by now of bodies that kill workers.
     """
 
     folder: str
     stage: int
-    functions: Sequence[tuple[int, Place]]
+    functions: Sequence[int]
+    places: Places
     verdicts: Verdicts = {}
+    apart: Mapping[int, Packed] = {}
+
+    def entries(self) -> list[tuple[int, Place | Packed]]:
+        """Return each function with where it is, or itself."""
+        return [
+            (index, self.apart.get(index) or self.places[at])
+            for at, index in enumerate(self.functions)
+        ]
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -156,7 +98,7 @@ class Outcome(msgspec.Struct, frozen=True):
 class JobResult(msgspec.Struct, frozen=True):
     """What came back from a job.
 
-    `written` lists what passes wrote to themselves: pass name and attribute.
+    `written` lists what passes changed of themselves: pass name and attribute.
     """
 
     outcomes: Sequence[Outcome]
@@ -176,7 +118,7 @@ def pack_error(error: Exception) -> bytes:
     text = "".join(traceback.format_exception(error))
     notes: list[str] = list(getattr(error, "__notes__", ()))
     try:
-        packed = cloudpickle.dumps(error)
+        packed = pack_by_value(error)
         _unpacked(packed)  # some errors can be pickled but not unpickled
     except Exception:  # noqa: BLE001 -- whatever a user's class does in its __reduce__
         packed = b""
@@ -217,15 +159,6 @@ def pack_message(message: Any) -> bytes:
         return pickle.dumps(message, protocol=5)
     except Exception:  # noqa: BLE001 -- lambdas, say, or classes that travelled by value
         return pack_by_value(message)
-
-
-def pack_by_value(message: Any) -> bytes:
-    """Return a message as bytes, with the code of what other processes cannot import.
-
-    Raises:
-        Exception: Something in it cannot be pickled.
-    """
-    return cloudpickle.dumps(message, protocol=5)
 
 
 def unpack_message(packed: bytes) -> Any:

@@ -10,9 +10,12 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from weakref import WeakKeyDictionary
 
 from parpass.errors import FunctionFailure, FunctionTimeoutError, WorkerDiedError
 from parpass.runtime.account import Journey
+from parpass.runtime.bundles import Bundle, Packed
 from parpass.runtime.costs import BY_BYTE
 from parpass.runtime.executor import START_SECONDS
 from parpass.runtime.notes import Phase, Work
@@ -21,28 +24,25 @@ from parpass.runtime.packing import (
     Job,
     JobResult,
     Outcome,
-    Packed,
-    Place,
-    Places,
     StageSpec,
     WorkerTraceback,
     functions_name,
     index_name,
-    pack_by_value,
     pack_message,
     spec_name,
     unpack_error,
     unpack_message,
     why_unsendable,
 )
+from parpass.runtime.places import Place, Places
 from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.schedule import FunctionsReady
+from parpass.runtime.shipment import pack_shipment
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import FunctionOutcome
 from parpass.runtime.store import StorageError
 from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, limits_of_call
-from parpass.transform.collector import resting_collector
 from parpass.transform.config import START_TIMEOUT, OnFailure
 from parpass.transform.optimizations import optimizations_in
 
@@ -87,7 +87,7 @@ class PooledStage:
         start_seconds: How long a worker may take to start, or to load the stage.
         outcomes: The outcomes so far.
         total: How many functions are to be run.
-        written: What passes wrote to themselves: pass name and attribute.
+        written: What passes changed of themselves: pass name and attribute.
     """
 
     def __init__(
@@ -118,6 +118,8 @@ class PooledStage:
         self._snapshot = snapshot
         self._retainer = retainer
         self._places = Places(len(self.names))
+        self._written: WeakKeyDictionary[Bundle, int] = WeakKeyDictionary()  # where
+        self._go_apart = False  # functions, without their bundles
         # Those to be run come first; the others are packed for passes that read them.
         self._to_pack = outcomes.missing()
         self.total = len(self._to_pack)
@@ -167,10 +169,11 @@ class PooledStage:
             self.assumes,
         )
         folder = self._retainer.folder
-        published = pack_by_value(spec)
+        published = pack_shipment(self.steps, spec)
         folder.publish(spec_name(self._stage), published)
         self.journey.sent += len(published)
         self._writer = folder.open_writer(functions_name(self._stage))
+        self._packer = self._retainer.packer()
 
     def pack_some(self) -> FunctionsReady | None:
         """Pack functions for a few milliseconds; return those that can be run now.
@@ -181,27 +184,24 @@ class PooledStage:
             all_seen = self._put_large_ones_first()
             self._is_sorted = all_seen or self._packed > 0
         began = time.perf_counter()
-        ready: list[int] = []
-        weights: list[int] = []
-        with resting_collector(is_acyclic=self._retainer.adapter.is_acyclic):
-            while self._packed < len(self._to_pack) and self._goes_on_packing(began):
-                function = self._to_pack[self._packed]
-                packed = self._packed_function(self.names[function])
-                _, offset, length = self._writer.append(packed.payload)
-                self.journey.sent += length
-                self._packed_bytes += length
-                self._places[function] = Place(offset, length, packed.values)
-                if self._packed < self.total:
-                    ready.append(function)
-                    weights.append(self._weight(packed))
-                self._packed += 1
+        packed: list[tuple[int, Packed]] = []
+        while self._packed < len(self._to_pack) and self._goes_on_packing(began):
+            function = self._to_pack[self._packed]
+            one = self._packed_function(self.names[function])
+            packed.append((function, one))
+            self._packed_bytes += one.size
+            self._packed += 1
+        self._packer.close()
+        self._write_down(packed)
+        first = self._packed - len(packed)
+        ready = [function for function, _ in packed[: max(0, self.total - first)]]
         self._pack_seconds = min(2 * self._pack_seconds, self._longest_pack)
         self.journey.packing += time.perf_counter() - began
         if not ready and self._packed == len(self._to_pack):
             index = pack_message(self._places)
             self._retainer.folder.publish(index_name(self._stage), index)
             return None
-        return FunctionsReady(ready, weights)
+        return FunctionsReady(ready, [self._weight(at) for at in ready])
 
     def _goes_on_packing(self, began: float) -> bool:
         """Return whether it is too soon to announce what has been packed since then."""
@@ -209,8 +209,20 @@ class PooledStage:
         is_first = self._packed_bytes < self._first_bytes
         return spent < self._pack_seconds or (is_first and spent < _FIRST_WORK_SECONDS)
 
-    def _weight(self, packed: Packed) -> int:
-        return len(packed.payload) if self.optimizations.largest_first else 1
+    def _write_down(self, packed: Sequence[tuple[int, Packed]]) -> None:
+        """Write down bundles, each once, and where the functions are."""
+        for bundle, members in groupby(packed, lambda pair: pair[1].bundle):
+            length, offset = len(bundle.payload), self._written.get(bundle)
+            if offset is None:
+                offset = self._writer.append(bundle.payload).offset
+                self._written[bundle] = offset
+                self.journey.sent += length
+            size, values = length // len(bundle.ends), bundle.values
+            for function, (_, at) in members:
+                self._places[function] = Place(offset, length, at, size, values)
+
+    def _weight(self, function: int) -> int:
+        return self._places.size(function) if self.optimizations.largest_first else 1
 
     def _put_large_ones_first(self) -> bool:
         """Have large functions packed before others, as far as they are soon found.
@@ -238,7 +250,7 @@ class PooledStage:
     def _packed_function(self, name: str) -> Packed:
         held = self._mod.held[name]
         try:
-            return self._retainer.packed(held, keep=self._keeps_bytes)
+            return self._retainer.packed(held, self._packer, keep=self._keeps_bytes)
         except StorageError:
             raise
         except Exception as error:
@@ -246,11 +258,24 @@ class PooledStage:
 
     def job(self, functions: Iterable[int]) -> bytes:
         """Return the message that has a worker run these functions."""
-        entries = [(at, self._places[at]) for at in functions]
-        path = self._retainer.folder.path
-        message = pack_message(Job(path, self._stage, entries, self.verdicts))
+        indices = list(functions)
+        # Who runs alone may be suspected of what another one of its bundle does.
+        self._go_apart = self._go_apart or len(indices) == 1
+        apart = self._apart(indices) if self._go_apart else {}
+        path, places = self._retainer.folder.path, self._places.of(indices)
+        job = Job(path, self._stage, indices, places, self.verdicts, apart)
+        message = pack_message(job)
         self.journey.job_sent(len(message))
         return message
+
+    def _apart(self, functions: Iterable[int]) -> dict[int, Packed]:
+        """Return those of these functions that can go without their bundle."""
+        found: dict[int, Packed] = {}
+        for at in functions:
+            function = self._mod.held[self.names[at]].function
+            if function is not None and self._places[at].has_others:
+                found[at] = self._packer.pack_alone(function)
+        return found
 
     def take_in(self, message: bytes) -> tuple[float, list[Held]]:
         """Take in a job's result; return its seconds and the new functions."""
@@ -264,7 +289,7 @@ class PooledStage:
         held = self._mod.held[self.names[outcome.function]]
         if outcome.result is not None:
             held = Held(packed=outcome.result)
-        self._bytes += self._places.length(outcome.function)
+        self._bytes += self._places.size(outcome.function)
         for at, seconds in enumerate(outcome.seconds):
             self._seconds[at] += seconds
         failure = None if outcome.failure is None else unpack_error(outcome.failure)
@@ -341,11 +366,10 @@ class PooledStage:
     def look_at(self, functions: Sequence[Held]) -> None:
         """Unpack new functions, because somebody will look at them."""
         began = time.perf_counter()
-        with resting_collector(is_acyclic=self._retainer.adapter.is_acyclic):
-            for held in functions:
-                self._retainer.function(held, self._mod.base)
-                if not self._keeps_bytes:
-                    held.packed = None
+        for held in functions:
+            self._retainer.function(held, self._mod.base)
+            if not self._keeps_bytes:
+                held.packed = None
         self.journey.unpacking += time.perf_counter() - began
 
     def end(self) -> None:

@@ -8,7 +8,6 @@ not imported the definition makes one to hold its place.
 from __future__ import annotations
 
 import contextlib
-import copyreg
 from collections.abc import Generator, Mapping
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -78,13 +77,15 @@ def _var_named(name: str) -> ContextVar[Any]:
     return _registered.get(name) or _place_holder(name)
 
 
-def _reduce(var: ContextVar[Any]) -> tuple[Any, ...]:
+def reduced(var: ContextVar[Any]) -> tuple[Any, ...]:
+    """Return how a registered contextvar is pickled; our own picklers use it.
+
+    Raises:
+        TypeError: It is not registered.
+    """
     if _registered.get(var.name) is not var:
         raise TypeError(
             f"cannot pickle the contextvar '{var.name}'; register it with "
             "parpass.propagate to have it in the workers"
         )
     return _var_named, (var.name,)
-
-
-copyreg.pickle(ContextVar, _reduce)

@@ -16,6 +16,7 @@ class Reason(enum.StrEnum):
     ONE_FUNCTION = "a single function"
     SMALL = "small work"
     UNSENDABLE = "what cannot be sent"
+    UNLOADABLE = "what workers cannot load"
     NO_ROOM = "no room to share bytes"
     NO_PROCESSES = "no processes to be had"
 
@@ -64,6 +65,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
         bytes_received: Of results, without large values.
         unsendable: The passes that cannot be pickled, and why.
         observers: The instruments that look at the module around passes.
+        serial_seconds: What a serial run takes, by what passes took in this process;
+            None where some were never measured there.
     """
 
     seconds: float
@@ -91,6 +94,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     bytes_received: int
     unsendable: Mapping[str, str]
     observers: Sequence[str]
+    serial_seconds: float | None = None
 
     @property
     def work(self) -> float:
@@ -108,14 +112,15 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
         return _ratio(self.serial, self.serial + self.work, none=0.0)
 
     @property
-    def speedup(self) -> float:
-        """How many times faster than a serial run this one was, about.
+    def speedup(self) -> float | None:
+        """How many times faster than a serial run this one was; None if not known.
 
-        The passes are taken to be as fast in a serial run as they were here; with all
-        cores busy they are a little slower than that.
+        What passes took in the workers tells nothing of it: where cores are taken, or
+        worth less than they seem, it is longer than it would have been here.
         """
-        work = self.serial + self.work
-        return _ratio(work, self.seconds) if work else 1.0
+        if not self.serial_seconds:
+            return None
+        return _ratio(self.serial_seconds, self.seconds)
 
     @property
     def ceiling(self) -> float:
@@ -139,7 +144,9 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def headline(self) -> str:
         """The result in a line."""
-        text = f"{time_text(self.seconds)}: about {self.speedup:.1f} x serial"
+        text = time_text(self.seconds)
+        if self.speedup is not None:
+            text += f": about {self.speedup:.1f} x serial"
         if not self.workers:
             return f"{text}, without workers"
         return (

@@ -7,15 +7,16 @@ somebody replaced it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from parpass.runtime.bundles import Packed, Packer, unpack
 from parpass.runtime.large_values import CoordinatorValues
-from parpass.runtime.packing import Packed, pack, unpack
 from parpass.runtime.stage import Verdicts
 from parpass.runtime.store import Folder
 from parpass.transform import ModuleAdapter, Pass
-from parpass.transform.collector import resting_collector
+from parpass.transform.collector import paused_collector
 from parpass.transform.optimizations import Optimizations
 
 
@@ -55,6 +56,8 @@ class Retainer:
     ) -> None:
         self.adapter = adapter
         self._optimizations = optimizations or Optimizations()
+        rests = self._optimizations.resting_collector
+        self._pause = paused_collector if rests else contextlib.nullcontext()
         self.stages = 0
         self.has_ended = False
         self._judged: tuple[Sequence[Pass], Verdicts] = (), {}
@@ -93,11 +96,9 @@ class Retainer:
         if not isinstance(mod, HeldModule):
             return mod
         if mod.made is None:
-            with resting_collector(is_acyclic=self.adapter.is_acyclic):
-                functions = {
-                    name: self.function(held, mod.base)
-                    for name, held in mod.held.items()
-                }
+            functions = {
+                name: self.function(held, mod.base) for name, held in mod.held.items()
+            }
             mod.made = self.adapter.replace_functions(mod.base, functions)
             self._known = {
                 id(held.function): held
@@ -117,14 +118,21 @@ class Retainer:
         if held.function is None:
             self.check_open()  # the folder may be gone
             assert held.packed is not None
-            held.function = unpack(held.packed, self.adapter, self.values, base)
+            with self._pause:
+                held.function = unpack(held.packed, self.adapter, self.values, base)
         return held.function
 
-    def packed(self, held: Held, *, keep: bool = True) -> Packed:
+    def packer(self) -> Packer:
+        """Return what packs functions of this run."""
+        together = self._optimizations.bundles
+        return Packer(self.adapter, self.values, together=together)
+
+    def packed(self, held: Held, packer: Packer, *, keep: bool = True) -> Packed:
         """Return a held function as bytes, kept for the next time."""
         if held.packed is not None:
             return held.packed
-        packed = pack(held.function, self.adapter, self.values)
+        with self._pause:
+            packed = packer.pack(held.function)
         if keep:
             held.packed = packed
         return packed

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 import sniffio
 
 from parpass.errors import ArgumentError, RuntimeUseError
+from parpass.errors.warning import called_from_here
 
 if TYPE_CHECKING:
     from parpass.runtime.executor import Executor
@@ -159,9 +160,10 @@ class Runner:
         **limits: Unpack[LimitArguments],
     ) -> Any:
         """Run a pipeline; see `run_pipeline`."""
-        if self._runs is None:
-            await _in_thread(self._loaded)
-        return await self._loaded().run(mod, pipeline, context, _limits(limits))
+        with called_from_here():
+            if self._runs is None:
+                await _in_thread(self._loaded)
+            return await self._loaded().run(mod, pipeline, context, _limits(limits))
 
     def run_sync(
         self,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import warnings
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from parpass.errors import RuntimeUseError, SlowerRunWarning
+from parpass.errors.warning import warn
 from parpass.runtime.account import Account
 from parpass.runtime.at_once import NOT_SMALL, Begun, begin, may_be_small, run_if_small
 from parpass.runtime.cores import usable_cores
@@ -79,7 +79,10 @@ class Runs:
             run = self._reported(begun, self._drive(host, executor, begun))
             if used is not current:
                 run = _entered(used, host, run)
-            return await run
+            try:
+                return await run
+            finally:
+                host.bring_back()
 
     def run_sync(
         self,
@@ -188,11 +191,10 @@ def _may_have_children() -> bool:
     process = sys.modules.get("multiprocessing.process")
     if process is None or not process.current_process().daemon:
         return True
-    warnings.warn(
+    warn(
         "a daemon process of multiprocessing may have no children, so all is run in "
         "this one; start it with daemon=False to use every core",
         SlowerRunWarning,
-        stacklevel=2,
     )
     return False
 
@@ -201,11 +203,10 @@ def sensible_workers(workers: int) -> int:
     """Return how many processes to start at most, where so many are asked for."""
     most = max(_MANY, _FOR_EACH_CORE * usable_cores())
     if workers > most:
-        warnings.warn(
+        warn(
             f"{workers} workers were asked for, and {most} will be used: more than "
             f"{_FOR_EACH_CORE} for each core are slower, not faster; workers=None "
             "gives one for each core",
             SlowerRunWarning,
-            stacklevel=4,
         )
     return min(workers, most)

@@ -1,14 +1,35 @@
-"""Can something travel? If not, what in it cannot: `my_pass.rewriter.lock`."""
+"""How code travels, and what of something cannot: `my_pass.rewriter.lock`."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, cast
 
 import cloudpickle
 
+from parpass.runtime.propagation import reduced
+
 _DEEPEST = 8  # attributes of attributes; deeper paths help nobody
+
+
+class Pickler(cloudpickle.Pickler):
+    """Cloudpickle's; it knows contextvars, which is no matter of other picklers."""
+
+    dispatch_table = cloudpickle.Pickler.dispatch_table.new_child({ContextVar: reduced})
+
+
+def pack_by_value(message: Any) -> bytes:
+    """Return something as bytes, with the code of what other processes cannot import.
+
+    Raises:
+        Exception: Something in it cannot be pickled.
+    """
+    file = io.BytesIO()
+    Pickler(file, protocol=5).dump(message)
+    return file.getvalue()
 
 
 def why_not_picklable(value: Any, name: str) -> str | None:
@@ -66,7 +87,7 @@ def _closure(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _pickle_error(value: Any) -> Exception | None:
     try:
-        cloudpickle.dumps(value)
+        pack_by_value(value)
     except Exception as error:  # noqa: BLE001 -- __reduce__ may raise anything
         return error
     return None

@@ -27,7 +27,7 @@ from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import applies_to, transform_function
 from parpass.transform.budget import Budget, MemoryGuard, budgets_of, tell_skipped
 from parpass.transform.emission import Emission
-from parpass.transform.interception import keeping
+from parpass.transform.interception import Tape, keeping
 from parpass.transform.optimizations import optimizations_in
 from parpass.transform.record import Recorder, has_error, recording
 
@@ -138,7 +138,7 @@ class StageWork:
         with keeping() as tape:
             return self._run(name, tape)
 
-    def _run(self, name: str, tape: list[Emission]) -> FunctionOutcome:
+    def _run(self, name: str, tape: Tape) -> FunctionOutcome:
         function = self._load(name)
         resigned = False
         seconds: list[float] = []
@@ -159,10 +159,9 @@ class StageWork:
             now = time.perf_counter()
             seconds.append(now - began)
             began = now
-            said, counted = recorder.said, recorder.counted
-            if said or counted or tape:
-                told[at] = Said(said, counted, tuple(tape))
-                tape.clear()
+            said, counted, kept = recorder.said, recorder.counted, tape.take()
+            if said or counted or kept:
+                told[at] = Said(said, counted, kept)
             if failure is not None or (said and has_error(said)):
                 break
         return FunctionOutcome(function, seconds, told, failure, self._looked, resigned)

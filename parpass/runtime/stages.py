@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from parpass.errors import (
     SlowerRunWarning,
     UnpicklablePassWarning,
 )
+from parpass.errors.warning import warn
 from parpass.runtime.account import Account
 from parpass.runtime.executor import Executor, NoWorkersError
 from parpass.runtime.forecasts import (
@@ -27,24 +27,25 @@ from parpass.runtime.forecasts import (
     Place,
     best_place,
     correct,
+    seconds_here,
     why_here,
 )
 from parpass.runtime.in_process import settle
 from parpass.runtime.merge import merged_records
 from parpass.runtime.notes import Notes
 from parpass.runtime.outcomes import StageOutcomes
-from parpass.runtime.packing import UnsendableError
 from parpass.runtime.pooled import PooledStage
 from parpass.runtime.report import Reason
 from parpass.runtime.retained import HeldModule, Retainer
+from parpass.runtime.shipment import UnloadableError, UnsendableError
 from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.small_work import begin_here
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.store import StorageError
+from parpass.tables import keep_back, program_entries
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import ends_the_stage, run_stage_in_place
 from parpass.transform.budget import Budget, are_limited, budgets_of
-from parpass.transform.collector import resting_collector
 from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan import Outcome, RunStage, StepRecord
 from parpass.transform.serial import Later
@@ -62,6 +63,7 @@ _WHY_HERE = {
         "; enlarge /dev/shm, or set TMPDIR to a folder with room",
     ),
     Reason.UNSENDABLE: ("the workers cannot be sent {}", ""),
+    Reason.UNLOADABLE: ("the workers cannot load {}", ""),
     Reason.NO_PROCESSES: ("no processes can be started ({})", ""),
 }
 
@@ -164,6 +166,8 @@ class Stages:
                 )
         if is_done:
             return await self._merged(command.steps, held, outcomes, began)
+        left = {name: held.held[name] for name in outcomes.missing_names()}
+        self._account.would_take(seconds_here(command.steps, left, self._adapter))
         outcome = await self._there(command, held, outcomes, executor, began)
         if forecast.seconds:
             args = (forecast, command.steps, command.mod, outcome, self._adapter)
@@ -213,6 +217,8 @@ class Stages:
             await self._host.call_through(stage.publish_spec)
         except StorageError as error:
             return await self._stay_here(command, Reason.NO_ROOM, str(error))
+        except UnsendableError as error:
+            return await self._stay_here(command, Reason.UNSENDABLE, str(error))
         except Exception as error:  # noqa: BLE001 -- looked into
             return await self._unsendable(command, snapshot, error)
         try:
@@ -221,6 +227,8 @@ class Stages:
             return await self._stay_here(command, Reason.NO_ROOM, str(error))
         except UnsendableError as error:
             return await self._stay_here(command, Reason.UNSENDABLE, str(error))
+        except UnloadableError as error:
+            return await self._unloadable(command, error)
         except NoWorkersError as error:
             return await self._stay_here(command, Reason.NO_PROCESSES, error.cause)
         never_here = self._isolated or are_limited(stage.budgets)
@@ -240,21 +248,18 @@ class Stages:
         notes = Notes(self._retainer.folder)
         was_warm = executor.is_warm
         try:
-            # For the whole stage: at the end of each short rest all that was made in
-            # it would be gone through at once.
-            with resting_collector(is_acyclic=self._adapter.is_acyclic):
-                await self._host.run(run_stage, stage, executor, notes)
+            await self._host.run(run_stage, stage, executor, notes)
         finally:
             self._account.journey(stage.journey, stage.total, was_warm=was_warm)
             await self._host.call_through(stage.end)
         self._account.functions(stage.outcomes)
         for pass_name, attribute in stage.written:
-            warnings.warn(
-                f"pass '{pass_name}' wrote its attribute '{attribute}' in a worker; "
-                "what a function pass writes to itself does not come back. Count with "
-                "ctx.count, or write a module pass",
+            warn(
+                f"pass '{pass_name}' changed its attribute '{attribute}' from one "
+                "function to another, in a worker; what a function pass writes to "
+                "itself does not come back, nor does it reach other workers. Count "
+                "with ctx.count, or write a module pass",
                 PassStateWarning,
-                stacklevel=2,
             )
 
     async def _merged(
@@ -291,29 +296,49 @@ class Stages:
             raise RuntimeUseError(
                 f"the settings cannot be sent to the workers: {reason}"
             ) from error
-        names = [step.info.name for step in command.steps]
-        pairs = zip(command.steps, names, strict=True)
-        reasons = [why_not_picklable(step, name) for step, name in pairs]
-        stays = [reason is not None for reason in reasons]
-        if any(stays) and self._isolated:
-            why = next(reason for reason in reasons if reason is not None)
-            raise self._not_isolated(f"the workers cannot be sent {why}") from error
-        for name, reason in zip(names, reasons, strict=True):
-            if reason is not None:
-                self._account.stays(name, reason)
-                warnings.warn(
-                    f"pass '{name}' cannot be sent to the workers, so it runs in this "
-                    f"process: {reason}",
-                    UnpicklablePassWarning,
-                    stacklevel=2,
-                )
-        if not any(stays):
+        reasons = [why_not_picklable(step, step.info.name) for step in command.steps]
+        if not any(reasons):
             text = f"the module, {type(error).__name__}: {error}"
             return await self._stay_here(command, Reason.UNSENDABLE, text)
+        return await self._partly_here(command, reasons, "be sent to the workers")
+
+    async def _unloadable(self, command: RunStage, error: UnloadableError) -> Outcome:
+        """Run here what cannot be loaded there: a pass, or if it is no pass all."""
+        stuck = [one for one in program_entries() if str(one) == error.entry]
+        for entry in stuck:
+            keep_back(entry, error.why)
+        if any(entry.has_state for entry in stuck):
+            return await self.run(command)  # it does without, while nobody asks for it
+        if error.step is None:
+            return await self._stay_here(command, Reason.UNLOADABLE, str(error))
+        reasons: list[str | None] = [None] * len(command.steps)
+        reasons[error.step] = error.why
+        return await self._partly_here(command, reasons, "be loaded by the workers")
+
+    async def _partly_here(
+        self, command: RunStage, reasons: Sequence[str | None], what: str
+    ) -> Outcome:
+        """Run passes that have a reason here, and the others between on the pool.
+
+        Raises:
+            RuntimeUseError: The run is isolated.
+        """
+        for step, reason in zip(command.steps, reasons, strict=True):
+            name = step.info.name
+            if reason is not None and self._isolated:
+                raise self._not_isolated(f"pass '{name}' cannot {what}: {reason}")
+            if reason is not None:
+                self._account.stays(name, reason)
+                warn(
+                    f"pass '{name}' cannot {what}, so it runs in this process: "
+                    f"{reason}",
+                    UnpicklablePassWarning,
+                )
 
         async def here(part: RunStage) -> Outcome:
             return await self._host.call(self._here, part, Reason.UNSENDABLE)
 
+        stays = [reason is not None for reason in reasons]
         pairs = zip(stays, command.steps, strict=True)
         parts = [
             (here if stay else self.run, tuple(step for _, step in part))
@@ -334,10 +359,9 @@ class Stages:
         self._executor, self._why_none = None, reason
         told, advice = _WHY_HERE[reason]
         told = told.format(detail)
-        warnings.warn(
+        warn(
             f"{told}, so the rest of this run stays in this process{advice}",
             SlowerRunWarning,
-            stacklevel=2,
         )
         return await self._host.call(self._here, command, reason)
 

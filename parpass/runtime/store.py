@@ -74,6 +74,10 @@ class Folder:
         except FileNotFoundError:
             return None
 
+    def has(self, name: str) -> bool:
+        """Return whether a file was published, and has not been discarded."""
+        return os.path.exists(os.path.join(self.path, name))
+
     def discard(self, *names: str) -> None:
         """Remove files, if they are there, and free their room."""
         for name in names:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextvars
 import gc
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from parpass.errors import InternalError
+from parpass.runtime.bundles import Packed, Packer, UnpackingError
 from parpass.runtime.large_values import WorkerValues
 from parpass.runtime.memory_guard import memory_guard
 from parpass.runtime.notes import Note, Phase, let_faults_be
@@ -23,23 +25,21 @@ from parpass.runtime.packing import (
     Job,
     JobResult,
     Outcome,
-    Packed,
-    Place,
-    Places,
     StageSpec,
     functions_name,
     index_name,
-    pack,
     pack_error,
     pack_message,
     spec_name,
-    unpack,
     unpack_message,
     why_unsendable,
 )
+from parpass.runtime.pass_state import PassState
+from parpass.runtime.places import FunctionsFile, Place, Places
+from parpass.runtime.shipment import Shipment, UnloadableError
 from parpass.runtime.stage import StageWork
 from parpass.runtime.store import Folder, StorageError
-from parpass.transform import Pass
+from parpass.tables import take_missed
 from parpass.transform.apply import function_pass_body
 from parpass.transform.budget import limits_in_force
 from parpass.transform.interception import intercepting
@@ -48,8 +48,11 @@ from parpass.transform.optimizations import optimizations_in
 _INDEX_POLL = 0.001  # seconds between two looks for the index of a stage
 _BATCH_BYTES = 8_192  # of small functions that are unpickled one after the other
 
+_Entries = Sequence[tuple[int, Place | Packed]]
+
 _runs: dict[str, _Run] = {}  # by folder
 _caught_by: _Run | None = None  # the run that learns of faults of this process
+_working = threading.Lock()  # held while a job is run
 _is_own_process = False  # else it is a thread that stands for one
 
 
@@ -57,20 +60,39 @@ def begin(coordinator: int) -> None:
     """Have this process, a worker's own, end soon after its coordinator."""
     global _is_own_process
     _is_own_process = True
-    end_with_parent(coordinator, lambda: [run.folder for run in list(_runs.values())])
+    end_with_parent(
+        coordinator, lambda: [run.folder for run in list(_runs.values())], _let_go
+    )
 
 
 def run_job(packed_job: bytes) -> bytes:
     """Run a job; the entry point of a worker. Takes a Job, returns a JobResult."""
+    # What pass bodies and imports set in contextvars ends with the job.
+    run = contextvars.copy_context().run
+    if not (_is_own_process and gc.isenabled()):
+        return run(_run_job, packed_job)
     # Most objects here live until the job ends or are freed by their count; looking
     # for cycles among them takes a quarter of the time and finds none.
-    was_enabled = gc.isenabled()
     gc.disable()
     try:
-        # What pass bodies and imports set in contextvars ends with the job.
-        return contextvars.copy_context().run(_run_job, packed_job)
+        with _working:
+            return run(_run_job, packed_job)
     finally:
-        (gc.enable if was_enabled else gc.disable)()
+        gc.enable()
+
+
+def _let_go() -> None:
+    """Let go of passes and modules whose stage is over, between two jobs."""
+    if not _working.acquire(blocking=False):
+        return
+    try:
+        ended = len(_runs)
+        _forget_ended_runs()
+        ended -= len(_runs)
+        if ended + sum([run.let_go() for run in _runs.values()]):
+            gc.collect()  # classes that travelled by value refer to themselves
+    finally:
+        _working.release()
 
 
 def _run_job(packed_job: bytes) -> bytes:
@@ -80,7 +102,7 @@ def _run_job(packed_job: bytes) -> bytes:
         _runs[job.folder] = _Run(job.folder)
     run = _runs[job.folder]
     run.catch_faults()
-    run.note.write(job.functions[0][0], 0, Phase.START)
+    run.note.write(job.functions[0], 0, Phase.START)
     try:
         result = pack_message(run.stage(job.stage).run_job(job))
     except Exception:
@@ -113,6 +135,14 @@ class _Run:
             self._stage = _Stage(number, self)
         return self._stage
 
+    def let_go(self) -> bool:
+        """Let go of the stage if it is over; return whether it was."""
+        stage = self._stage
+        if stage is None or self.folder.has(spec_name(stage.number)):
+            return False
+        self._end_stage()
+        return True
+
     def catch_faults(self) -> None:
         global _caught_by
         if _is_own_process and _caught_by is not self:
@@ -141,12 +171,17 @@ class _Stage:
         published = run.folder.read(spec_name(number))
         if published is None:
             raise InternalError("a job came before the spec of its stage")
-        self._spec: StageSpec = unpack_message(published)
+        self._shipment = Shipment(published, follows=_is_own_process)
+        self._spec: StageSpec = self._shipment.spec
         self._context = self._spec.snapshot.context()
         self._optimizations = optimizations_in(self._context.config)
         run.values.large = self._optimizations.large_value_bytes
-        self._module = self._spec.adapter.decode_shell(self._spec.shell)
-        self._places: dict[str, Place] = {}  # of functions in jobs of this worker
+        try:
+            self._module = self._spec.adapter.decode_shell(self._spec.shell)
+        except Exception as error:
+            raise UnloadableError.of("the module", error) from error
+        # Of functions in jobs of this worker.
+        self._places: dict[str, Place | Packed] = {}
         self._all_places: Places | None = None
         self._loaded: dict[str, Any] = {}
         self._work = StageWork(
@@ -161,21 +196,28 @@ class _Stage:
             budgets=self._spec.budgets,
             assumes=self._spec.assumes,
         )
-        self._functions = run.folder.open_reader(functions_name(number))
+        file = run.folder.open_reader(functions_name(number))
+        adapter, values = self._spec.adapter, run.values
+        self._file = FunctionsFile(file, adapter, values, self._module)
+        self._unloadable: UnloadableError | None = None
 
     def close(self) -> None:
         self._work.close()
-        os.close(self._functions)
+        self._shipment.close()
+        self._file.close()
 
     def run_job(self, job: Job) -> JobResult:
         began = time.perf_counter()
-        before = _attributes(self._spec.steps)
+        self._shipment.put_in_force()
+        state = PassState(self._spec.steps)
         outcomes: list[Outcome] = []
+        together = self._optimizations.bundles
+        packer = Packer(self._spec.adapter, self._run.values, together=together)
         self._work.verdicts = job.verdicts
         snapshot = self._spec.snapshot
-        if not self._optimizations.resting_collector:
-            gc.enable()
         if _is_own_process:
+            if not self._optimizations.resting_collector:
+                gc.enable()
             snapshot.logging.apply()
         with (
             snapshot.in_force(self._context),
@@ -183,39 +225,39 @@ class _Stage:
             function_pass_body(),
             intercepting(),
         ):
-            for batch in _batches(job.functions):
+            for batch in _batches(job.entries()):
                 for index, place in batch:
                     self._unpickle(index, place)
-                outcomes += [self._outcome(index) for index, _ in batch]
-        written = [
-            (self._spec.steps[at].info.name, attribute)
-            for (at, attribute), value in _attributes(self._spec.steps).items()
-            if (at, attribute) not in before or before[at, attribute] is not value
-        ]
-        return JobResult(outcomes, time.perf_counter() - began, written)
+                for index, _ in batch:
+                    outcomes.append(self._outcome(index, packer))
+                    if len(outcomes) == 1:  # it may make what it then keeps
+                        state.look()
+        packer.close()
+        return JobResult(outcomes, time.perf_counter() - began, state.look())
 
-    def _unpickle(self, index: int, place: Place) -> None:
+    def _unpickle(self, index: int, place: Place | Packed) -> None:
         name = self._spec.names[index]
         self._places[name] = place
         self._run.note.write(index, 0, Phase.UNPICKLE)
-        try:
-            self._loaded[name] = self._load(name)
-        except Exception as error:
-            error.add_note(f"function '{name}' could not be unpickled in a worker")
-            raise
+        self._loaded[name] = self._load(name)
 
-    def _outcome(self, index: int) -> Outcome:
+    def _outcome(self, index: int, packer: Packer) -> Outcome:
         name, note = self._spec.names[index], self._run.note
         outcome = self._work.run(name)
         if self._run.values.failure is not None:
             raise self._run.values.failure
+        missed = take_missed()
+        if missed is not None:
+            raise UnloadableError(*missed)
+        if self._unloadable is not None:  # which a body has met, and passed on
+            raise self._unloadable
         original = self._loaded.pop(name)
         result, failure = None, outcome.failure
         is_same = outcome.function is original and self._optimizations.unchanged_marks
         if failure is None and not is_same:
             note.write(index, len(outcome.seconds) - 1, Phase.PICKLE)
             try:
-                result = pack(outcome.function, self._spec.adapter, self._run.values)
+                result = packer.pack(outcome.function)
             except StorageError:
                 raise
             except Exception as error:
@@ -235,11 +277,20 @@ class _Stage:
         if name in self._loaded:
             return self._loaded[name]
         place = self._places[name] if name in self._places else self._place(name)
-        payload = os.pread(self._functions, place.length, place.offset)
-        packed = Packed(payload, place.values)
-        return unpack(packed, self._spec.adapter, self._run.values, self._module)
+        try:
+            return self._file.function(place)
+        except StorageError:
+            raise
+        except UnpackingError as failed:  # another one of its bundle
+            assert isinstance(place, Place)
+            index = self._awaited_places().function_at(place.offset, failed.at)
+            name, error = self._spec.names[index], failed.error
+        except Exception as raised:  # noqa: BLE001 -- raised again
+            error = raised
+        self._unloadable = UnloadableError.of(f"function '{name}'", error)
+        raise self._unloadable from error
 
-    def _place(self, name: str) -> Place:
+    def _place(self, name: str) -> Place | Packed:
         """Return where another function is, waiting until all are written down.
 
         The coordinator publishes the index when it has packed the last function. Only
@@ -259,9 +310,7 @@ class _Stage:
             time.sleep(_INDEX_POLL)
 
 
-def _batches(
-    functions: Sequence[tuple[int, Place]],
-) -> Iterator[Sequence[tuple[int, Place]]]:
+def _batches(functions: _Entries) -> Iterator[_Entries]:
     """Yield functions in parts: small ones together, large ones alone.
 
     Code that has just run is twice as fast as code that runs after milliseconds of
@@ -269,19 +318,8 @@ def _batches(
     """
     begin, size = 0, 0
     for at, (_, place) in enumerate(functions):
-        size += place.length
+        size += place.size
         if size > _BATCH_BYTES and at > begin:
             yield functions[begin:at]
-            begin, size = at, place.length
+            begin, size = at, place.size
     yield functions[begin:]
-
-
-def _attributes(steps: Sequence[Pass]) -> dict[tuple[int, str], Any]:
-    """Return the attributes of passes, to see whether a pass wrote to itself."""
-    found: dict[tuple[int, str], Any] = {}
-    for at, step in enumerate(steps):
-        inner = getattr(step, "_inst", None)
-        for holder in (step, inner):
-            for name, value in getattr(holder, "__dict__", {}).items():
-                found[at, name] = value
-    return found

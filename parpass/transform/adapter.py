@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from parpass.errors import PassInputError
+from parpass.tables import Table
 
 if TYPE_CHECKING:
     from parpass.transform.passes import Pass
@@ -72,15 +73,6 @@ class ModuleAdapter(Protocol):
     Modules are treated as values: no method changes the module it is given. An adapter
     is pickled to the workers, so it is best an object without state.
     """
-
-    @property
-    def is_acyclic(self) -> bool:
-        """Whether functions are free of reference cycles, such as links to parents.
-
-        They are freed as soon as nobody refers to them then, and the garbage collector
-        is not asked to look for them, which would halt an event loop that runs beside.
-        """
-        ...
 
     def functions(self, mod: Any) -> Mapping[str, Any]:
         """Return the functions that function passes see, by name, in module order."""
@@ -177,7 +169,34 @@ class ModuleAdapter(Protocol):
         ...
 
 
-_adapters: dict[type, ModuleAdapter] = {}
+@runtime_checkable
+class EncodesRuns(Protocol):
+    """What an adapter may offer besides, so that small functions travel cheaply.
+
+    Functions are encoded in runs then. The bytes of one may lean on those of all that
+    the same encoder gave before: names of classes, types, what functions share. They
+    are decoded in the same order, from the first one on, up to any.
+    """
+
+    def open_encoder(self, keep_outside: KeepOutside) -> Callable[[Any], bytes | None]:
+        """Return what encodes the functions of a run, one after the other.
+
+        It gives None for a function that is better encoded alone, by
+        `encode_function`. So is one for which it raises; it is not called again then.
+        """
+        ...
+
+    def open_decoder(
+        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Any
+    ) -> Callable[[], Any]:
+        """Return what gives the next function of a run, as a member of `mod`.
+
+        `encoded` has the bytes of its first functions, or of all, one after the other.
+        """
+        ...
+
+
+_adapters: Table[type, ModuleAdapter] = Table("adapter of")
 
 
 def register_adapter(module_type: type, adapter: ModuleAdapter) -> None:
@@ -187,7 +206,7 @@ def register_adapter(module_type: type, adapter: ModuleAdapter) -> None:
 
 Unwrap = Callable[[Any], Any]
 
-_wrappings: dict[type, Callable[[Any], tuple[Any, Unwrap]]] = {}
+_wrappings: Table[type, Callable[[Any], tuple[Any, Unwrap]]] = Table("wrapping of")
 
 
 def register_wrapping(
@@ -203,8 +222,9 @@ def register_wrapping(
 def wrapped(value: Any) -> tuple[Any, Unwrap]:
     """Return what a pass was called on as a module, and what gives the result back."""
     for kind in type(value).__mro__:
-        if kind in _wrappings:
-            return _wrappings[kind](value)
+        wrap = _wrappings.find(kind)
+        if wrap is not None:
+            return wrap(value)
     return value, lambda mod: mod
 
 
@@ -215,8 +235,9 @@ def adapter_of(mod: Any, pass_name: str) -> ModuleAdapter:
         PassInputError: No adapter is registered for its type.
     """
     for kind in type(mod).__mro__:
-        if kind in _adapters:
-            return _adapters[kind]
+        adapter = _adapters.find(kind)
+        if adapter is not None:
+            return adapter
     expected = " or ".join(sorted(kind.__name__ for kind in _adapters)) or "a module"
     raise PassInputError(
         f"pass '{pass_name}' expected {expected}, got {type(mod).__name__}",

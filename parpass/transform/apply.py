@@ -5,19 +5,20 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar, Token
 from typing import Any, cast
 
 import msgspec
 
+from parpass.diagnostic import renderer_is_overridden
 from parpass.errors import (
     BudgetWarning,
     InputChangedError,
     PassResultError,
     attach_others,
 )
+from parpass.errors.warning import warn
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.budget import (
     UNLIMITED,
@@ -27,10 +28,9 @@ from parpass.transform.budget import (
     budgets_of,
     within,
 )
-from parpass.transform.collector import resting_collector
 from parpass.transform.config import IMMUTABLE_MODULE
 from parpass.transform.context import PassContext, in_force
-from parpass.transform.interception import intercepting, keeping
+from parpass.transform.interception import intercepting, keeping, marking
 from parpass.transform.passes import FunctionPass, FunctionwisePass, ModulePass, Pass
 from parpass.transform.plan import Outcome, StepRecord
 from parpass.transform.record import (
@@ -42,7 +42,9 @@ from parpass.transform.record import (
     stop_recording,
 )
 
-_in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
+_in_function_pass: ContextVar[bool] = ContextVar(
+    "parpass_in_function_pass", default=False
+)
 
 
 def inside_function_pass() -> bool:
@@ -127,10 +129,14 @@ def run_stage_in_place(
 ) -> Outcome:
     """Run function-wise passes here, one after the other: the serial definition.
 
+    They are run up to the first after which a hook is called or diagnostics are shown,
+    so that what the next ones log comes after that; the plan asks for them then.
+
     `checkpoint` is called before each function, and may raise to end the run. By
     default `budgets` are those of the passes and the context. With `finds_others` a
     pass that failed goes on, only to learn where else it fails. With `keeps` what is
-    logged and warned of is left in the records, as what passes before these said is.
+    logged and warned of is left in the records, as what passes before these said is,
+    and all passes are run.
     """
     began = time.perf_counter()
     records: list[StepRecord] = []
@@ -139,13 +145,12 @@ def run_stage_in_place(
     if any(one.memory is not None for one in budgets) and not (
         inside_function_pass() or are_enforced_here()
     ):
-        warnings.warn(
+        warn(
             "memory_limit is enforced in workers only, and this pass runs in process; "
             "run it by run_pipeline, with workers",
             BudgetWarning,
-            stacklevel=2,
         )
-    with function_pass_body(), resting_collector():
+    with function_pass_body(), marking:
         for pass_, budget in zip(steps, budgets, strict=True):
             before = mod
             run = _run_step_silently if keeps else _run_step
@@ -156,9 +161,14 @@ def run_stage_in_place(
                     record, pass_, budget, before, context, adapter, checkpoint
                 )
                 attach_others(record.failure, failures)
-            if ends_the_stage(record):
+            if ends_the_stage(record) or not (keeps or _is_silent(record, context)):
                 break
     return Outcome(mod, records, began, time.perf_counter())
+
+
+def _is_silent(record: StepRecord, context: PassContext) -> bool:
+    """Return whether nothing is heard of a pass before the next one runs."""
+    return not (record.diagnostics or context.instruments or renderer_is_overridden())
 
 
 def ends_the_stage(record: StepRecord) -> bool:
@@ -209,7 +219,7 @@ def _run_step(
 def _run_step_silently(*args: Any) -> tuple[Any, StepRecord]:
     with intercepting(), keeping() as tape:
         mod, record = _run_step(*args)
-    record.emissions = tuple(tape)
+        record.emissions = tape.take()
     return mod, record
 
 
@@ -336,7 +346,7 @@ def _wait_for(
 
 async def _awaited(body: Any, recorder: Recorder, context: PassContext) -> Any:
     # It is awaited in a task of its own, where the context may not be the current one.
-    with recording(recorder), in_force(context):
+    with recording(recorder), marking, in_force(context):
         return await body
 
 

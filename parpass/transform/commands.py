@@ -12,8 +12,9 @@ from parpass.errors import DiagnosticError
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.bisect import TellVerdicts
 from parpass.transform.context import PassContext
-from parpass.transform.emission import Emission, emit_all
+from parpass.transform.emission import Emission
 from parpass.transform.instrumentation import Hooks, call_pass_hook
+from parpass.transform.interception import emit_all
 from parpass.transform.passes import Pass
 from parpass.transform.reproducer import Failure, write_reproducer
 
@@ -35,13 +36,18 @@ class StepRecord(msgspec.Struct):
     function: str | None = None
     emissions: Sequence[Emission] = ()
 
+    def fail_at(self, emission: Emission, error: Exception) -> None:
+        """Have the pass have failed where it logged, or warned of, something."""
+        self.failure, self.function = error, emission.function
+        self.diagnostics = self.diagnostics[: emission.said]
+
 
 class Outcome(msgspec.Struct, frozen=True):
     """The answer to RunStage and RunModulePass.
 
     Attributes:
         mod: The new module; of no use if the last record has a failure.
-        records: One for each step that was run, up to the first that failed.
+        records: One for each step that was run, up to the first that failed at most.
         began: `time.perf_counter()` before the first step.
         ended: The same after the last.
     """
@@ -79,6 +85,8 @@ class RunModulePass(msgspec.Struct, frozen=True, gc=False):
 
 class RunStage(msgspec.Struct, frozen=True):
     """Command: run function-wise passes on all functions; the answer is an Outcome.
+
+    A driver may end it after any step: the plan asks for the others when it is at them.
 
     `wanted` tells whether somebody will look at the functions right after, `is_last`
     whether no function-wise pass comes after these, `ends_run` whether no pass does.
@@ -122,13 +130,17 @@ class Reproduce(msgspec.Struct, frozen=True):
 
 
 class Emit(msgspec.Struct, frozen=True):
-    """Command: log and warn as a pass did that was not run in its turn."""
+    """Command: log and warn as a pass did that was not run in its turn.
+
+    What a filter or handler of the user's raises is raised in the pass's body, in a
+    serial run. So the answer is None, or where it was raised, and the error.
+    """
 
     record: StepRecord
 
-    def emit(self) -> None:
-        """Emit all; raises what a filter or handler of the user's raises."""
-        emit_all(self.record.emissions, self.record.pass_name)
+    def emit(self) -> tuple[Emission, Exception] | None:
+        """Emit all, up to the first at which something is raised."""
+        return emit_all(self.record.emissions, self.record.pass_name)
 
 
 class Render(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from parpass.errors import ConfigError, ConfigValueError, did_you_mean, quoted
+from parpass.tables import Table
 
 
 class ConfigOption(msgspec.Struct, frozen=True):
@@ -21,7 +22,7 @@ class ConfigOption(msgspec.Struct, frozen=True):
     doc: str = ""
 
 
-_options: dict[str, ConfigOption] = {}
+_options: Table[str, ConfigOption] = Table("option")
 
 
 def register_config_option(key: str, kind: type, doc: str = "") -> ConfigOption:
@@ -37,7 +38,7 @@ def register_config_option(key: str, kind: type, doc: str = "") -> ConfigOption:
     Raises:
         ConfigError: The key is registered already.
     """
-    if key in _options:
+    if _options.is_taken(key):
         raise ConfigError(f"option '{key}' is registered already", key=key)
     option = _options[key] = ConfigOption(key, kind, doc)
     return option
@@ -45,6 +46,7 @@ def register_config_option(key: str, kind: type, doc: str = "") -> ConfigOption:
 
 def list_config_options() -> Mapping[str, ConfigOption]:
     """Return the registered options by key."""
+    _options.ask(*_options.missing)
     return MappingProxyType(_options)
 
 
@@ -59,7 +61,7 @@ def checked_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _legal(key: str, value: Any) -> Any:
-    option = _options.get(key)
+    option = _options.find(key)
     if option is None:
         raise ConfigError(
             f"invalid config option '{key}'{did_you_mean(key, _options)}; "

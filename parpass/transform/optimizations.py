@@ -25,6 +25,7 @@ class Optimizations(msgspec.Struct, frozen=True):
             functions are run.
         sized_jobs: Functions that take little go to a worker together.
         largest_first: The functions that take longest are begun with.
+        bundles: Small functions are packed together, what they share only once.
         overlap: The caller's process packs and unpacks while the workers work.
         retained_bytes: Functions stay packed from one stage to the next.
         unchanged_marks: A function that no pass changed is not sent back.
@@ -35,7 +36,8 @@ class Optimizations(msgspec.Struct, frozen=True):
         values_on_demand: Such values are written down when a pass looks at them.
         remembered_analyses: What a pass found out about a function, and wrote down with
             it, is not found out again: in Relay, that it is typed.
-        resting_collector: The garbage collector looks for cycles seldom.
+        resting_collector: In workers the garbage collector rests until a job ends;
+            here, while a function is packed or unpacked.
     """
 
     stages: bool = True
@@ -43,6 +45,7 @@ class Optimizations(msgspec.Struct, frozen=True):
     remembered_costs: bool = True
     sized_jobs: bool = True
     largest_first: bool = True
+    bundles: bool = True
     overlap: bool = True
     retained_bytes: bool = True
     unchanged_marks: bool = True

@@ -52,7 +52,6 @@ from parpass.transform.commands import (
     TellVerdicts,
 )
 from parpass.transform.context import PassContext
-from parpass.transform.emission import mark_log_records
 from parpass.transform.instrumentation import Hooks, hooks_of
 from parpass.transform.layout import (
     Body,
@@ -109,7 +108,6 @@ def plan(
         adapter: How the module is handled.
         instrumented: Whether the context's instruments are called.
     """
-    mark_log_records()
     walk = _Walk(context, lay_out(root, context, adapter), instrumented=instrumented)
     try:
         return (yield from walk.run(mod))
@@ -144,11 +142,12 @@ class _Walk:
         inside = current_recorder() is not None
         self.gate = None if inside else Gate.of(context)
         self.ready: deque[StepRecord] = deque()  # of steps that were run ahead
-        self.given: Any = None  # the module that those began with
+        self.given: Any = None  # the module that their stage began with
         self.stage: Sequence[Body] = ()  # that they belong to
+        self.asked: RunStage | None = None  # the command for it, without a module
         self.last_step = next((e for e in reversed(program) if type(e) is Step), None)
         self.last = next((e for e in reversed(program) if type(e) is not Leave), None)
-        self.ran = 0  # how many of its steps were run
+        self.ran = 0  # how many of the stage's steps were run
         self.moment: float | None = None  # what the clock shows between those
         self.pace = 0.0  # seconds of the clock for each second in workers
 
@@ -161,11 +160,11 @@ class _Walk:
             if type(event) is Enter:
                 if not context.instruments:
                     opened.append(_Opened(event.pass_, mod))
-                elif not (yield from self._enter(event.pass_, mod)):
+                elif not (yield from self._enter(event.pass_, self._shown(mod))):
                     self.at = event.end
             elif type(event) is Leave:
                 if context.instruments:
-                    yield from self._leave(mod)
+                    yield from self._leave(self._shown(mod))
                 else:
                     opened.pop()
             elif type(event) is Impossible:
@@ -175,11 +174,26 @@ class _Walk:
                 mod = yield from self._body(event, mod)
         return mod
 
+    def _is_within_stage(self) -> bool:
+        """Return whether steps are to come of a stage that has begun."""
+        return self.ran - len(self.ready) < len(self.stage)
+
+    def _shown(self, mod: Any) -> Any:
+        """Return the module that hooks are shown.
+
+        Within a stage nobody observes it but an instrument that has come in between:
+        how far the module is then is the driver's matter.
+        """
+        return self.given if self._is_within_stage() else mod
+
     def _enter(self, pass_: Pass, mod: Any) -> Generator[Command, Any, bool]:
         should_run = True
-        # A step that was run ahead cannot be vetoed any more, by an instrument that
-        # has come in between.
-        if not self.ready and pass_.info.name not in self.context.required_pass:
+        # A step of a stage that has begun may have been run, and cannot be vetoed any
+        # more, by an instrument that has come in between.
+        if (
+            not self._is_within_stage()
+            and pass_.info.name not in self.context.required_pass
+        ):
             for hooks in self._hooks():
                 if hooks.should_run is not None:
                     answer = yield self._hook(hooks, "should_run", pass_, mod)
@@ -208,20 +222,15 @@ class _Walk:
             record = self._next_record()
         else:
             if isinstance(event, Step):
-                steps, wanted = self._steps_ahead(event)
-                passes = yield from self._let_through(steps, mod)
-                self.stage = steps
-                ends = steps[-1] is self.last_step, steps[-1] is self.last
-                outcome: Outcome = yield RunStage(passes, mod, wanted, *ends)
+                outcome: Outcome = yield (yield from self._steps_to_run(event, mod))
             elif self.gate is not None and (yield from self._is_vetoed(event)):
                 return mod
             else:
-                self.stage = (event,)
+                self.stage, self.given, self.ran = (event,), mod, 0
                 outcome = yield RunModulePass(event.pass_, mod)
-            self.given, mod = mod, outcome.mod
-            record = outcome.records[0]
-            self.ran = len(outcome.records)
-            if self.ran > 1:
+            mod, record = outcome.mod, outcome.records[0]
+            self.ran += len(outcome.records)
+            if len(outcome.records) > 1:
                 self._go_through(outcome)
         if not self._has_consequences(record):
             return mod
@@ -232,6 +241,18 @@ class _Walk:
                 yield self._reproduce(event, record, error)
             raise
         return mod
+
+    def _steps_to_run(self, event: Step, mod: Any) -> Generator[Command, Any, RunStage]:
+        """Return the command for a stage, or for what a driver has left of it."""
+        if self.ran == len(self.stage):
+            steps, wanted = self._steps_ahead(event)
+            passes = yield from self._let_through(steps, mod)
+            self.stage, self.given, self.ran = steps, mod, 0
+            ends = steps[-1] is self.last_step, steps[-1] is self.last
+            self.asked = RunStage(passes, None, wanted, *ends)
+        assert self.asked is not None
+        left = self.asked.steps[self.ran :]
+        return msgspec.structs.replace(self.asked, steps=left, mod=mod)
 
     def _let_through(
         self, steps: Sequence[Step], mod: Any
@@ -321,7 +342,9 @@ class _Walk:
 
     def _finish(self, record: StepRecord) -> Generator[Command, Any, None]:
         if record.emissions:
-            yield Emit(record)
+            failed = yield Emit(record)
+            if failed is not None:
+                record.fail_at(*failed)
         if not self.instrumented:
             hand_up(record)
         elif record.diagnostics or renderer_is_overridden():

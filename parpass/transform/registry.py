@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 from parpass.errors import ArgumentError, UnknownPassError
-from parpass.registry import get_global_func, list_global_func_names, register_func
+from parpass.registry import get_global_func, global_func_names, register_func
+from parpass.tables import Table
 from parpass.transform.passes import Pass
 
 FactoryT = TypeVar("FactoryT", bound=Callable[..., Any])
 
 _TVMS = ("transform.", "relay._transform.")  # where TVM looks for passes
 
-_keys: set[str] = set()
+_keys: Table[str, None] = Table("key of a pass")
 
 
 def register_pass(key: str) -> Callable[[FactoryT], FactoryT]:
@@ -31,7 +32,7 @@ def register_pass(key: str) -> Callable[[FactoryT], FactoryT]:
     def register(factory: FactoryT) -> FactoryT:
         given = cast("object", factory)
         register_func(key, ReadyMade(given) if isinstance(given, Pass) else factory)
-        _keys.add(key)
+        _keys[key] = None
         return factory
 
     return register
@@ -50,8 +51,7 @@ class ReadyMade:
 
 def registered_passes() -> Mapping[str, Callable[..., Pass]]:
     """Return the factories of all registered passes by short name, sorted."""
-    names = list_global_func_names()
-    keys = [name for name in names if name in _keys or name.startswith(_TVMS)]
+    keys = global_func_names(_is_pass)
     return {_short(key): get_global_func(key).body for key in sorted(keys, key=_rank)}
 
 
@@ -81,6 +81,10 @@ def create_pass(name: str, options: Mapping[str, Any] | None = None) -> Pass:
             f"that is registered gives {made!r:.80}"
         )
     return made
+
+
+def _is_pass(key: str) -> bool:
+    return key in _keys or key in _keys.missing or key.startswith(_TVMS)
 
 
 def _short(key: str) -> str:

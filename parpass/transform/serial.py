@@ -19,7 +19,7 @@ from parpass.transform.apply import (
     run_stage_in_place,
 )
 from parpass.transform.context import PassContext
-from parpass.transform.interception import intercepting, keeping
+from parpass.transform.interception import marking
 from parpass.transform.passes import Pass
 from parpass.transform.plan import (
     CallHook,
@@ -75,16 +75,17 @@ def go_on(
         answer.
     """
     try:
-        command = advance()
-        while True:
-            try:
-                answer = carry_out(command)
-            except BaseException as error:  # noqa: BLE001 -- the plan raises it again
-                command = commands.throw(error)
-                continue
-            if type(answer) is Later:
-                return answer
-            command = commands.send(answer)
+        with marking:  # here, since of module passes each would pay for it
+            command = advance()
+            while True:
+                try:
+                    answer = carry_out(command)
+                except BaseException as error:  # noqa: BLE001 -- the plan raises it again
+                    command = commands.throw(error)
+                    continue
+                if type(answer) is Later:
+                    return answer
+                command = commands.send(answer)
     except StopIteration as end:
         return end.value
 
@@ -117,8 +118,8 @@ def _reproduce(
 ) -> None:
     before, mod = command.steps[: command.at], command.mod
     if before:
-        with intercepting(), keeping():  # it has been heard
-            mod = run_stage_in_place(before, mod, context, adapter).mod
+        # It has been heard, so nobody emits what is kept.
+        mod = run_stage_in_place(before, mod, context, adapter, keeps=True).mod
     command.write(mod, context, adapter)
 
 

@@ -17,10 +17,10 @@ from parpass.instrument import (
     PrintBeforeAll,
     WellFormedInstrument,
 )
-from parpass.transform import Pass, PassContext, Sequential
-from tests.support.toy_ir import Program, checked_program
+from parpass.transform import Pass, PassContext, PassInfo, Sequential
+from tests.support.toy_ir import Program, checked_program, program
 from tests.support.toy_passes import Add, Duplicate, Keep
-from tests.support.watching import Log
+from tests.support.watching import Blind, Log
 
 Run = Callable[[Pass, Program], Program]
 
@@ -84,3 +84,37 @@ def test_statistics_alone_do_not_part_stages():
         runner.run_sync(checked_program(1, 2, 3), pipeline, context=context)
     assert statistics[0].render() == statistics[1].render()
     assert statistics[0].totals
+
+
+class GiveWay(Blind):
+    """Has another instrument take its place when a pass has ended."""
+
+    def __init__(self, other: Log) -> None:
+        super().__init__()
+        self.other = other
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        if info.name == "Add":
+            PassContext.current().override_instruments([self.other])
+
+
+def test_one_that_comes_in_during_a_stage_is_shown_the_module_that_it_began_with():
+    root, mod = Sequential([Add(1), Add(2), Add(4)]), program(1, 2)
+
+    def shown(run: Run) -> list[str]:
+        found: list[str] = []
+
+        def note(hook: str, mod: Any, name: str) -> bool:
+            found.append(f"{hook} {name} {mod}")
+            return True
+
+        log = Log(at=note)
+        with PassContext(instruments=[GiveWay(log)], config=CONFIG):
+            run(root, mod)
+        return found
+
+    serial = shown(lambda root, mod: root(mod))
+    with open_runner(workers=1) as runner:
+        assert shown(lambda root, mod: runner.run_sync(mod, root)) == serial
+    assert f"before Add {mod}" in serial
+    assert serial[-2] == f"after sequential {root(mod)}"

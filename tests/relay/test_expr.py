@@ -13,7 +13,7 @@ from rich.pretty import pretty_repr
 
 from parpass import IRModule, load_json, relay, save_json
 from parpass.diagnostic import Span
-from parpass.errors import IRTypeError, UntypedError
+from parpass.errors import IRTypeError, SizeLimitError, UntypedError
 from parpass.relay.dict_attrs import DictAttrs
 from parpass.relay.expr import Expr, as_expr
 from parpass.relay.op.registry import Op
@@ -184,7 +184,7 @@ def test_names_of_attributes_are_strings_and_values_of_bounded_depth():
     for _ in range(99):
         deep = (deep,)
     DictAttrs({"n": deep})
-    with pytest.raises(IRTypeError, match="'n' is nested more than 100 deep"):
+    with pytest.raises(SizeLimitError, match="'n' is nested more than 100 deep"):
         DictAttrs({"n": (deep,)})
 
 

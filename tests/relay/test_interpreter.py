@@ -30,8 +30,7 @@ from parpass.relay.op_value import evaluate_call
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import FuncType, TensorType, TupleType, TypeVar, scalar_type
 from parpass.relay.values import Closure
-
-DEEP = 100_000
+from tests.support.deep import DEPTHS
 
 
 def number(name: str = "n") -> Var:
@@ -166,27 +165,30 @@ def test_a_let_bound_function_calls_itself() -> None:
 
 
 @pytest.mark.slow
-def test_a_chain_of_100_000_calls_is_evaluated() -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_chain_of_many_calls_is_evaluated(depth: int) -> None:
     x = number("x")
     chain: Expr = x
-    for _ in range(DEEP):
+    for _ in range(depth):
         chain = op.add(chain, x)
-    assert evaluate(Function((x,), chain), [1]) == DEEP + 1
+    assert evaluate(Function((x,), chain), [1]) == depth + 1
 
 
 @pytest.mark.slow
-def test_a_chain_of_100_000_lets_is_evaluated() -> None:
-    variables = [number(f"v{at}") for at in range(DEEP)]
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_chain_of_many_lets_is_evaluated(depth: int) -> None:
+    variables = [number(f"v{at}") for at in range(depth)]
     body: Expr = variables[-1]
-    for at in reversed(range(1, DEEP)):
+    for at in reversed(range(1, depth)):
         body = Let(variables[at], op.add(variables[at - 1], i32(1)), body)
-    assert evaluate(Let(variables[0], i32(1), body)) == DEEP
+    assert evaluate(Let(variables[0], i32(1), body)) == depth
 
 
 @pytest.mark.slow
-def test_tuples_and_ifs_nested_100_000_deep_are_evaluated() -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_tuples_and_ifs_nested_deeply_are_evaluated(depth: int) -> None:
     nested: Expr = i32(7)
-    for _ in range(DEEP // 2):
+    for _ in range(depth // 2):
         nested = TupleGetItem(Tuple((nested,)), 0)
         nested = If(const(True), nested, i32(0))
     assert evaluate(nested) == 7

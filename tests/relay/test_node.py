@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -17,7 +18,7 @@ from parpass.relay.expr import (
 )
 from parpass.relay.node import Role, bindings, children, layout, post_order
 from parpass.relay.op.registry import Op
-from tests.support.deep import DEPTH, KINDS, calls
+from tests.support.deep import DEEPEST, DEPTH, KINDS, calls
 from tests.support.programs import call_op
 
 X, Y, Z = Var("x"), Var("y"), Var("z")
@@ -75,6 +76,14 @@ def test_post_order_goes_to_any_depth(kind: Callable[[int], Expr]):
     order = post_order(root)
     assert len(order) > DEPTH
     assert order[-1] is root
+
+
+@pytest.mark.slow
+def test_the_longest_chains_are_made_and_freed():
+    chain = calls(DEEPEST)
+    last = weakref.ref(chain)
+    del chain
+    assert last() is None
 
 
 def test_post_order_takes_no_longer_for_many_paths():

@@ -15,6 +15,8 @@ from parpass.relay.node import post_order
 from parpass.relay.op.registry import Op
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType
+from parpass.relay.ty import TensorType
+from parpass.relay.typed import typed_under
 from parpass.runtime.large_values import Original
 from parpass.transform.adapter import LargeValue
 from tests.support.deep import DEPTH, KINDS, calls, function_of
@@ -100,3 +102,63 @@ def test_a_small_function_is_sent_from_far_down_the_stack():
         return encoded(deeper - 1) if deeper else wire.encode(function)
 
     assert_structural_equal(wire.decode(encoded(room - 40)), function)
+
+
+def in_one_run(*functions: Function) -> list[bytes]:
+    """Return functions as bytes, those after the first leaning on those before."""
+    encode = wire.open_encoder()
+    encoded = [encode(function) for function in functions]
+    return [one for one in encoded if one is not None]
+
+
+def run_of(*functions: Function) -> list[Function]:
+    """Return functions as they come out of a run."""
+    decode = wire.open_decoder(b"".join(in_one_run(*functions)))
+    return [decode() for _ in functions]
+
+
+@pytest.mark.slow
+@given(modules())
+@settings(deadline=None, max_examples=25)
+def test_functions_of_a_run_come_out_as_they_went_in(module: IRModule):
+    typed = InferType()(module)
+    given = [*module.functions_by_name.values(), *typed.functions_by_name.values()]
+    for again, function in zip(run_of(*given), given, strict=True):
+        assert_structural_equal(again, function)
+        assert _types(again) == _types(function)
+        assert typed_under(again) == typed_under(function)
+
+
+def test_functions_of_a_run_share_what_they_shared():
+    one = const(np.arange(3.0))
+    first, second = run_of(Function((), one), Function((), Tuple((one, one))))
+    assert isinstance(second.body, Tuple)
+    assert second.body[0] is second.body[1] is first.body
+    assert len(set(map(id, run_of(first, first)))) == 1
+
+
+def test_a_function_says_much_less_where_it_follows_another_one_like_it():
+    def one() -> Function:
+        x = Var("x", TensorType((2, 3)))
+        return Function((x,), call_op("negative", call_op("exp", x)))
+
+    first, second = in_one_run(one(), one())
+    assert len(first) > 2 * len(second)
+
+
+def test_a_deep_function_ends_its_run_and_goes_alone():
+    deep = function_of(calls(5_000))
+    with pytest.raises(RecursionError):
+        in_one_run(function_of(calls(3)), deep)
+    assert len(post_order(wire.decode(wire.encode(deep)))) == len(post_order(deep))
+
+
+def test_a_function_that_is_known_to_be_large_goes_alone():
+    mod = InferType()(
+        IRModule({"f": function_of(calls(300)), "g": function_of(calls(3))})
+    )
+    encode = wire.open_encoder()
+    assert encode(mod["f"]) is None
+    encoded = encode(mod["g"])
+    assert encoded is not None
+    assert _types(wire.decode(encoded)) == _types(mod["g"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,10 @@ from parpass.errors import (
 )
 from parpass.runtime import Runner, open_runner
 from parpass.transform import (
+    FunctionPass,
     Pass,
     PassContext,
+    PassInfo,
     Sequential,
     register_config_option,
 )
@@ -38,7 +41,7 @@ from tests.support.hard_passes import (
     Remember,
 )
 from tests.support.pooled import POOLED, child_processes, folders, pooled, run_pooled
-from tests.support.toy_ir import Program, program, values_of
+from tests.support.toy_ir import Fn, Program, program, values_of
 from tests.support.toy_passes import Add, FailOn, FailWhole, ReturnWrong, Say, Write
 from tests.support.watching import Blind, Log, raising_at
 
@@ -166,9 +169,37 @@ def test_the_one_pass_that_cannot_travel_is_named_and_run_here(runner: Runner):
 
 def test_a_pass_that_writes_to_itself_is_warned_of(runner: Runner):
     root = Remember()
-    with pytest.warns(PassStateWarning, match="'Remember' wrote its attribute 'last'"):
-        run_pooled(runner, root, program(1, 2))
+    told = "'Remember' changed its attribute 'last' from one function to another"
+    with pytest.warns(PassStateWarning, match=told):
+        run_pooled(runner, root, program(*range(8)))
     assert not hasattr(root, "last")
+
+
+class Lazy(FunctionPass):
+    """Makes what it needs when it is first wanted, and keeps it."""
+
+    pass_info = PassInfo(0, "Lazy")
+
+    def __init__(self) -> None:
+        self.table: dict[int, int] | None = None
+        self.bits = 4
+
+    @functools.cached_property
+    def mask(self) -> int:
+        return (1 << self.bits) - 1
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        self.bits = int("4")
+        if self.table is None:
+            self.table = {value: value & self.mask for value in range(100)}
+        return func.with_values(self.table[value] for value in func.values)
+
+
+def test_a_pass_that_keeps_what_it_made_of_its_options_is_not(runner: Runner):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mod = run_pooled(runner, Lazy(), program(*range(20)))
+    assert values_of(mod)["f17"] == (1,)
 
 
 def test_a_setting_that_cannot_travel_is_named(runner: Runner):

@@ -20,6 +20,7 @@ from parpass.errors import (
     FunctionTimeoutError,
     RuntimeUseError,
     SlowerRunWarning,
+    UnpicklablePassWarning,
     WorkerDiedError,
 )
 from parpass.runtime import Runner, open_runner, schedule
@@ -39,7 +40,7 @@ from tests.support.ending import (
 )
 from tests.support.hard_passes import ExitOnce
 from tests.support.pooled import POOLED, child_processes, folders, pooled
-from tests.support.toy_ir import Fn, Program, program, values_of
+from tests.support.toy_ir import Fn, Program, RunProgram, program, values_of
 from tests.support.toy_passes import Add, AddFrom
 
 pytestmark = pytest.mark.slow
@@ -118,14 +119,17 @@ def test_in_a_pass_the_function_and_the_pass_are_named(how: str, whole: Runner):
         check_blamed(error, how, "EndIn", "pass")
 
 
-def on_the_way(how: str) -> Program:
+def on_the_way(how: str, kind: type[Program] = Program) -> Program:
     odd: Any = EndsOnTheWay(how, os.getpid())
-    return Program({"f0": Fn((1,)), "f1": Fn((odd,)), "f2": Fn((3,))})
+    return kind({"f0": Fn((1,)), "f1": Fn((odd,)), "f2": Fn((3,))})
 
 
+@pytest.mark.parametrize("kind", [Program, RunProgram])
 @pytest.mark.parametrize("how", [*DEATHS, "hang"])
-def test_while_a_function_is_unpickled_it_is_named(how: str, whole: Runner):
-    error = failure(whole, on_the_way(how), [EndIn("raise"), Add(1)], how)
+def test_while_a_function_is_unpickled_it_is_named(
+    how: str, kind: type[Program], whole: Runner
+):
+    error = failure(whole, on_the_way(how, kind), [EndIn("raise"), Add(1)], how)
     check_blamed(error, how, "EndIn", "unpickle")
 
 
@@ -135,16 +139,23 @@ def test_while_a_result_is_pickled_its_pass_is_named(how: str, whole: Runner):
     check_blamed(error, how, "ReturnEnding", "pickle")
 
 
-def test_a_pass_that_cannot_be_loaded_in_a_worker_is_named(whole: Runner):
-    steps = [EndAtStart("raise", os.getpid())]
-    error = failure(whole, program(1, 2, 3), steps, "raise")
-    assert isinstance(error, ValueError)
+def test_a_pass_that_cannot_be_loaded_in_a_worker_is_run_in_this_process(
+    whole: Runner,
+):
+    steps = [EndAtStart("raise", os.getpid()), Add(1)]
+    with pytest.warns(UnpicklablePassWarning, match="'EndAtStart' cannot be loaded"):
+        after = whole.run_sync(program(1, 2, 3), steps, context=pooled())
+    assert values_of(after) == values_of(program(2, 3, 4))
 
 
-def test_a_function_that_cannot_be_unpickled_in_a_worker_is_named(whole: Runner):
-    error = failure(whole, on_the_way("raise"), [EndIn("raise")], "raise")
-    assert isinstance(error, ValueError)
-    assert error.__notes__ == ["function 'f1' could not be unpickled in a worker"]
+@pytest.mark.parametrize("kind", [Program, RunProgram])
+def test_a_function_that_cannot_be_unpickled_in_a_worker_has_the_run_stay_here(
+    kind: type[Program], whole: Runner
+):
+    mod = on_the_way("raise", kind)
+    with pytest.warns(SlowerRunWarning, match="cannot load function 'f1'"):
+        after = whole.run_sync(mod, AddFrom("f0"), context=pooled())
+    assert after.functions["f1"].values[1:] == (1,)
 
 
 def test_a_result_that_cannot_be_pickled_is_made_in_this_process(whole: Runner):
@@ -194,7 +205,8 @@ def test_workers_that_hang_while_their_process_starts_are_ended(
             error = failure(runner, program(1, 2), [Add(1)], "", start=0.2)
         assert isinstance(error, RuntimeUseError)
         assert "hang before they can begin" in str(error)
-        assert child_processes() <= before
+        while child_processes() - before:  # each is given its time, and then killed
+            pass
         after = runner.run_sync(program(1, 2), Add(1), context=pooled())
     assert values_of(after) == values_of(program(2, 3))
 

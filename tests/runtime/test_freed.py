@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import select
 import weakref
 from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
 
 import pytest
 
 from parpass.runtime import Runner
 from parpass.transform import ModulePass, Pass, PassContext, PassInfo
-from tests.support.toy_ir import Program, program
+from tests.conftest import RunnerOf
+from tests.support.hard_passes import TellsItsEnd
+from tests.support.pooled import new_pipe, run_pooled
+from tests.support.toy_ir import Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom
 
 
@@ -74,3 +80,15 @@ def test_the_module_of_a_stage_goes_with_the_next_stage(
     steps = [replace, Add(), replace, replace, Add(), replace, replace]
     run(runner, steps, PassContext(config=config))
     assert not replace.alive[0]
+
+
+@pytest.mark.slow
+def test_a_warm_worker_lets_go_of_passes_when_their_stage_is_over(
+    runner_of: RunnerOf, tmp_path: Path
+):
+    path = new_pipe(tmp_path)
+    mod = run_pooled(runner_of(1), TellsItsEnd(str(path)), program(1))
+    (values,) = values_of(mod).values()
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK)) as told:
+        assert select.select([told], [], [], 20)[0]
+        assert told.read() == str(values[-1])

@@ -9,15 +9,12 @@ import pytest
 from parpass.diagnostic import Diagnostic, DiagnosticLevel
 from parpass.errors import DiagnosticError, PassResultError, WorkerError
 from parpass.runtime.packing import (
-    Place,
-    Places,
     WorkerTraceback,
     pack_error,
     pack_message,
     unpack_error,
     unpack_message,
 )
-from parpass.runtime.store import Ref
 
 
 class TwoArguments(Exception):  # noqa: N818 -- a user's
@@ -116,14 +113,3 @@ def test_what_the_coordinator_cannot_unpack_is_told_of_by_its_text():
 def test_messages_carry_lambdas_and_closures():
     amount = 3
     assert unpack_message(pack_message(lambda x: x + amount))(4) == 7  # pyright: ignore[reportUnknownLambdaType] -- a lambda on purpose
-
-
-def test_places_of_functions_travel():
-    places = Places(3)
-    values = (Ref("values", 0, 8),)
-    places[2] = Place(1 << 40, 7, values)
-    places[0] = Place(5, 9, ())
-    there: Places = unpack_message(pack_message(places))
-    assert there[2] == Place(1 << 40, 7, values)
-    assert there[0] == Place(5, 9, ())
-    assert there.length(2) == 7

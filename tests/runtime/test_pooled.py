@@ -5,15 +5,18 @@ from collections.abc import Iterator
 
 import pytest
 
+from parpass.runtime.bundles import Packed, unpack
 from parpass.runtime.costs import BY_BYTE
 from parpass.runtime.outcomes import StageOutcomes
+from parpass.runtime.packing import Job, unpack_message
+from parpass.runtime.places import Place
 from parpass.runtime.pooled import PooledStage
-from parpass.runtime.retained import Retainer
+from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.schedule import FunctionsReady
 from parpass.runtime.snapshot import Snapshot
 from parpass.transform import Pass, PassContext
 from parpass.transform.adapter import KeepOutside
-from tests.support.toy_ir import Fn, Program, ToyAdapter, program
+from tests.support.toy_ir import Fn, Program, RunAdapter, ToyAdapter, program
 from tests.support.toy_passes import Add
 
 BYTES = 10_000  # of a packed function
@@ -32,6 +35,13 @@ class SlowAdapter(ToyAdapter):
 @pytest.fixture
 def retainer() -> Iterator[Retainer]:
     retainer = Retainer(SlowAdapter())
+    yield retainer
+    retainer.close()
+
+
+@pytest.fixture
+def runs() -> Iterator[Retainer]:
+    retainer = Retainer(RunAdapter())
     yield retainer
     retainer.close()
 
@@ -75,3 +85,54 @@ def test_where_costs_are_known_the_first_functions_are_work_for_a_while(
     assert isinstance(first, FunctionsReady)
     assert isinstance(second, FunctionsReady)
     assert [len(first.functions), second.functions[0]] == [announced, announced]
+
+
+def entries(stage: PooledStage, *functions: int) -> list[Place | Packed]:
+    job: Job = unpack_message(stage.job(functions))
+    return [entry for _, entry in job.entries()]
+
+
+def test_functions_of_a_bundle_are_in_the_same_place_and_weigh_alike(runs: Retainer):
+    functions = {f"f{at}": Fn((0,) * at) for at in range(3)}
+    stage = pooled_stage(runs, [Add(1)], Program(functions))
+    ready = stage.pack_some()
+    assert isinstance(ready, FunctionsReady)
+    assert len(set(ready.weights)) == 1
+    places = entries(stage, 0, 1, 2)
+    assert [place.at for place in places] == [0, 1, 2]
+    assert len({place.offset for place in places if isinstance(place, Place)}) == 1
+
+
+def test_a_function_that_is_run_alone_goes_without_its_bundle(runs: Retainer):
+    stage = pooled_stage(runs, [Add(1)], program(1, 2, 3))
+    stage.pack_some()
+    (alone,) = entries(stage, 1)
+    assert isinstance(alone, Packed)
+    assert unpack(alone, RunAdapter(), runs.values, None) == Fn((2,))
+
+
+def test_a_large_function_that_is_run_alone_is_not_packed_again(runs: Retainer):
+    large = Fn(tuple(range(10_000)))
+    stage = pooled_stage(runs, [Add(1)], Program({"f0": large, "f1": Fn((1,))}))
+    stage.pack_some()
+    assert isinstance(entries(stage, 0)[0], Place)
+
+
+def test_bytes_that_are_kept_from_one_stage_to_the_next_are_written_down_once(
+    runs: Retainer,
+):
+    packer = runs.packer()
+    packed = [packer.pack(Fn((at,))) for at in range(3)]
+    packer.close()
+    held = {f"f{at}": Held(packed=one) for at, one in enumerate(packed)}
+    outcomes = StageOutcomes(list(held), 1)
+    snapshot = Snapshot.take(PassContext())
+    mod = HeldModule(program(0, 0, 0), held)
+    stage = PooledStage(
+        [Add(1)], mod, snapshot, runs, outcomes, wanted=True, is_last=True
+    )
+    stage.publish_spec()
+    spec = stage.journey.sent
+    stage.pack_some()
+    assert stage.journey.sent - spec == len(packed[0].bundle.payload)
+    assert isinstance(entries(stage, 1)[0], Place)  # there is no object to pack anew

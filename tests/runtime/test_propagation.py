@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import copyreg
 import pickle
 import threading
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import trio
 from parpass.errors import RuntimeUseError
 from parpass.runtime import Runner, propagate
 from parpass.runtime.propagation import propagated_values, values_in_force
+from parpass.runtime.shipping import pack_by_value
 from parpass.transform import PassContext
 from tests.support.hard_passes import AppendPropagated, SetPropagated, propagated
 from tests.support.pooled import pooled, run_pooled
@@ -32,7 +34,7 @@ def _named_late() -> bytes:
     """Return what a pass that refers to a variable `late` is sent with."""
     with pytest.MonkeyPatch.context() as elsewhere:
         elsewhere.setattr("parpass.runtime.propagation._registered", {})
-        return pickle.dumps(propagate(ContextVar[int]("late")))
+        return pack_by_value(propagate(ContextVar[int]("late")))
 
 
 def in_fresh_context(function: Callable[[], Any]) -> Any:
@@ -75,12 +77,18 @@ def test_an_unregistered_variable_is_refused_by_name_when_it_is_pickled():
     with pytest.raises(
         TypeError, match=r"'secret'; register it with parpass\.propagate"
     ):
-        pickle.dumps(ContextVar[int]("secret"))
+        pack_by_value(ContextVar[int]("secret"))
 
 
 def test_a_registered_variable_is_itself_again_when_unpickled():
     var = propagate(ContextVar[int]("known"))
-    assert pickle.loads(pickle.dumps(var)) is var
+    assert pickle.loads(pack_by_value(var)) is var
+
+
+def test_how_others_pickle_contextvars_is_theirs_to_say():
+    assert ContextVar not in copyreg.dispatch_table
+    with pytest.raises(TypeError):
+        pickle.dumps(propagate(ContextVar[int]("known")))
 
 
 def test_a_worker_that_imports_the_definition_late_finds_the_value_in_it():

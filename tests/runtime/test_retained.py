@@ -17,7 +17,7 @@ def retainer() -> Iterator[Retainer]:
 
 
 def packed_only(retainer: Retainer, function: Fn) -> Held:
-    return Held(packed=retainer.packed(Held(function)))
+    return Held(packed=retainer.packed(Held(function), retainer.packer()))
 
 
 def test_a_module_that_nobody_changed_is_made_of_the_same_functions(retainer: Retainer):

@@ -5,23 +5,32 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import sys
 import threading
+import types
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from parpass import IRModule, assert_structural_equal
-from parpass.errors import SlowerRunWarning
+from parpass.errors import RuntimeUseError, SlowerRunWarning, UnpicklablePassWarning
 from parpass.runtime import Runner, open_runner, store
 from parpass.runtime.report import Reason
-from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
+from parpass.transform import (
+    FunctionPass,
+    PassContext,
+    PassInfo,
+    Sequential,
+    function_pass,
+)
 from tests.support.hard_passes import AppendPid
 from tests.support.large import Doubled, DoubledIfPossible, MakeLarge, weighted
 from tests.support.pooled import folders, run_pooled
 from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_passes import Add, Duplicate
+from tests.support.toy_passes import Add, AddFrom, Duplicate
 
 
 class Lock(FunctionPass):
@@ -152,3 +161,74 @@ def test_where_a_worker_has_no_room_for_what_it_makes_the_run_stays_here():
     ):
         found = run_pooled(runner, MakeLarge(), mod)
     assert_structural_equal(found, MakeLarge()(mod))
+
+
+@pytest.fixture
+def made_here(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Give a module that is in no file: it is known here, and nowhere else."""
+    module = types.ModuleType("known_here_alone")
+    text = """
+class Value:
+    def __init__(self, number):
+        self.number = number
+    def __eq__(self, other):
+        return isinstance(other, Value) and self.number == other.number
+    def __hash__(self):
+        return 1
+
+def double(func, mod, ctx):
+    return func.with_values(2 * value for value in func.values)
+"""
+    exec(text, vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return module
+
+
+def test_a_pass_that_workers_cannot_load_runs_here_and_the_others_there(
+    runner: Runner, made_here: Any
+):
+    own = function_pass(made_here.double, opt_level=0, name="Own")
+    passes = Sequential([Add(), own, AppendPid()])
+    what = "'Own' cannot be loaded by the workers.*No module named 'known_here_alone'"
+    with pytest.warns(UnpicklablePassWarning, match=what) as warned:
+        after = run_pooled(runner, passes, program(1, 2, 3, 4))
+    assert len(warned) == 1
+    numbers, workers = zip(*values_of(after).values(), strict=True)
+    assert numbers == (4, 6, 8, 10)
+    assert os.getpid() not in workers
+
+
+@pytest.mark.slow
+def test_functions_and_modules_that_workers_cannot_load_have_the_run_stay_here(
+    runner: Runner, made_here: Any
+):
+    odd: Any = made_here.Value(1)
+    mods = [program(1, odd=Fn((odd,), skip=True)), replace(program(1, 2), title=odd)]
+    for mod, what in zip(mods, ["function 'odd'", "the module"], strict=True):
+        match = f"cannot load {what} .*known_here_alone"
+        with pytest.warns(SlowerRunWarning, match=match) as warned:
+            found = run_pooled(runner, Sequential([Add(), Duplicate(), Add()]), mod)
+        assert len(warned) == 1
+        assert found == Sequential([Add(), Duplicate(), Add()])(mod)
+        assert ran_here(runner, Reason.UNLOADABLE)
+
+
+@pytest.mark.slow
+def test_a_function_that_a_body_asks_for_and_workers_cannot_load_is_no_fault_of_it(
+    runner: Runner, made_here: Any
+):
+    mod = program(1, 2, odd=Fn((made_here.Value(1),), skip=True))
+    with pytest.warns(SlowerRunWarning, match="cannot load function 'odd'"):
+        found = run_pooled(runner, AddFrom("odd"), mod)
+    assert found == AddFrom("odd")(mod)
+
+
+@pytest.mark.slow
+def test_an_isolated_run_does_not_run_here_what_workers_cannot_load(made_here: Any):
+    own = function_pass(made_here.double, opt_level=0, name="Own")
+    match = "isolated run .* pass 'Own' cannot be loaded by the workers"
+    with (
+        open_runner(workers=1, isolated=True) as runner,
+        pytest.raises(RuntimeUseError, match=match),
+    ):
+        runner.run_sync(program(1, 2), own)

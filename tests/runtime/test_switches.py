@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -14,22 +14,20 @@ from parpass.runtime import Runner, RunReport
 from parpass.runtime.forecasts import Ledger, Place, best_place
 from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.pooled import PooledStage
-from parpass.runtime.retained import Retainer
+from parpass.runtime.retained import Held, Retainer
 from parpass.runtime.schedule import FunctionsReady
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import StageWork
 from parpass.transform import (
     FunctionPass,
-    ModulePass,
     Optimizations,
     Pass,
     PassInfo,
     adapter_of,
     register_adapter,
 )
-from parpass.transform.adapter import KeepOutside
+from parpass.transform.adapter import KeepOutside, Source
 from parpass.transform.budget import UNLIMITED
-from parpass.transform.collector import resting_collector
 from parpass.transform.optimizations import OPTIMIZATIONS
 from tests.support.executors import ThreadExecutor
 from tests.support.large import Doubled, weighted
@@ -121,6 +119,16 @@ def test_without_the_largest_first_all_functions_weigh_the_same(retainer: Retain
     assert weights(largest_first=False) == {1}
 
 
+def test_without_bundles_each_function_is_packed_alone(runner: Runner):
+    x = relay.var("x", shape=(2,))
+    mod = IRModule({f"f{at}": relay.Function((x,), relay.abs(x)) for at in range(40)})
+    passes: list[Pass] = [relay.transform.InferType()]
+    together = report(runner, passes, mod)
+    alone = report(runner, passes, mod, bundles=False)
+    assert alone.bytes_sent > 1.5 * together.bytes_sent
+    assert alone.bytes_received > 1.5 * together.bytes_received
+
+
 def test_without_overlap_all_is_packed_first_and_unpacked_last(retainer: Retainer):
     stage = pooled_stage(retainer, [Add(1)], overlap=False)
     ready = stage.pack_some()
@@ -206,7 +214,7 @@ def test_without_demand_values_are_written_down_at_once(on_demand: bool):
     switches = Optimizations(values_on_demand=on_demand)
     mod = weighted(1)
     retainer = Retainer(adapter_of(mod, ""), switches)
-    retainer.packed(retainer.hold(mod).held["f0"])
+    retainer.packed(retainer.hold(mod).held["f0"], retainer.packer())
     retainer.values.writer  # noqa: B018 -- so that there is a file in either case
     path = f"{retainer.folder.path}/values-coordinator"
     with open(path, "rb") as file:
@@ -234,16 +242,21 @@ class Works(FunctionPass):
         return func
 
 
-class Rests(ModulePass):
-    """Counts whether the garbage collector of this process can be made to rest."""
+class Watched(ToyAdapter):
+    """Takes down whether the garbage collector works while it packs and unpacks."""
 
-    pass_info = PassInfo(0, "Rests")
+    def __init__(self) -> None:
+        self.works: list[bool] = []
 
-    def transform_module(self, mod: Program, ctx: PassContext) -> Program:
-        before = gc.get_threshold()
-        with resting_collector():
-            ctx.count("rests", int(gc.get_threshold() != before))
-        return mod
+    def encode_function(self, function: Fn, keep_outside: KeepOutside) -> bytes:
+        self.works.append(gc.isenabled())
+        return super().encode_function(function, keep_outside)
+
+    def decode_function(
+        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Program
+    ) -> Fn:
+        self.works.append(gc.isenabled())
+        return super().decode_function(encoded, outside, mod)
 
 
 @pytest.mark.parametrize("rests", [True, False])
@@ -251,7 +264,15 @@ def test_without_its_rest_the_collector_works_in_workers_and_here(
     runner: Runner, rests: bool
 ):
     given = context(resting_collector=rests)
-    with given:
-        runner.run_sync(MOD, [Works(), Rests()])
+    runner.run_sync(MOD, Works(), context=given)
     assert given.statistics["Works"]["works"] == (0 if rests else 40)
-    assert given.statistics["Rests"]["rests"] == rests
+    adapter = Watched()
+    retainer = Retainer(adapter, Optimizations(resting_collector=rests))
+    held = Held(Fn((1,)))
+    packer = retainer.packer()
+    packed = retainer.packed(held, packer)
+    packer.close()
+    retainer.function(Held(packed=packed), MOD)
+    retainer.close()
+    assert adapter.works == [not rests, not rests]
+    assert gc.isenabled()

@@ -223,10 +223,3 @@ def test_a_warning_that_is_an_error_is_raised_in_the_worker(runner: Runner):
         with pytest.raises(NumberWarning, match="3 is odd") as caught:
             on(runner, IN_WORKERS)(Talk(), program(2, 3))
     assert caught.value.__cause__ is not None
-
-
-def test_nothing_of_the_interception_is_left_behind(runner: Runner):
-    before = (logging.Logger.handle, warnings.showwarning, list(warnings.filters))
-    on(runner, IN_BOTH)(Sequential([Add(1), Add(2)]), program(1, 2, 3))
-    now = (logging.Logger.handle, warnings.showwarning, list(warnings.filters))
-    assert now == before

@@ -10,28 +10,30 @@ from typing import Any
 import pytest
 
 from parpass.runtime import worker
+from parpass.runtime.bundles import Packer, unpack
 from parpass.runtime.notes import Notes
 from parpass.runtime.packing import (
     Job,
     JobResult,
-    Place,
-    Places,
     StageSpec,
-    UnsendableError,
     functions_name,
     index_name,
-    pack,
     pack_message,
     spec_name,
-    unpack,
     unpack_error,
     unpack_message,
 )
+from parpass.runtime.places import Place, Places
 from parpass.runtime.retained import Retainer
+from parpass.runtime.shipment import (
+    UnloadableError,
+    UnsendableError,
+    pack_shipment,
+)
 from parpass.runtime.snapshot import Snapshot
-from parpass.transform import Pass, PassContext
+from parpass.transform import ModuleAdapter, Pass, PassContext
 from tests.support.hard_passes import Remember
-from tests.support.toy_ir import Fn, Program, ToyAdapter, program
+from tests.support.toy_ir import Fn, Program, RunAdapter, ToyAdapter, program
 from tests.support.toy_passes import Add, AddFrom, FailOn
 
 ADAPTER = ToyAdapter()
@@ -40,35 +42,40 @@ ADAPTER = ToyAdapter()
 class Run:
     """A run as the coordinator would publish it, for jobs that are run here."""
 
-    def __init__(self) -> None:
-        self.retainer = Retainer(ADAPTER)
+    def __init__(self, adapter: ModuleAdapter = ADAPTER) -> None:
+        self.adapter = adapter
+        self.retainer = Retainer(adapter)
         self.folder = self.retainer.folder
 
     def publish(self, stage: int, steps: Sequence[Pass], mod: Program) -> None:
         snapshot = Snapshot.take(PassContext())
-        shell = ADAPTER.encode_shell(mod)
-        spec = StageSpec(steps, snapshot, ADAPTER, shell, list(mod.functions))
-        self.folder.publish(spec_name(stage), pack_message(spec))
+        shell = self.adapter.encode_shell(mod)
+        spec = StageSpec(steps, snapshot, self.adapter, shell, list(mod.functions))
+        self.folder.publish(spec_name(stage), pack_shipment(steps, spec))
         writer = self.folder.open_writer(functions_name(stage))
         self.places = Places(len(mod.functions))
-        for at, function in enumerate(mod.functions.values()):
-            packed = pack(function, ADAPTER, self.retainer.values)
-            _, offset, length = writer.append(packed.payload)
-            self.places[at] = Place(offset, length, packed.values)
+        packer = Packer(self.adapter, self.retainer.values)
+        packed = [packer.pack(function) for function in mod.functions.values()]
+        packer.close()
+        bundles = dict.fromkeys(one.bundle for one in packed)
+        refs = {bundle: writer.append(bundle.payload) for bundle in bundles}
+        for at, one in enumerate(packed):
+            _, offset, length = refs[one.bundle]
+            self.places[at] = Place(offset, length, one.at, one.size, ())
         writer.close()
 
     def publish_index(self, stage: int) -> None:
         self.folder.publish(index_name(stage), pack_message(self.places))
 
     def work(self, stage: int, *functions: int) -> JobResult:
-        entries = [(at, self.places[at]) for at in functions]
-        job = pack_message(Job(self.folder.path, stage, entries))
+        places = self.places.of(functions)
+        job = pack_message(Job(self.folder.path, stage, functions, places))
         return unpack_message(worker.run_job(job))
 
     def values(self, result: JobResult) -> list[Any]:
         return [
             outcome.result
-            and unpack(outcome.result, ADAPTER, self.retainer.values, None).values
+            and unpack(outcome.result, self.adapter, self.retainer.values, None).values
             for outcome in result.outcomes
         ]
 
@@ -145,9 +152,32 @@ def test_another_function_is_waited_for_until_all_are_published(run: Run):
         assert run.values(answer.result(timeout=10)) == [(1, 2)]
 
 
-def test_a_pass_that_writes_to_itself_is_named_with_the_attribute(run: Run):
-    run.publish(1, [Add(1), Remember()], program(1))
-    assert run.work(1, 0).written == [("Remember", "last")]
+def test_what_a_pass_changes_of_itself_is_named_in_one_job_or_over_several(run: Run):
+    run.publish(1, [Add(1), Remember()], program(1, 2, 3))
+    assert run.work(1, 0).written == []  # it may have made it, to keep it
+    assert run.work(1, 1).written == [("Remember", "last")]
+    run.publish(2, [Add(1), Remember()], program(1, 2))
+    assert run.work(2, 0, 1).written == [("Remember", "last")]
+
+
+class Unloadable:
+    """Raises where it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, ("no number",)
+
+
+def test_of_a_bundle_the_function_that_cannot_be_unpickled_is_named():
+    odd: Any = Unloadable()
+    run = Run(RunAdapter())
+    functions = {"f0": Fn((1,)), "f1": Fn((odd,)), "f2": Fn((3,)), "f3": Fn((4,))}
+    run.publish(1, [Add(1)], Program(functions))
+    run.publish_index(1)
+    assert run.values(run.work(1, 0)) == [(2,)]
+    for function in (3, 1):
+        with pytest.raises(UnloadableError, match=r"^function 'f1' .*no number"):
+            run.work(1, function)
+    run.retainer.close()
 
 
 def test_the_note_is_idle_after_a_job(run: Run):
@@ -198,7 +228,7 @@ def test_importing_is_light(module: str):
     assert ran.stdout == "[]\n"
 
 
-def test_a_collector_that_was_disabled_stays_so(run: Run):
+def test_a_job_in_somebody_elses_process_leaves_its_collector_alone(run: Run):
     run.publish(1, [Add(1)], program(1))
     gc.disable()
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 from collections.abc import Callable
 
 import pytest
@@ -10,12 +9,6 @@ import pytest
 _FIGURES: list[tuple[str, str]] = []
 
 Report = Callable[[str, str], None]
-
-
-@pytest.fixture(autouse=True)
-def long() -> None:
-    """Lift the limit of time that other tests have."""
-    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture

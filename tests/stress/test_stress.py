@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import random
 import signal
@@ -209,3 +210,43 @@ def test_serial_equals_parallel_on_generated_triples(report: Report):
         f"{examples:,} generated (module, pipeline, schedule) triples",
         f"serial equals parallel, {spent:.0f} s",
     )
+
+
+class Request:
+    """What a host leaves behind for each request: garbage that refers to itself."""
+
+    alive = 0
+    most = 0
+
+    def __init__(self) -> None:
+        self.itself, self.content = self, bytearray(100_000)
+        self.parts: list[list[int]] = [[] for _ in range(200)]
+        Request.alive += 1
+        Request.most = max(Request.most, Request.alive)
+
+    def __del__(self) -> None:
+        Request.alive -= 1
+
+
+def test_the_garbage_of_a_host_waits_no_longer_where_it_calls_passes(report: Report):
+    requests, mod, step = max(300, times(3000)), program(1, 2), Add(1)
+    most: dict[str, int] = {}
+    with open_runner(workers=2) as runner:
+        runs: dict[str, Callable[[], object]] = {
+            "no pass": lambda: None,
+            "a pass": lambda: step(mod),
+            "a run here": lambda: runner.run_sync(mod, step),
+            "a run by workers": lambda: runner.run_sync(mod, step, context=pooled()),
+        }
+        for name, run in runs.items():
+            gc.collect()
+            Request.alive = Request.most = 0
+            for _ in range(requests):
+                Request()
+                run()
+            most[name] = Request.most
+    found = ", ".join(f"{name}: {count}" for name, count in most.items())
+    report(
+        f"garbage of {requests:,} requests that waits at most, by what they call", found
+    )
+    assert max(most.values()) < 2 * most["no pass"]

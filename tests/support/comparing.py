@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import trio
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -19,6 +23,8 @@ from tests.support.toy_pipelines import Seen, see
 from tests.support.watching import Blind, Log, raising_at, vetoing
 
 Watchers = Callable[[], list[Any]]
+RunPass = Callable[[Pass, Any], Any]
+Host = Callable[[Runner], RunPass]
 
 
 def law_on(examples: int) -> settings:
@@ -78,9 +84,48 @@ def context_settings() -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
-def on_pool(runner: Runner) -> Callable[[Pass, Any], Any]:
+def on_pool(runner: Runner) -> RunPass:
     """Return what runs a pass on a module by a runner, under the current context."""
     return lambda root, mod: runner.run_sync(mod, root)
+
+
+def under_trio(runner: Runner) -> RunPass:
+    """Return what does so from trio."""
+    return lambda root, mod: trio.run(runner.run, mod, root)
+
+
+def under_asyncio(runner: Runner) -> RunPass:
+    """Return what does so from asyncio: also a cell of a notebook that awaits it."""
+    return lambda root, mod: asyncio.run(runner.run(mod, root))
+
+
+def beside_a_loop(runner: Runner) -> RunPass:
+    """Return what does so without awaiting it where a loop runs: a notebook's cell."""
+
+    async def cell(root: Pass, mod: Any) -> Any:
+        return runner.run_sync(mod, root)
+
+    return lambda root, mod: asyncio.run(cell(root, mod))
+
+
+def in_a_thread(runner: Runner) -> RunPass:
+    """Return what does so from a thread, in a copy of the contextvars context."""
+
+    def run(root: Pass, mod: Any) -> Any:
+        context = contextvars.copy_context()
+        with ThreadPoolExecutor(1) as threads:
+            return threads.submit(context.run, runner.run_sync, mod, root).result()
+
+    return run
+
+
+HOSTS: dict[str, Host] = {
+    "sync": on_pool,
+    "trio": under_trio,
+    "asyncio": under_asyncio,
+    "notebook": beside_a_loop,
+    "thread": in_a_thread,
+}
 
 
 def both(
@@ -90,11 +135,13 @@ def both(
     given_settings: Mapping[str, Any],
     runner: Runner,
     config: Mapping[str, Any],
+    on: Host = on_pool,
 ) -> tuple[Seen, Seen]:
     """Return what is seen of a serial run and of a parallel one.
 
     What is heard of passes and what instruments are told is compared. `config` is for
-    the parallel run alone, beside the one in `given_settings`.
+    the parallel run alone, beside the one in `given_settings`; `on` says from where the
+    runner is called.
     """
     serial_watchers, parallel_watchers = make(), make()
     with listening() as heard_serially:
@@ -104,7 +151,7 @@ def both(
             root,
             mod,
             *parallel_watchers,
-            run=on_pool(runner),
+            run=on(runner),
             settings={
                 **given_settings,
                 "config": {**given_settings.get("config", {}), **config},

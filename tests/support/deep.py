@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,10 @@ from parpass.relay.expr import (
 )
 from tests.support.programs import call_op
 
-DEPTH = 100_000
+DEPTH = 20_000  # twenty times what Python's recursion allows
+DEEPEST = 100_000  # in the stress suite
+
+DEPTHS = [DEPTH, pytest.param(DEEPEST, marks=pytest.mark.stress)]
 
 X = var("x", shape=(2, 3))
 COND = var("c", "bool")
@@ -93,8 +97,18 @@ def operators(depth: int) -> Expr:
 
 
 def in_stress(kind: Callable[[int], Expr]) -> Any:
-    """Return a kind as a test parameter of the stress suite."""
-    return pytest.param(kind, marks=pytest.mark.stress)
+    """Return a kind as a test parameter of the stress suite, where it is deepest."""
+    return pytest.param(deepest(kind), marks=pytest.mark.stress)
+
+
+def deepest(kind: Callable[[int], Expr]) -> Callable[[int], Expr]:
+    """Return a kind that gives programs of `DEEPEST` where `DEPTH` is asked for."""
+
+    @functools.wraps(kind)
+    def deeper(depth: int) -> Expr:
+        return kind(depth * DEEPEST // DEPTH)
+
+    return deeper
 
 
 ALL_KINDS: list[Callable[[int], Expr]] = [
@@ -109,11 +123,9 @@ ALL_KINDS: list[Callable[[int], Expr]] = [
 ]
 
 # Each takes seconds at full depth: the default suite has the two commonest.
-KINDS: list[Any] = [
-    pytest.param(calls),
-    pytest.param(lets),
-    *map(in_stress, ALL_KINDS[2:]),
-]
+_COMMONEST = [pytest.param(calls), pytest.param(lets)]
+KINDS: list[Any] = [*_COMMONEST, *map(in_stress, ALL_KINDS)]
+TYPED_KINDS: list[Any] = [*_COMMONEST, *map(in_stress, ALL_KINDS[:4])]
 
 
 def function_of(body: Expr) -> Function:

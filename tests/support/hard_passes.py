@@ -178,3 +178,22 @@ class RunInside(FunctionPass):
         from parpass import run_pipeline_sync
 
         return run_pipeline_sync(given, self.inner, workers=self.workers)["inner"]
+
+
+class TellsItsEnd(FunctionPass):
+    """Writes to a named pipe when it is freed in a worker."""
+
+    pass_info = PassInfo(0, "TellsItsEnd")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.here = os.getpid()
+        self.itself = self  # so that it is freed by the collector alone
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return func.with_values((*func.values, os.getpid()))
+
+    def __del__(self) -> None:
+        if os.getpid() != self.here:
+            with open(self.path, "w") as file:
+                file.write(str(os.getpid()))

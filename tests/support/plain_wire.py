@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
+from collections.abc import Callable
 
 from parpass.relay.adapter import RelayAdapter
 from parpass.relay.expr import Function
-from parpass.relay.ndarray import leaving_arrays
 from parpass.relay.node import post_order
+from parpass.relay.wire import FunctionPickler
 from parpass.transform.adapter import KeepOutside
 
 
@@ -16,5 +16,9 @@ class PlainAdapter(RelayAdapter):
 
     def encode_function(self, function: Function, keep_outside: KeepOutside) -> bytes:
         """Return a function as bytes, without what InferType knows of it."""
-        with leaving_arrays(keep_outside):
-            return pickle.dumps([*post_order(function), None], protocol=5)
+        pickler = FunctionPickler(keep_outside)
+        return pickler.pickled(post_order(function), function, None)
+
+    def open_encoder(self, keep_outside: KeepOutside) -> Callable[[Function], None]:
+        """Return what has each function packed alone."""
+        return lambda _: None

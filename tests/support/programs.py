@@ -146,7 +146,7 @@ class Writer:
         lets: list[tuple[Var, Expr]] = []
         for _ in range(self.draw(st.integers(1, 5))):
             expr, type_ = self.step(values, depth)
-            if self.draw(st.booleans()):
+            if self.binds(expr):
                 var = self.variable(type_)
                 lets.append((var, expr))
                 expr = var
@@ -156,6 +156,10 @@ class Writer:
             body = Let(var, value, body)
         return body
 
+    def binds(self, _expr: Expr) -> bool:
+        """Return whether a `let` is to bind a value that was made."""
+        return self.draw(st.booleans())
+
     def step(self, values: Sequence[Typed], depth: int) -> Typed:
         """Return another value, made of those that there are."""
         return self.draw(st.sampled_from(self.steps(values, depth)))(values, depth)
@@ -163,7 +167,7 @@ class Writer:
     def steps(self, _values: Sequence[Typed], depth: int) -> list[Step]:
         """Return the ways to make another value."""
         steps: list[Step] = [self.unary, self.binary, self.tuple_, self.projection]
-        steps += [self.broadcast, self.reduction, self.test]
+        steps += [self.broadcast, self.reduction, self.condition]
         if depth:
             steps += [self.if_, self.closure_call]
         if self.callees:
@@ -190,13 +194,18 @@ class Writer:
         return call_op(self.draw(st.sampled_from(_BINARY)), *args), type_
 
     def reduction(self, values: Sequence[Typed], _depth: int) -> Typed:
+        """Return a value with one that is reduced, broadcast to its shape."""
         type_ = self.draw(st.sampled_from(TENSORS))
-        axis = self.draw(st.sampled_from([None, 0, 1, -1]))
         reduce = self.draw(st.sampled_from(_REDUCTIONS))
-        reduced = reduce(self.value(type_, values), axis, keepdims=True)
-        return op.subtract(self.value(type_, values), reduced), type_
+        axis = self.draw(st.sampled_from([None, 0, 1, -1]))
+        keepdims = axis in {1, -1} or self.draw(st.booleans())
+        reduced = reduce(self.value(type_, values), axis, keepdims)
+        args = [self.value(type_, values), reduced]
+        name = self.draw(st.sampled_from(["subtract", "maximum"]))
+        return call_op(name, *self.draw(st.permutations(args))), type_
 
-    def test(self, values: Sequence[Typed], _depth: int) -> Typed:
+    def condition(self, values: Sequence[Typed], _depth: int) -> Typed:
+        """Return a scalar that an `if` may ask for."""
         type_ = self.draw(st.sampled_from(TENSORS))
         reduced = op.max(self.value(type_, values))
         return op.less(reduced, self.constant(type_, ())), BOOL
@@ -256,7 +265,11 @@ class Writer:
             limits = np.iinfo(type_.dtype)
             odd = [int(limits.min), int(limits.max), -1]
         number = self.draw(st.sampled_from([0, 1, 2, 1, 2, *odd]))
-        return const(np.full(dims, number, numpy_dtype(type_.dtype)))
+        values = np.full(dims, number, numpy_dtype(type_.dtype))
+        if dims and self.draw(st.booleans()):
+            steps = np.arange(values.size).reshape(dims) % 2
+            values += steps.astype(values.dtype)
+        return const(values)
 
     def variable(self, type_: Type) -> Var:
         return Var(f"v{next(self.numbers)}", type_)

@@ -1,13 +1,15 @@
 """A tiny foreign IR: programs of functions that are tuples of numbers.
 
 It is registered as any foreign IR is, and it is what the machine is tested on. A
-`CheckedProgram` has a restoring pass besides, as Relay has InferType.
+`CheckedProgram` has a restoring pass besides, as Relay has InferType, and the functions
+of a `RunProgram` are encoded in runs, as Relay's are.
 """
 
 from __future__ import annotations
 
+import io
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -64,6 +66,10 @@ class CheckedProgram(Program):
     """A module whose functions are checked again after each function pass."""
 
 
+class RunProgram(Program):
+    """A module whose functions are encoded in runs."""
+
+
 @dataclass(frozen=True)
 class ReadOnlyProgram(Program):
     """What a function pass is given to read."""
@@ -92,8 +98,6 @@ class Check(FunctionwisePass):
 
 class ToyAdapter:
     """Handles programs."""
-
-    is_acyclic = True
 
     def functions(self, mod: Program) -> Mapping[str, Fn]:
         return mod.functions
@@ -160,6 +164,27 @@ class CheckedAdapter(ToyAdapter):
         return Check()
 
 
+class RunAdapter(ToyAdapter):
+    """Handles programs whose functions are encoded in runs."""
+
+    def open_encoder(self, keep_outside: KeepOutside) -> Callable[[Fn], bytes]:
+        file = io.BytesIO()
+        pickler = pickle.Pickler(file, protocol=5)
+
+        def encode(function: Fn) -> bytes:
+            begin = file.tell()
+            pickler.dump(function)
+            return file.getvalue()[begin:]
+
+        return encode
+
+    def open_decoder(
+        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Program
+    ) -> Callable[[], Fn]:
+        return pickle.Unpickler(io.BytesIO(encoded)).load
+
+
+register_adapter(RunProgram, RunAdapter())
 register_adapter(Program, ToyAdapter())
 register_adapter(CheckedProgram, CheckedAdapter())
 

@@ -1,13 +1,21 @@
-"""The garbage collector rests, and does its work all the same."""
+"""The garbage collector of the process is its host's."""
 
 from __future__ import annotations
 
 import gc
+import os
+import threading
 import weakref
+from collections.abc import Callable, Generator
 
 import pytest
 
-from parpass.transform.collector import resting_collector
+from parpass.runtime import Runner
+from parpass.transform import PassContext
+from parpass.transform.collector import paused_collector
+from tests.support.pooled import run_pooled
+from tests.support.toy_ir import Program, program
+from tests.support.toy_passes import Add
 
 
 class Knot:
@@ -15,65 +23,116 @@ class Knot:
 
     def __init__(self) -> None:
         self.itself = self
-        self.rest: list[list[int]] = [
-            [] for _ in range(5_000)
-        ]  # so that few of them are many objects
 
 
-@pytest.mark.usefixtures("few_are_bearable")
-def test_cycles_that_are_made_in_and_between_rests_are_freed_in_the_end():
-    with resting_collector():
-        made_in_one = weakref.ref(Knot())
-    made_between = weakref.ref(Knot())
-    for _ in range(10):
-        with resting_collector():
-            Knot()
-    assert made_in_one() is None
-    assert made_between() is None
+def serially(_: Runner, mod: Program) -> Program:
+    return Add(1)(mod)
 
 
-@pytest.mark.usefixtures("few_are_bearable")
-def test_what_is_free_of_cycles_is_never_looked_through_and_little_else_is_left():
-    with resting_collector(is_acyclic=True):
-        made_in_one = weakref.ref(Knot())
-        with resting_collector(is_acyclic=True):
-            Knot()
-    for _ in range(10):
-        with resting_collector(is_acyclic=True):
-            Knot()
-    assert made_in_one() is not None
-    for _ in range(60):
-        with resting_collector(is_acyclic=True):
-            Knot()
-    assert made_in_one() is None
+def at_once(runner: Runner, mod: Program) -> Program:
+    return runner.run_sync(mod, Add(1))
 
 
-@pytest.mark.usefixtures("few_are_bearable")
-def test_where_one_of_several_rests_may_make_cycles_they_are_freed_in_the_end():
-    with resting_collector(is_acyclic=True):
-        made = weakref.ref(Knot())
-        with resting_collector():
-            pass
-    for _ in range(20):
-        with resting_collector(is_acyclic=True):
-            Knot()
-            with resting_collector():
-                pass
-    assert made() is None
+def here(runner: Runner, mod: Program) -> Program:
+    return runner.run_sync(mod, [Add(1), Add(2)], context=PassContext(opt_level=1))
 
 
-def test_thresholds_are_as_before_after_the_last_of_several_rests():
-    before = gc.get_threshold()
-    with resting_collector():
-        seldom = gc.get_threshold()
-        with resting_collector():
-            pass
-        assert gc.get_threshold() == seldom != before
-    assert gc.get_threshold() == before
+def in_workers(runner: Runner, mod: Program) -> Program:
+    return run_pooled(runner, Add(1), mod)
 
 
 @pytest.fixture
-def few_are_bearable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parpass.transform.collector._BEARABLE", 30_000)
-    monkeypatch.setattr("parpass.transform.collector._unseen", 0)
-    monkeypatch.setattr("parpass.transform.collector._bearable", 30_000)
+def own_thresholds() -> Generator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(50, 3, 3)
+    yield
+    gc.set_threshold(*before)
+
+
+@pytest.mark.usefixtures("own_thresholds")
+@pytest.mark.parametrize(
+    ("run", "times"), [(serially, 300), (at_once, 300), (here, 100), (in_workers, 10)]
+)
+def test_garbage_of_the_host_is_freed_while_it_calls_passes(
+    runner: Runner, run: Callable[[Runner, Program], Program], times: int
+):
+    mod = program(1, 2)
+    run(runner, mod)
+    gc.collect()
+    knots: list[weakref.ref[Knot]] = []
+    waiting = 0
+    for _ in range(times):
+        knots += [weakref.ref(Knot()) for _ in range(1_000 // times)]
+        run(runner, mod)
+        waiting = max(waiting, sum(one() is not None for one in knots))
+    assert waiting < 500
+    assert gc.get_threshold() == (50, 3, 3)
+    assert gc.get_freeze_count() == 0
+
+
+def test_the_last_of_several_pauses_has_the_collector_work_again():
+    with paused_collector:
+        assert not gc.isenabled()
+        with paused_collector:
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_a_collector_that_its_host_switched_off_stays_off():
+    gc.disable()
+    try:
+        with paused_collector:
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_pauses_of_many_threads_leave_the_collector_as_it_was():
+    def pause() -> None:
+        for _ in range(2_000):
+            with paused_collector:
+                assert not gc.isenabled()
+
+    threads = [threading.Thread(target=pause) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert gc.isenabled()
+
+
+def in_fork(ask: Callable[[], bool]) -> bool:
+    """Return what is answered in a process that is forked here."""
+    child = os.fork()
+    if child == 0:
+        answer = False
+        try:
+            answer = ask()
+        finally:
+            os._exit(int(answer))
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+def test_a_process_forked_in_a_pause_has_a_collector_that_works():
+    def works() -> bool:
+        began = gc.isenabled()
+        with paused_collector:
+            paused = not gc.isenabled()
+        return began and paused and gc.isenabled()
+
+    with paused_collector:
+        assert in_fork(works)
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_leaving_a_pause_that_began_before_a_fork_changes_nothing():
+    with paused_collector:
+        child = os.fork()
+        if child == 0:
+            gc.disable()  # as the program that it is now may wish
+    if child == 0:
+        os._exit(int(gc.isenabled()))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 
 from parpass.errors import ConfigError
 from parpass.transform import Optimizations, PassContext
-from parpass.transform.collector import resting_collector, working_collector
 from parpass.transform.optimizations import OPTIMIZATIONS, optimizations_in
 
 
@@ -45,15 +43,3 @@ def test_the_page_on_debugging_tells_of_each():
     page = Path(__file__).parents[2] / "docs" / "debugging.md"
     told = re.findall(r"^\| `(\w+)` \|", page.read_text(), re.MULTILINE)
     assert tuple(told) == Optimizations.__struct_fields__
-
-
-def test_a_working_collector_takes_no_rest():
-    before = gc.get_threshold()
-    with working_collector(), resting_collector():
-        assert gc.get_threshold() == before
-    with resting_collector():
-        assert gc.get_threshold() != before
-        with working_collector(), resting_collector():
-            pass
-        assert gc.get_threshold() != before  # the rest that began before goes on
-    assert gc.get_threshold() == before

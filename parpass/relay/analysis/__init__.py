@@ -8,6 +8,7 @@ from parpass.relay.analysis.counts import (
     get_total_mac_number,
     list_op_freqs,
 )
+from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.faults import function_faults
 from parpass.relay.analysis.feature import Feature, detect_feature
 from parpass.relay.analysis.globals import called_globals
@@ -26,6 +27,7 @@ from parpass.relay.analysis.variables import (
 
 __all__ = [
     "CallGraph",
+    "Effects",
     "Feature",
     "all_dtypes",
     "all_type_vars",

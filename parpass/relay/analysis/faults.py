@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from parpass.errors import did_you_mean
+from parpass.relay.analysis.basic_blocks import BlockTree, used_across_blocks
+from parpass.relay.analysis.effects import effects_across_blocks
 from parpass.relay.analysis.scopes import used_out_of_scope
 from parpass.relay.expr import Function, GlobalVar
 from parpass.relay.module import IRModule
@@ -18,10 +20,15 @@ def function_faults(func: Function, mod: IRModule) -> list[str]:
     Each variable is bound once, and used only where it is bound; there are no free ones
     in a module. Globals that are referred to are in the module. Types are on all
     expressions of a function or have not been inferred yet: a function that has its
-    type has no expression without.
+    type has no expression without. What has an effect is used in one block only.
     """
     order = post_order(func)
-    return [*_variables(order), *_globals(order, mod), *_types(order, func)]
+    return [
+        *_variables(order),
+        *_globals(order, mod),
+        *_types(order, func),
+        *_effects(order, mod),
+    ]
 
 
 def _variables(order: Sequence[Node]) -> Iterator[str]:
@@ -55,3 +62,11 @@ def _types(order: Iterable[Node], func: Function) -> Iterator[str]:
     )
     for kind, number in untyped.items():
         yield f"the function is typed, but {number} x {kind} in it is not"
+
+
+def _effects(order: Sequence[Node], mod: IRModule) -> Iterator[str]:
+    crossing = used_across_blocks(order, BlockTree(order))
+    for node in effects_across_blocks(order, crossing, mod):
+        kind = type(node).__name__
+        what = f"a {kind} with an effect is used in several blocks"
+        yield f"{what}, and no `let` binds it"

@@ -16,7 +16,7 @@ from parpass.relay.expr import Expr, Function, If, Let, Var
 from parpass.relay.node import Node, bindings, children
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class Scope:
@@ -113,7 +113,12 @@ class _BindingTree(ScopeTree):
 
 
 def used_out_of_scope(order: Sequence[Node]) -> set[Expr]:
-    """Return the variables with a use that no binder encloses.
+    """Return the variables with a use that no binder encloses."""
+    return {var for _, var in uses_out_of_scope(order)}
+
+
+def uses_out_of_scope(order: Sequence[Node]) -> Iterator[tuple[Node, Var]]:
+    """Yield each use of a variable that no binder encloses: the user, the variable.
 
     A function that is the value of a `let` may refer to the variable, to call itself.
 
@@ -125,10 +130,9 @@ def used_out_of_scope(order: Sequence[Node]) -> set[Expr]:
     for node, opened in tree.opened.items():
         for var in bindings(node):
             binders.setdefault(var, []).append(opened[-1])
-    return {
-        child
-        for node in order
-        for child, scope in tree.uses(node)
-        if isinstance(child, Var)
-        and not any(binder.encloses(scope) for binder in binders.get(child, ()))
-    }
+    for node in order:
+        for child, scope in tree.uses(node):
+            if isinstance(child, Var) and not any(
+                binder.encloses(scope) for binder in binders.get(child, ())
+            ):
+                yield node, child

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from parpass.errors.warning import warn
 from parpass.relay.dataflow_pattern.graph import ExprGraph
 from parpass.relay.dataflow_pattern.grouping import PARTITIONED, Group, find_groups
 from parpass.relay.dataflow_pattern.leaves import ExprTypes
@@ -48,10 +48,9 @@ def partition(
         check: Called with what matched; if it returns false, that stays as it is.
     """
     if isinstance(pattern, FunctionPattern):
-        warnings.warn(
+        warn(
             "a function that is not called is not partitioned; match its call",
             RuntimeWarning,
-            stacklevel=2,
         )
         return expr
     graph = ExprGraph(expr)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parpass.relay.op import annotation, image, nn, vm
+from parpass.relay.op import annotation, dyn, image, nn, vm
 from parpass.relay.op.annotation import device_copy
 from parpass.relay.op.broadcast import (
     add,
@@ -222,6 +222,7 @@ __all__ = [
     "cumsum",
     "device_copy",
     "divide",
+    "dyn",
     "einsum",
     "equal",
     "erf",

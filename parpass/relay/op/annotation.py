@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -11,8 +10,7 @@ from parpass.errors import IRTypeError, did_you_mean
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.build import call_op
 from parpass.relay.op.registry import Attrs, Op, register_op
-from parpass.relay.op.relations import identity
-from parpass.relay.ty import Type
+from parpass.relay.op.relations import identity, same_value
 
 Array = npt.NDArray[Any]
 
@@ -52,15 +50,11 @@ def _as_it_is(_attrs: Attrs, data: Array) -> Array:
     return data
 
 
-def _same_type(types: Sequence[Type], _attrs: Any) -> Type:
-    return types[0]  # of a tensor, or of a tuple of them
-
-
 _ON_DEVICE = register_op(
     Op(
         "on_device",
         1,
-        _same_type,
+        same_value,
         _as_it_is,
         OnDeviceAttrs,
         non_computational=True,
@@ -96,7 +90,7 @@ def device_copy(data: Expr, src_device: str | int, dst_device: str | int) -> Cal
 
 
 _STOP_FUSION = register_op(
-    Op("annotation.stop_fusion", 1, _same_type, _as_it_is, moves=True)
+    Op("annotation.stop_fusion", 1, same_value, _as_it_is, moves=True)
 )
 
 
@@ -112,10 +106,10 @@ class CompilerAttrs(Attrs, frozen=True):
 
 
 _COMPILER_BEGIN = register_op(
-    Op("annotation.compiler_begin", 1, _same_type, _as_it_is, CompilerAttrs, moves=True)
+    Op("annotation.compiler_begin", 1, same_value, _as_it_is, CompilerAttrs, moves=True)
 )
 _COMPILER_END = register_op(
-    Op("annotation.compiler_end", 1, _same_type, _as_it_is, CompilerAttrs, moves=True)
+    Op("annotation.compiler_end", 1, same_value, _as_it_is, CompilerAttrs, moves=True)
 )
 
 

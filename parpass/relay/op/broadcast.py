@@ -18,7 +18,6 @@ from parpass.relay.op.relations import (
     integer_broadcast,
     integral_broadcast,
     number_broadcast,
-    require_dtype,
     require_same_dtype,
     tensors,
 )
@@ -132,7 +131,6 @@ right_shift = _binary(
 
 def _where_relation(types: Sequence[Type], _attrs: None) -> TensorType:
     condition, x, y = tensors(types)
-    require_dtype(condition, "bool")
     require_same_dtype((x, y))
     return TensorType(broadcast_shape(condition.shape, x.shape, y.shape), x.dtype)
 
@@ -147,5 +145,5 @@ _WHERE = register_op(
 
 
 def where(condition: Operand, x: Operand, y: Operand) -> Call:
-    """Return the elements of `x` where the condition holds, those of `y` elsewhere."""
+    """Return the elements of `x` where the condition is not 0, else those of `y`."""
     return call_op(_WHERE, (condition, x, y))

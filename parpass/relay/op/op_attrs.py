@@ -1,8 +1,7 @@
 """What users say of operators: attributes under free keys, as TVM's `register_op_attr`.
 
 A pass that asks for such an attribute, AlterOpLayout or AnnotateTarget, is extended by
-it for an operator, without a change to the pass. In a parallel run the attributes
-travel with the pass.
+it for an operator, without a change to the pass.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from parpass.errors import IRError
 from parpass.relay.op.registry import Op
+from parpass.tables import Table
 
 
 class _Entry(NamedTuple):
@@ -19,7 +19,8 @@ class _Entry(NamedTuple):
     level: int
 
 
-_attributes: dict[str, dict[str, _Entry]] = {}
+# By key and operator.
+_attributes: Table[tuple[str, str], _Entry] = Table("attribute of an operator")
 
 _FIRST_LEVEL = 10
 
@@ -44,10 +45,9 @@ def register_op_attr(
     op = Op.get(op_name)
 
     def register(given: Any) -> Any:
-        values = _attributes.setdefault(attr_key, {})
-        known = values.get(op.name)
+        known = _attributes.get((attr_key, op.name))
         if known is None or level >= known.level:
-            values[op.name] = _Entry(given, level)
+            _attributes[attr_key, op.name] = _Entry(given, level)
         return given
 
     return register if value is None else register(value)
@@ -83,8 +83,12 @@ def register_convert_op_layout(
 
 def op_attrs(attr_key: str) -> Mapping[str, Any]:
     """Return the attribute of each operator that has it, by the operator's name."""
-    entries = _attributes.get(attr_key, {})
-    return {name: entry.value for name, entry in entries.items()}
+    _attributes.ask(*[one for one in _attributes.missing if one[0] == attr_key])
+    return {
+        name: entry.value
+        for (key, name), entry in tuple(_attributes.items())
+        if key == attr_key
+    }
 
 
 class TempOpAttr:
@@ -101,45 +105,20 @@ class TempOpAttr:
     """
 
     def __init__(self, op_name: str, attr_key: str, value: Any) -> None:
-        self._op = Op.get(op_name)
-        self._key = attr_key
+        self._key = attr_key, Op.get(op_name).name
         self._entry = _Entry(value, _FIRST_LEVEL)
         self._before: list[_Entry | None] = []
 
     def __enter__(self) -> Self:
-        values = _attributes.setdefault(self._key, {})
-        self._before.append(values.get(self._op.name))
-        values[self._op.name] = self._entry
+        self._before.append(_attributes.get(self._key))
+        _attributes[self._key] = self._entry
         return self
 
     def __exit__(self, *_error: object) -> None:
         if not self._before:
-            raise IRError(f"attribute '{self._key}' was not set by this object")
+            raise IRError(f"attribute '{self._key[0]}' was not set by this object")
         before = self._before.pop()
-        values = _attributes[self._key]
         if before is None:
-            del values[self._op.name]
+            del _attributes[self._key]
         else:
-            values[self._op.name] = before
-
-
-class TravellingAttrs:
-    """Makes attributes of operators part of a pass's state, on its way to a worker.
-
-    A pass that inherits it reads them by `attrs_of`: in process those of the moment, in
-    a worker those of the moment in which the pass was sent.
-    """
-
-    _sent: Mapping[str, Mapping[str, Any]] | None = None
-
-    def attr_keys(self) -> tuple[str, ...]:
-        """Return the keys that the pass asks for."""
-        raise NotImplementedError
-
-    def attrs_of(self, key: str) -> Mapping[str, Any]:
-        """Return an attribute by the operators' names."""
-        return op_attrs(key) if self._sent is None else self._sent[key]
-
-    def __getstate__(self) -> dict[str, Any]:
-        sent = {key: self.attrs_of(key) for key in self.attr_keys()}
-        return {**self.__dict__, "_sent": sent}
+            _attributes[self._key] = before

@@ -155,10 +155,25 @@ def _reduction(
     return build
 
 
+def _largest(data: Array, **how: Any) -> Any:
+    """Return the largest element, of none the least number that the dtype has."""
+    return data.max(**how) if data.size else data.max(**how, initial=_end(data, "min"))
+
+
+def _smallest(data: Array, **how: Any) -> Any:
+    return data.min(**how) if data.size else data.min(**how, initial=_end(data, "max"))
+
+
+def _end(data: Array, which: str) -> Any:
+    if data.dtype.kind in "iu":
+        return getattr(np.iinfo(data.dtype), which)
+    return -np.inf if which == "min" else np.inf
+
+
 sum = _reduction("sum", _number_relation, np.sum, "Return the sum.")
 mean = _reduction("mean", _number_relation, _mean, "Return the mean.")
-max = _reduction("max", _number_relation, np.max, "Return the largest element.")
-min = _reduction("min", _number_relation, np.min, "Return the smallest element.")
+max = _reduction("max", _number_relation, _largest, "Return the largest element.")
+min = _reduction("min", _number_relation, _smallest, "Return the smallest element.")
 prod = _reduction("prod", _number_relation, np.prod, "Return the product.")
 all = _reduction("all", _bool_relation, np.all, "Return whether all elements hold.")
 any = _reduction("any", _bool_relation, np.any, "Return whether an element holds.")

@@ -1,6 +1,6 @@
 """The operator table: one entry holds all that is known of an operator.
 
-Everything else (builders, type inference, the interpreter, constant folding, purity)
+Everything else (builders, type inference, the interpreter, constant folding, effects)
 asks the entry, so that a new operator is written down in one place.
 """
 
@@ -11,12 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
-from parpass.errors import IRError, IRTypeError, UnknownAttrError, UnknownOpError
+from parpass.errors import (
+    InternalError,
+    IRError,
+    IRTypeError,
+    UnknownAttrError,
+    UnknownOpError,
+)
 from parpass.relay.expr import Expr
 from parpass.relay.node import Role, reflected
+from parpass.relay.op.effect import Effect
 from parpass.relay.ty import Type
+from parpass.tables import Table
 
 
 class Attrs(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +102,7 @@ class OpPattern(enum.IntEnum):
     relation=Role.META,
     compute=Role.META,
     attrs_type=Role.META,
-    stateful=Role.META,
+    effect=Role.META,
     non_computational=Role.META,
     pattern=Role.META,
     moves=Role.META,
@@ -112,8 +121,7 @@ class Op(Expr, frozen=True, eq=False):
             tuple of arrays where the result is a tuple. An argument of tuple type
             comes as a tuple.
         attrs_type: The class of a call's attributes; None if it has none.
-        stateful: Whether it has side effects or gives another result each time; such
-            a call is never folded, merged or dropped.
+        effect: What it does besides giving a result; passes leave alone what has one.
         non_computational: Whether it stands for something that is not computed, such
             as an annotation.
         pattern: What it may be fused with.
@@ -126,7 +134,7 @@ class Op(Expr, frozen=True, eq=False):
     relation: TypeRelation
     compute: Compute
     attrs_type: type[Attrs] | None = None
-    stateful: bool = False
+    effect: Effect = Effect.PURE
     non_computational: bool = False
     pattern: OpPattern = OpPattern.OPAQUE
     moves: bool = False
@@ -137,6 +145,8 @@ class Op(Expr, frozen=True, eq=False):
         Args:
             attr_name: `TOpPattern`, `TOpIsStateful` or `TNonComputational`.
         """
+        if attr_name == "TOpIsStateful":
+            return self.effect is not Effect.PURE
         field = _PROPERTIES.get(attr_name)
         return None if field is None else getattr(self, field)
 
@@ -149,12 +159,15 @@ class Op(Expr, frozen=True, eq=False):
         """
         found = _table.get(name)
         if found is None:
+            found = _table.find(name)
+        if found is None:
             raise UnknownOpError(name, _table)
         return found
 
     @staticmethod
     def list_op_names() -> list[str]:
         """Return the names of all operators, sorted."""
+        _table.ask(*_table.missing)
         return sorted(_table)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -166,7 +179,6 @@ class Op(Expr, frozen=True, eq=False):
 
 _PROPERTIES = {
     "TNonComputational": "non_computational",
-    "TOpIsStateful": "stateful",
     "TOpPattern": "pattern",
 }
 
@@ -179,7 +191,26 @@ class TypeRelationError(IRTypeError):
         self.span = span
 
 
-_table: dict[str, Op] = {}
+class _Operators(Table[str, Op]):
+    """The table; a foreign operator is there before what it does, which may name it."""
+
+    def state_of(self, key: str) -> dict[str, Any]:
+        op = self[key]
+        return {name: getattr(op, name) for name in op.__struct_fields__}
+
+    def outline(self, key: str) -> None:
+        super().restore(key, Op(key, 0, _unknown, _unknown))
+
+    def restore(self, key: str, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            force_setattr(self[key], name, value)
+
+
+def _unknown(*_: Any) -> Any:
+    raise InternalError("an operator was used before it was known")
+
+
+_table = _Operators("operator")
 
 
 def register_op(op: Op) -> Op:
@@ -188,7 +219,7 @@ def register_op(op: Op) -> Op:
     Raises:
         IRError: The name is taken.
     """
-    if op.name in _table:
+    if _table.is_taken(op.name):
         raise IRError(f"operator '{op.name}' is registered already")
     _table[op.name] = op
     return op

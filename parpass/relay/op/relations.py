@@ -148,6 +148,12 @@ def identity(types: Sequence[Type], _attrs: Any) -> TensorType:
     return data
 
 
+def same_value(types: Sequence[Type], _attrs: Any) -> Type:
+    """Relate a value of any type, functions included, to itself; for annotations."""
+    (found,) = types
+    return found
+
+
 def float_identity(types: Sequence[Type], _attrs: Any) -> TensorType:
     """Relate one tensor of floats to a result of the same type."""
     (data,) = tensors(types)

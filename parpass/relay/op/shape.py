@@ -276,7 +276,14 @@ def _ndarray_size(attrs: ShapeOfAttrs, data: Array) -> Array:
 
 
 _NDARRAY_SIZE = register_op(
-    Op("ndarray_size", 1, _ndarray_size_relation, _ndarray_size, ShapeOfAttrs)
+    Op(
+        "ndarray_size",
+        1,
+        _ndarray_size_relation,
+        _ndarray_size,
+        ShapeOfAttrs,
+        pattern=OpPattern.INJECTIVE,
+    )
 )
 
 

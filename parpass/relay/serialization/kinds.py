@@ -13,13 +13,14 @@ import msgspec
 from msgspec import structs
 
 from parpass.diagnostic import Span
+from parpass.errors import SizeLimitError
 from parpass.relay.expr import Expr
 from parpass.relay.module import IRModule
 from parpass.relay.node import Node, Role, layout, layouts
 from parpass.relay.op.registry import Attrs, Op
 from parpass.relay.serialization.checks import Check, check_of
+from parpass.relay.ty import MAX_TYPE_DEPTH, Type
 from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Type
 
 VERSION = 2  # of the format; a reader accepts its own version and those before
 
@@ -104,15 +105,25 @@ def ambiguous(kind: Kind) -> str:
 
 
 def depth_of(item: Any, inside: int) -> int:
-    """Return how deep types and values are nested in an object.
+    """Return how deep types and values are nested in an object, as `ty.extent` has it.
 
     Expressions may be of any depth; what is in their types and attributes is not.
 
     Args:
         item: The object.
         inside: The depth of the deepest one that it refers to; -1 if there is none.
+
+    Raises:
+        SizeLimitError: It is too deep.
     """
-    return max(inside, 0) if isinstance(item, Expr | IRModule) else inside + 1
+    if isinstance(item, UnknownDim):  # a part of a tensor's type
+        return -1
+    depth = max(inside, 0) if isinstance(item, Expr | IRModule) else inside + 1
+    if depth > MAX_TYPE_DEPTH:
+        raise SizeLimitError(
+            f"this {type(item).__name__} is nested more than {MAX_TYPE_DEPTH} deep"
+        )
+    return depth
 
 
 def _classes() -> list[type[Struct]]:

@@ -12,6 +12,7 @@ from parpass.errors import (
     IRTypeError,
     MalformedJSONError,
     ParpassError,
+    SizeLimitError,
     UnknownOpError,
     did_you_mean,
     quoted,
@@ -112,11 +113,11 @@ class _Reader:
         else:
             known = (*self._kinds, *self._special)
             raise _Fault("", f"unknown kind '{name[:80]}'{did_you_mean(name, known)}")
-        depth = depth_of(made, self._inside)
-        if depth > MAX_NESTING:
-            raise _Fault("", f"nested more than {MAX_NESTING} deep")
+        try:
+            self._depths.append(depth_of(made, self._inside))
+        except SizeLimitError as error:
+            raise _Fault("", str(error)) from None
         self._objects.append(made)
-        self._depths.append(depth)
 
     def value(self, form: Any, where: str, nesting: int = 0) -> Any:
         """Return a plain value, or the object that it refers to."""
@@ -237,7 +238,7 @@ class _Reader:
 def _dict_attrs(items: dict[str, Any], where: str) -> DictAttrs:
     try:
         return DictAttrs(items)
-    except IRTypeError as error:
+    except (IRTypeError, SizeLimitError) as error:
         raise _Fault(where, str(error)) from None
 
 

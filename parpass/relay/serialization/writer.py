@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from parpass.errors import IRTypeError
+from parpass.errors import IRTypeError, SizeLimitError
 from parpass.relay.dict_attrs import INTS, DictAttrs
 from parpass.relay.expr import Expr
 from parpass.relay.module import IRModule
@@ -88,12 +88,7 @@ class _Table:
 
     def _enter(self, item: Any, parts: list[Any]) -> None:
         inside = max([self._depths[id(part)] for part in parts], default=-1)
-        depth = depth_of(item, inside)
-        if depth > MAX_NESTING:
-            raise IRTypeError(
-                f"this {type(item).__name__} is nested more than {MAX_NESTING} deep"
-            )
-        self._depths[id(item)] = depth
+        self._depths[id(item)] = depth_of(item, inside)
         line = _encoded({_name(item): self._body(item)})
         number = len(self.lines)
         if isinstance(item, Op) or not isinstance(item, Expr | IRModule):
@@ -191,7 +186,7 @@ def _references(value: Any, nesting: int = 0) -> list[Any]:
     else:
         return []
     if nesting == MAX_NESTING:
-        raise IRTypeError(f"attributes are nested more than {MAX_NESTING} deep")
+        raise SizeLimitError(f"attributes are nested more than {MAX_NESTING} deep")
     return [one for item in items for one in _references(item, nesting + 1)]
 
 

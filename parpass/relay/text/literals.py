@@ -14,7 +14,7 @@ import numpy as np
 
 from parpass.relay.ndarray import NDArray
 from parpass.relay.text.names import name_text
-from parpass.relay.ty import Type
+from parpass.relay.ty import Type, type_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +127,7 @@ def value_text(value: Any) -> str:
             f"{{{', '.join(f'{value_text(k)}: {value_text(v)}' for k, v in entries)}}}"
         )
     if isinstance(value, Type):
-        return str(value)
+        return type_text(value)
     return repr(value)
 
 

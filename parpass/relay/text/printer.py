@@ -15,6 +15,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from parpass.errors import SizeLimitError
 from parpass.relay.analysis.scopes import ScopeTree
 from parpass.relay.analysis.variables import free_vars
 from parpass.relay.expr import (
@@ -35,6 +36,7 @@ from parpass.relay.op.registry import Op
 from parpass.relay.text.constants import ConstantPool
 from parpass.relay.text.literals import attrs_text, items_text
 from parpass.relay.text.names import VarNames, name_text
+from parpass.relay.ty import Type, type_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from parpass.relay.analysis.scopes import Scope
 
 _DEEPEST_INDENT = 20
+_MOST_TYPES_AND_ATTRIBUTES = 2**28  # characters in a text
 
 
 def astext(program: Expr | IRModule, *, show_meta_data: bool = True) -> str:
@@ -51,20 +54,49 @@ def astext(program: Expr | IRModule, *, show_meta_data: bool = True) -> str:
         program: The expression or module.
         show_meta_data: Whether constants that are no scalars are shown in a section
             at the end, `meta[relay.Constant][0]` standing for the first of them.
+
+    Raises:
+        SizeLimitError: There are types or attributes too large to be written; what
+            they share is written wherever it stands.
     """
-    constants = ConstantPool()
+    constants, budget = ConstantPool(), _Budget()
     if isinstance(program, IRModule):
-        text = _module_text(program, constants)
+        text = _module_text(program, constants, budget)
     else:
-        text = _ExprPrinter(program, constants).expression()
+        text = _ExprPrinter(program, constants, budget).expression()
     return text + constants.section() if show_meta_data else text.rstrip("\n")
 
 
-def _module_text(module: IRModule, constants: ConstantPool) -> str:
+class _Budget:
+    """Bounds what types and attributes take, which may be far more than the program."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_TYPES_AND_ATTRIBUTES
+        self._texts: dict[int, tuple[Type, str]] = {}  # kept, or ids could recur
+
+    def type_text(self, typ: Type) -> str:
+        """Return the text of a type, which is often that of others."""
+        if not typ.parts:
+            return str(typ)
+        if id(typ) not in self._texts:
+            self._texts[id(typ)] = (typ, type_text(typ))
+        return self._texts[id(typ)][1]
+
+    def spend(self, text: str) -> str:
+        self._left -= len(text)
+        if self._left < 0:
+            raise SizeLimitError(
+                f"expected at most {_MOST_TYPES_AND_ATTRIBUTES} characters of types "
+                "and attributes in a text; save_json keeps shared what is shared"
+            )
+        return text
+
+
+def _module_text(module: IRModule, constants: ConstantPool, budget: _Budget) -> str:
     attrs = items_text(module.attrs)
     parts = [f"#[attrs({', '.join(attrs)})]\n"] if attrs else []
     for name, function in module.functions_by_name.items():
-        printer = _ExprPrinter(function, constants)
+        printer = _ExprPrinter(function, constants, budget)
         parts.append(printer.global_function(name_text(name)))
     return "\n".join(parts)
 
@@ -76,9 +108,10 @@ _Part: TypeAlias = "str | Callable[[], Sequence[_Part]]"
 class _ExprPrinter:
     """Writes one expression, by a stack of what is still to be written."""
 
-    def __init__(self, root: Expr, constants: ConstantPool) -> None:
+    def __init__(self, root: Expr, constants: ConstantPool, budget: _Budget) -> None:
         self._root = root
         self._constants = constants
+        self._budget = budget
         self._vars = VarNames()
         self._names: dict[Node, str] = {}  # of the lines written so far
         order = post_order(root)
@@ -161,8 +194,10 @@ class _ExprPrinter:
         args = [*map(self._reference, call.args), *attrs_text(call.attrs)]
         # Those of an operator are the types of its arguments, which need no telling.
         given = () if isinstance(call.op, Op) else call.type_args
-        types = f"<{', '.join(map(str, given))}>" if given else ""
-        return f"{self._reference(call.op)}{types}({', '.join(args)})"
+        types = f"<{', '.join(map(self._budget.type_text, given))}>" if given else ""
+        return self._budget.spend(
+            f"{self._reference(call.op)}{types}({', '.join(args)})"
+        )
 
     def _projection(self, item: TupleGetItem) -> str:
         of = self._reference(item.tuple_value)
@@ -172,7 +207,10 @@ class _ExprPrinter:
     def _function(self, head: str, function: Function, depth: int) -> list[_Part]:
         types = ", ".join(map(str, function.type_params))
         params = [*map(self._bind, function.params), *items_text(function.attrs)]
-        result = f" -> {function.ret_type}" if function.ret_type is not None else ""
+        result = ""
+        if function.ret_type is not None:
+            text = self._budget.type_text(function.ret_type)
+            result = self._budget.spend(f" -> {text}")
         (scope,) = self._scopes.opened[function]
         return [
             f"{head}{f'<{types}>' if types else ''}({', '.join(params)}){result} {{\n",
@@ -208,7 +246,9 @@ class _ExprPrinter:
 
     def _bind(self, var: Var) -> str:
         name, annotation = self._vars.text_of(var), var.type_annotation
-        return name if annotation is None else f"{name}: {annotation}"
+        if annotation is None:
+            return name
+        return self._budget.spend(f"{name}: {self._budget.type_text(annotation)}")
 
     @staticmethod
     def _is_inline(expr: Node) -> bool:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from lark import Token
 
+from parpass.errors import SizeLimitError
 from parpass.relay.dtypes import DTYPES, WIDTHS
 from parpass.relay.text.attributes import Attribute
 from parpass.relay.text.literals import read_number
@@ -25,7 +27,6 @@ from parpass.relay.ty import (
     IncompleteType,
     TensorType,
     TupleType,
-    Type,
 )
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TypeVar as RelayTypeVar
@@ -107,7 +108,7 @@ class TypeActions:
     def tuple_type(self, parts: Parts) -> Nested:
         """Return `(T1, T2)`."""
         parenthesis, *fields = parts
-        return self._nested(parenthesis, fields, TupleType(_values(fields)))
+        return self._nested(parenthesis, fields, lambda: TupleType(_values(fields)))
 
     def parenthesized_type(self, parts: Parts) -> Nested:
         """Return the type between parentheses that only group."""
@@ -118,8 +119,8 @@ class TypeActions:
         head, params, *types = parts
         *args, result = types
         self.end_type_params(params)
-        found = FuncType(_values(args), result.value, params or ())
-        return self._nested(head, types, found)
+        made = partial(FuncType, _values(args), result.value, params or ())
+        return self._nested(head, types, made)
 
     def string(self, parts: Parts) -> Nested:
         """Return a string."""
@@ -148,7 +149,7 @@ class TypeActions:
     def list(self, parts: Parts) -> Nested:
         """Return a sequence as a tuple, as attributes store it."""
         bracket, *items = parts
-        return self._nested(bracket, items, _values(items))
+        return self._nested(bracket, items, lambda: _values(items))
 
     def mapping(self, parts: Parts) -> Nested:
         """Return a mapping."""
@@ -159,7 +160,7 @@ class TypeActions:
         except TypeError:
             self.problems.report(brace, "a mapping cannot be a key of another one")
             values = {}
-        return self._nested(brace, nested, values)
+        return self._nested(brace, nested, lambda: values)
 
     def entry(self, parts: Parts) -> tuple[Nested, Nested]:
         """Return a key of a mapping and its value."""
@@ -172,12 +173,16 @@ class TypeActions:
         return Attribute(self.read(name, read_name, ""), nested.value, name)
 
     def _nested(
-        self, place: Token, inner: Sequence[Nested], value: Type | Any
+        self, place: Token, inner: Sequence[Nested], make: Callable[[], Any]
     ) -> Nested:
         depth = 1 + max((part.depth for part in inner), default=0)
         if depth <= MAX_NESTING:
-            return Nested(value, depth)
-        self.problems.report(place, f"nested deeper than {MAX_NESTING} levels")
+            try:
+                return Nested(make(), depth)
+            except SizeLimitError as error:
+                self.problems.report(place, str(error))
+        else:
+            self.problems.report(place, f"nested deeper than {MAX_NESTING} levels")
         return Nested(TupleType(()))
 
 

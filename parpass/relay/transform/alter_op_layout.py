@@ -8,7 +8,7 @@ from typing import Any, cast
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.module import IRModule
 from parpass.relay.op import nn
-from parpass.relay.op.op_attrs import ALTER_OP_LAYOUT, TravellingAttrs
+from parpass.relay.op.op_attrs import ALTER_OP_LAYOUT, op_attrs
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.layout import LayoutRewriter
 from parpass.relay.transform.typed import typed_function
@@ -17,7 +17,7 @@ from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 
 @register_pass("relay._transform.AlterOpLayout")
-class AlterOpLayout(TravellingAttrs, FunctionPass):
+class AlterOpLayout(FunctionPass):
     """Replace operators by what the rules registered for them return.
 
     With `relay.op.register_alter_op_layout("nn.conv2d", conv2d_nchwc(2))`::
@@ -50,15 +50,11 @@ kernel_layout="OIHW2i2o");
 
     pass_info = PassInfo(3, "AlterOpLayout", required=("InferType",))
 
-    def attr_keys(self) -> tuple[str, ...]:
-        """Return the key of the rules."""
-        return (ALTER_OP_LAYOUT,)
-
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with operators replaced."""
-        rules = self.attrs_of(ALTER_OP_LAYOUT)
+        rules = op_attrs(ALTER_OP_LAYOUT)
 
         def alter(call: Call, args: tuple[Expr, ...]) -> Expr | None:
             rule = rules.get(cast("Op", call.op).name)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, cast
 
+from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.op.annotation import compiler_begin, compiler_end
-from parpass.relay.op.op_attrs import TravellingAttrs
+from parpass.relay.op.op_attrs import op_attrs
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.infer_type import InferType
 from parpass.relay.transform.regions import BEGIN, DEFAULT, END, compiler_of, is_call_of
@@ -50,9 +51,9 @@ class AnnotateTarget(Sequential):
 
     A compiler supports an operator if the operator's attribute `target.COMPILER`, a
     function of the call, returns true, or if the call is of a function whose attribute
-    `Composite` begins with the compiler's name and a dot. What none supports is marked
-    `default`. Marks of an earlier run that are not `default` stay. MergeCompilerRegions
-    and PartitionGraph follow.
+    `Composite` begins with the compiler's name and a dot. What none supports, or what
+    has an effect, is marked `default`. Marks of an earlier run that are not `default`
+    stay. MergeCompilerRegions and PartitionGraph follow.
 
     Args:
         targets: The name of a compiler, or names; the first one wins.
@@ -75,7 +76,7 @@ class AnnotateTarget(Sequential):
         super().__init__([annotate, InferType()], name="AnnotateTarget")
 
 
-class _AnnotateTargetFunc(TravellingAttrs, FunctionPass):
+class _AnnotateTargetFunc(FunctionPass):
     """Marks the operators of one function."""
 
     pass_info = PassInfo(0, "AnnotateTargetFunc", required=("InferType",))
@@ -86,25 +87,23 @@ class _AnnotateTargetFunc(TravellingAttrs, FunctionPass):
         self.targets = tuple(targets)
         self.include_non_call_ops = include_non_call_ops
 
-    def attr_keys(self) -> tuple[str, ...]:
-        """Return the attributes that say what compilers support."""
-        return tuple(f"target.{target}" for target in self.targets)
-
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with marks."""
         kind = _Annotator if self.include_non_call_ops else _CallAnnotator
-        rules = {target: self.attrs_of(f"target.{target}") for target in self.targets}
-        return cast("Function", kind(rules).visit(typed_function(func, mod)))
+        rules = {target: op_attrs(f"target.{target}") for target in self.targets}
+        annotator = kind(rules, Effects(mod=mod))
+        return cast("Function", annotator.visit(typed_function(func, mod)))
 
 
 class _Annotator(ExprMutator):
     """Marks what enters and what leaves each operator, by its compiler."""
 
-    def __init__(self, rules: dict[str, Any]) -> None:
+    def __init__(self, rules: dict[str, Any], effects: Effects) -> None:
         super().__init__()
         self._rules = rules
+        self._effects = effects
         self._compilers: dict[Expr, str] = {}  # of rewritten nodes
 
     def visit_call(self, call: Call) -> Expr:
@@ -177,13 +176,16 @@ class _Annotator(ExprMutator):
         for target, rules in self._rules.items():
             if isinstance(call.op, Op):
                 rule = rules.get(call.op.name)
-                if rule is not None and rule(call):
+                if rule is not None and not call.op.effect and rule(call):
                     return target
-            elif isinstance(call.op, Function) and _is_composite(call.op):
+            elif isinstance(call.op, Function) and self._may_leave(call.op):
                 name = str((call.op.attrs or {})["Composite"])
                 if name.startswith(f"{target}."):
                     return target
         return DEFAULT
+
+    def _may_leave(self, fn: Function) -> bool:
+        return _is_composite(fn) and self._effects.is_pure(fn.body)
 
     def _entering(
         self, args: Sequence[Expr], compiler: str = ""

@@ -8,14 +8,18 @@ in the order of evaluation. `let`s in the midst of an expression move to their b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from parpass.relay.analysis.basic_blocks import BlockTree
+from parpass.errors import DiagnosticError
+from parpass.relay.analysis.basic_blocks import BlockTree, used_across_blocks
+from parpass.relay.analysis.effects import effects_across_blocks
 from parpass.relay.analysis.scopes import Scope
 from parpass.relay.expr import Expr, Function, GlobalVar, Let, Var
 from parpass.relay.module import IRModule
-from parpass.relay.node import children, layout
+from parpass.relay.node import children, layout, post_order
 from parpass.relay.op.registry import Op
+from parpass.relay.transform.report import Finding, emit_errors, raise_errors
 from parpass.transform import PassContext
 
 # What a function with one of these holds was made by a pass, as it has to be.
@@ -122,15 +126,54 @@ def is_opaque(expr: Expr) -> bool:
     return isinstance(expr, Function) and any(map(expr.has_nonzero_attr, _OPAQUE))
 
 
+def written_in_blocks(
+    expr: Expr,
+    mod: IRModule | None,
+    wants_variable: Callable[[set[Expr], Expr], bool],
+) -> Expr:
+    """Return an expression as basic blocks.
+
+    Args:
+        expr: The expression.
+        mod: Has the global functions that it calls, to know which have effects.
+        wants_variable: Tells of a node, given those that several blocks use, whether it
+            gets a variable.
+
+    Raises:
+        DiagnosticError: Several blocks use what has an effect.
+    """
+    order = post_order(expr)
+    blocks = BlockTree(order)
+    crossing = used_across_blocks(order, blocks)
+    raise_errors(
+        [
+            Finding(
+                getattr(node, "span", None),
+                "expected one block that uses what has an effect, got several; bind it "
+                "by a `let` around them, or let each have a call of its own",
+            )
+            for node in effects_across_blocks(order, crossing, mod)
+        ]
+    )
+    return BlockWriter(blocks, partial(wants_variable, crossing)).write(expr)
+
+
 def rewrite_functions(
-    mod: IRModule, rewrite: Callable[[Function], Function], ctx: PassContext
+    mod: IRModule,
+    rewrite: Callable[[Function, IRModule], Function],
+    ctx: PassContext,
 ) -> IRModule:
     """Return a module with its functions rewritten, save those made by other passes."""
-    functions = {
-        name: function if is_opaque(function) else rewrite(function)
-        for name, function in mod.functions_by_name.items()
-    }
     old = mod.functions_by_name
+    functions = dict(old)
+    for name, function in old.items():
+        if is_opaque(function):
+            continue
+        try:
+            functions[name] = rewrite(function, mod)
+        except DiagnosticError as error:
+            found = [Finding(it.span, it.message) for it in error.diagnostics]
+            emit_errors(found, ctx, name)
     changed = sum(function is not old[name] for name, function in functions.items())
     if not changed:
         return mod

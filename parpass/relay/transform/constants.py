@@ -61,15 +61,31 @@ def with_device_of(annotated: Expr, expr: Expr) -> Expr:
 
 def value_of(expr: Expr) -> Any:
     """Return a constant as an array, a tuple of constants as a tuple of arrays."""
-    expr = without_device(expr)
-    if isinstance(expr, Tuple):
-        return tuple(value_of(field) for field in expr.fields)
-    return cast("Constant", expr).data.numpy()
+    known: dict[Expr, Any] = {}
+
+    def visit(expr: Expr) -> Any:
+        if expr not in known:
+            plain = without_device(expr)
+            known[expr] = (
+                tuple(map(visit, plain.fields))
+                if isinstance(plain, Tuple)
+                else cast("Constant", plain).data.numpy()
+            )
+        return known[expr]
+
+    return visit(expr)
 
 
 def constant_of(value: Any, span: Span | None) -> Expr:
     """Return an array as a constant, a tuple of arrays as a tuple of constants."""
-    if isinstance(value, tuple):
+    known: dict[int, Expr] = {}
+
+    def visit(value: Any) -> Expr:
+        if not isinstance(value, tuple):
+            return Constant(NDArray(value), span)
         fields = cast("tuple[Any, ...]", value)
-        return Tuple(tuple(constant_of(field, span) for field in fields), span)
-    return Constant(NDArray(value), span)
+        if id(fields) not in known:
+            known[id(fields)] = Tuple(tuple(map(visit, fields)), span)
+        return known[id(fields)]
+
+    return visit(value)

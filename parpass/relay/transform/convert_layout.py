@@ -11,7 +11,7 @@ from parpass.errors import ArgumentError
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.module import IRModule
 from parpass.relay.op.layout import Layout
-from parpass.relay.op.op_attrs import CONVERT_OP_LAYOUT, TravellingAttrs
+from parpass.relay.op.op_attrs import CONVERT_OP_LAYOUT, op_attrs
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.layout import LayoutRewriter
 from parpass.relay.transform.typed import typed_function
@@ -22,7 +22,7 @@ _DEFAULT = "default"
 
 
 @register_pass("relay._transform.ConvertLayout")
-class ConvertLayout(TravellingAttrs, FunctionPass):
+class ConvertLayout(FunctionPass):
     """Convert operators to other layouts, with transforms only where they are needed.
 
     With `{"nn.conv2d": ["NHWC", "default"]}`::
@@ -65,15 +65,11 @@ class ConvertLayout(TravellingAttrs, FunctionPass):
             for name, layouts in _mapping(desired_layouts).items()
         }
 
-    def attr_keys(self) -> tuple[str, ...]:
-        """Return the key of the rules."""
-        return (CONVERT_OP_LAYOUT,)
-
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function in the desired layouts."""
-        rules = self.attrs_of(CONVERT_OP_LAYOUT)
+        rules = op_attrs(CONVERT_OP_LAYOUT)
 
         def alter(call: Call, args: tuple[Expr, ...]) -> Expr | None:
             name = cast("Op", call.op).name

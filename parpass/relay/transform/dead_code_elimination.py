@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar, cast
 
-from parpass.relay.analysis.purity import Purity
+from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Expr, Function, Let, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
@@ -36,8 +36,9 @@ class DeadCodeElimination(FunctionPass):
         }
 
     Uses in code that is dropped do not count, so that a closure which only refers to
-    itself goes too. A value that may have an effect, because it may call a stateful
-    operator or a function of which nothing is known, is kept and not inlined.
+    itself goes too. A value that may have an effect, because it may call an operator
+    that has one or a function of which nothing is known, is not inlined, and kept if
+    others may see that it was computed.
 
     Args:
         inline_once: Whether to put values that are used once in the place of their use,
@@ -137,7 +138,7 @@ class DeadCodeEliminator(ExprMutator):
 class _Uses:
     """How often live code uses each variable.
 
-    What is not pure is live itself. A use in a node that is shared counts for each use
+    What others see is live itself. A use in a node that is shared counts for each use
     of the node.
 
     Attributes:
@@ -149,21 +150,21 @@ class _Uses:
     ) -> None:
         self.let_values: dict[Expr, Expr] = {}
         self._visits: dict[Expr, int] = {}
-        self._impure: set[Expr] = set()
+        self._seen_by_others: set[Expr] = set()
         self._bound: list[Var] = []
         # The functions that variables are bound in, and those that use them last.
         self._bound_in: dict[Expr, Expr] = {}
         self._used_in: dict[Expr, Expr] = {}
-        self._purity = None if ignore_impurity else Purity(self.let_values, mod)
+        self._effects = None if ignore_impurity else Effects(self.let_values, mod)
         self._visit(root, root)
-        for var in self._bound:  # which grows while an impure value is visited
+        for var in self._bound:  # which grows while a value is visited
             value = self.let_values[var]
-            if var not in self._visits and not self._is_pure(value):
-                self._impure.add(var)
+            if var not in self._visits and not self._may_drop(value):
+                self._seen_by_others.add(var)
                 self._visit(value, self._bound_in[var])
 
     def is_live(self, var: Var) -> bool:
-        return var in self._visits or var in self._impure
+        return var in self._visits or var in self._seen_by_others
 
     def inlinable(self) -> set[Expr]:
         return {
@@ -171,11 +172,11 @@ class _Uses:
             for var, value in self.let_values.items()
             if self._visits.get(var) == 1
             and self._used_in[var] is self._bound_in[var]
-            and self._is_pure(value)
+            and (self._effects is None or self._effects.is_pure(value))
         }
 
-    def _is_pure(self, value: Expr) -> bool:
-        return self._purity is None or self._purity.is_pure(value)
+    def _may_drop(self, value: Expr) -> bool:
+        return self._effects is None or self._effects.may_drop(value)
 
     def _visit(self, root: Expr, function: Expr) -> None:
         # Twice through each node is enough to tell one use from several.

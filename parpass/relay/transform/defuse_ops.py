@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TypeVar, cast
 
+from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
+from parpass.relay.transform.call_in_place import body_in_place
+from parpass.relay.transform.copies import Copies
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
@@ -40,9 +43,13 @@ Tensor[(10, 20), float32] {
     So it undoes FuseOps. Functions with `let`, `if` or closures in them are left alone,
     and those that another compiler takes (`Compiler`). Calls of primitive functions of
     the module are replaced too, which undoes FunctionsFromFusion; the functions stay
-    until RemoveUnusedFunctions.
+    until RemoveUnusedFunctions. An argument with effects is bound by a `let`.
 
     It is linear in the result, in which a function that is called twice is there twice.
+
+    Raises:
+        SizeLimitError: More nodes would be copied than option `relay.max_copied_nodes`
+            says.
     """
 
     pass_info = PassInfo(3, "DefuseOps", required=("InferType",))
@@ -51,7 +58,7 @@ Tensor[(10, 20), float32] {
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with the bodies of primitive functions in it."""
-        defuser = OperatorDefuser(mod)
+        defuser = OperatorDefuser(mod, Copies(ctx))
         result = defuser.visit(func)
         if defuser.replaced:
             ctx.count("replaced", defuser.replaced)
@@ -60,7 +67,7 @@ Tensor[(10, 20), float32] {
 
 def defuse_ops(expr: ExprT, mod: IRModule | None = None) -> ExprT:
     """Return an expression with its primitive functions undone; see `DefuseOps`."""
-    return cast("ExprT", OperatorDefuser(mod).visit(expr))
+    return cast("ExprT", OperatorDefuser(mod, Copies()).visit(expr))
 
 
 class OperatorDefuser(ExprMutator):
@@ -70,10 +77,12 @@ class OperatorDefuser(ExprMutator):
         replaced: How many calls were replaced.
     """
 
-    def __init__(self, mod: IRModule | None) -> None:
+    def __init__(self, mod: IRModule | None, copies: Copies) -> None:
         super().__init__()
         self.replaced = 0
+        self._copies = copies
         self._mod = mod
+        self._effects = Effects(mod=mod)
         self._is_plain: dict[Function, bool] = {}
 
     def visit_call(self, call: Call) -> Expr:
@@ -82,10 +91,9 @@ class OperatorDefuser(ExprMutator):
         callee = self._called(new.op)
         if callee is None or len(callee.params) != len(new.args):
             return new
+        self._copies.take(callee, _name_of(call.op))
         self.replaced += 1
-        inside = ExprMutator()
-        inside.memo_map.update(zip(callee.params, new.args, strict=True))
-        return inside.visit(callee.body)
+        return body_in_place(callee, new.args, new, self._effects)
 
     def _called(self, op: Expr) -> Function | None:
         if isinstance(op, GlobalVar) and self._mod is not None and op in self._mod:
@@ -98,3 +106,7 @@ class OperatorDefuser(ExprMutator):
                 isinstance(node, Let | If | Function) for node in post_order(op.body)
             )
         return op if self._is_plain[op] else None
+
+
+def _name_of(op: Expr) -> str | None:
+    return op.name_hint if isinstance(op, GlobalVar) else None

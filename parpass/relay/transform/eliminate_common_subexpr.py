@@ -35,8 +35,8 @@ class EliminateCommonSubexpr(FunctionPass):
         }
 
     Arguments are the same if they are one object, merged ones included, or equal scalar
-    constants. Projections of the same tuple are merged too. Calls of stateful operators
-    and of functions, and calls without arguments, are left alone.
+    constants. Projections of the same tuple are merged too. Calls of operators with
+    effects and of functions, and calls without arguments, are left alone.
 
     Args:
         fskip: Called with each call and projection that could be merged; those for
@@ -80,7 +80,7 @@ class CommonSubexprEliminator(ExprMutator):
     def visit_call(self, call: Call) -> Expr:
         """Return the first call like this one."""
         new = cast("Call", super().visit_call(call))
-        if not isinstance(new.op, Op) or new.op.stateful or not new.args:
+        if not isinstance(new.op, Op) or new.op.effect or not new.args:
             return new
         return self._merge(new, (new.op, new.attrs, *map(_argument_key, new.args)))
 

@@ -13,11 +13,13 @@ from parpass.errors import EvaluationError
 from parpass.relay.dtypes import numpy_dtype
 from parpass.relay.expr import Constant, Expr, Tuple
 from parpass.relay.node import post_order
+from parpass.relay.op.dyn.counterpart import COUNTERPARTS
 from parpass.relay.op.grid import arange_length
 from parpass.relay.op.registry import Op
 from parpass.relay.op_value import evaluate_call
 from parpass.relay.transform.constants import constant_of, value_of, without_device
 from parpass.relay.ty import TensorType, TupleType, Type
+from parpass.relay.values import type_of_value
 from parpass.transform import PassContext
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ class Evaluator:
 
     def _charge(self, op: Op, attrs: Any, args: Sequence[Expr]) -> None:
         result = _result_bytes(op, attrs, args)
-        if op.name in _REPEATING:
+        if op.name.removeprefix("dyn.") in _REPEATING:
             return
         cost = result + sum(map(_repeated, args))
         if cost > self._left and self._root is not None:
@@ -110,6 +112,11 @@ def _result_bytes(op: Op, attrs: Any, args: Sequence[Expr]) -> int:
     """Return how many bytes a result has, 0 where there is no telling."""
     types = [_type_of(arg) for arg in args]
     try:
+        counterpart = COUNTERPARTS.get(op.name)
+        if counterpart is not None:  # of a shape that the values say
+            call, rest = counterpart.told(attrs, [value_of(arg) for arg in args])
+            op, attrs = cast("Op", call.op), call.attrs
+            types = [type_of_value(one) for one in rest]
         found = op.relation(types, attrs)
         if op.name == "arange":  # of a length that the values alone tell
             bounds = [value_of(arg).item() for arg in args]

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from parpass.errors import EvaluationError
+from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -65,7 +66,7 @@ class FoldConstant(FunctionPass):
           multiply(%x, 2f)
         }
 
-    Calls stay that have no arguments, such as `zeros`, whose operator is stateful or
+    Calls stay that have no arguments, such as `zeros`, whose operator has effects or is
     not computational, or that are inside a function with the attribute `Primitive`.
     What fails on its constants stays too, for it may never be run, and so does what
     gives too much: the option `relay.FoldConstant.max_bytes` of the context limits how
@@ -80,7 +81,7 @@ class FoldConstant(FunctionPass):
     ) -> Function:
         """Return the function with constants folded."""
         with Evaluator.of(func, ctx) as evaluator:
-            folder = ConstantFolder(evaluator)
+            folder = ConstantFolder(evaluator, mod)
             folded = folder.visit(func)
         if folder.folded:
             ctx.count("folded", folder.folded)
@@ -99,6 +100,7 @@ class ConstantFolder(ExprMutator):
 
     Args:
         evaluator: Evaluates the calls.
+        mod: Has the global functions that are called, to know which have effects.
 
     Attributes:
         folded: How many calls were replaced by their values.
@@ -107,7 +109,7 @@ class ConstantFolder(ExprMutator):
 
     asks_again = True
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, mod: IRModule | None = None) -> None:
         super().__init__()
         self.folded = 0
         self.kept: list[Finding] = []
@@ -115,6 +117,7 @@ class ConstantFolder(ExprMutator):
         self._checker = ConstantChecker()
         self._let_values: dict[Expr, Expr] = {}
         self._known: dict[Expr, Expr] = {}
+        self._effects = Effects(self._let_values, mod)
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
         """Return the children that the result is made of."""
@@ -168,18 +171,22 @@ class ConstantFolder(ExprMutator):
         """Return the field of a literal tuple."""
         new = cast("TupleGetItem", super().visit_tuple_getitem(op))
         literal = without_device(new.tuple_value)
-        if isinstance(literal, Tuple) and 0 <= new.index < len(literal.fields):
-            return with_device_of(new.tuple_value, literal.fields[new.index])
-        return new
+        if not isinstance(literal, Tuple) or not 0 <= new.index < len(literal.fields):
+            return new
+        field = literal.fields[new.index]
+        if not self._effects.survive(literal, field):
+            return new
+        return with_device_of(new.tuple_value, field)
 
     def visit_call(self, call: Call) -> Expr:
         """Return the value of a call on constants."""
         new = cast("Call", super().visit_call(call))
         op = new.op
-        if not isinstance(op, Op) or not new.args or op.stateful:
+        if not isinstance(op, Op) or not new.args or op.effect:
             return new
         if op.name in _FOLDED_BY_TYPE:
-            known = self._fold_by_type(call, op.name)
+            may_drop = self._effects.may_drop(*new.args)
+            known = self._fold_by_type(call, op.name) if may_drop else None
             return new if known is None else known
         if op.non_computational or op.name in _NEVER_EVALUATED:
             return new

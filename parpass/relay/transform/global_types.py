@@ -177,10 +177,6 @@ def _with_unknowns(function: Function, solver: TypeSolver) -> FuncType:
 
 
 def _inferred(old: Function, new: Function, inferencer: TypeInferencer) -> Inferred:
-    free = [
-        Finding(var.span, f"variable '{var.name_hint}' is used, and nothing binds it")
-        for var in inferencer.free_vars
-    ]
     unbound: list[Finding] = []
     if inferencer.has_type_vars:
         unbound = [
@@ -190,7 +186,12 @@ def _inferred(old: Function, new: Function, inferencer: TypeInferencer) -> Infer
             )
             for node, var in unbound_type_vars(old)
         ]
-    findings = [*free, *unbound, *inferencer.inference.findings]
+    findings = [
+        *inferencer.free_findings(),
+        *inferencer.scope_findings(old),
+        *unbound,
+        *inferencer.inference.findings,
+    ]
     typ = inferencer.resolved(new.checked_type_)
     is_complete = inferencer.complete()
     return Inferred(

@@ -45,8 +45,9 @@ class InferType(FunctionwisePass):
     Dimensions are equal, or one of them is `Any`: what may be of either type then has
     `Any` there, but a result or a variable that is annotated has its annotation.
 
-    Ill-typed expressions are error diagnostics, all of a module in one run; a function
-    with errors stays as it is.
+    A variable is bound once, and used inside of what binds it. What is ill-typed, or
+    breaks this, is an error diagnostic, all of a module in one run; a function with
+    errors stays as it is.
     """
 
     pass_info = PassInfo(opt_level=0, name="InferType")
@@ -86,7 +87,8 @@ def infer_type(expr: ExprT, mod: IRModule | None = None) -> ExprT:
     inferencer = TypeInferencer(GlobalTypes(mod))
     typed = inferencer.visit(expr)
     inferencer.inference.report_unknown()
-    raise_errors(inferencer.inference.findings)
+    scopes = inferencer.scope_findings(expr)
+    raise_errors([*scopes, *inferencer.inference.findings])
     raise_errors(
         [
             Finding(

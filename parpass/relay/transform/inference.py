@@ -11,6 +11,7 @@ from parpass.relay.expr import Expr, Function, GlobalVar, Var
 from parpass.relay.transform.report import Finding
 from parpass.relay.transform.type_solver import TypeSolver
 from parpass.relay.ty import FuncType, IncompleteType, Type
+from parpass.relay.type_functor import is_complete
 
 
 class _Origin(NamedTuple):
@@ -147,18 +148,21 @@ class Inference:
         solver = self.solver
         if not solver.in_use:
             return True
+        resolve = solver.resolver()
         for node in self._unfinished:
             found = node.checked_type_
             if found is not None:
-                if solver.is_open(found):
+                found = resolve(found)
+                if not is_complete(found):
                     return False
-                found = solver.resolve(found)
                 force_setattr(node, "checked_type_", found)
-            _complete_annotations(node, found, solver)
+            _complete_annotations(node, found, resolve)
         return True
 
 
-def _complete_annotations(node: Any, found: Type | None, solver: TypeSolver) -> None:
+def _complete_annotations(
+    node: Any, found: Type | None, resolve: Callable[[Type], Type]
+) -> None:
     """Replace unknown types where a node states types."""
     if isinstance(node, Var):
         if node.type_annotation is not None:
@@ -167,5 +171,5 @@ def _complete_annotations(node: Any, found: Type | None, solver: TypeSolver) -> 
         if isinstance(found, FuncType):
             force_setattr(node, "ret_type", found.ret_type)
     elif getattr(node, "type_args", ()):
-        args = tuple(map(solver.resolve, node.type_args))
+        args = tuple(map(resolve, node.type_args))
         force_setattr(node, "type_args", args)

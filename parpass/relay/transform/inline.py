@@ -7,11 +7,13 @@ from typing import cast
 
 from parpass.relay.analysis import called_globals
 from parpass.relay.analysis.call_graph import CallGraph
-from parpass.relay.analysis.purity import Purity
+from parpass.relay.analysis.effects import Effects
 from parpass.relay.binding import with_new_variables
-from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
+from parpass.relay.expr import Call, Expr, Function, GlobalVar
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
+from parpass.relay.transform.call_in_place import body_in_place
+from parpass.relay.transform.copies import Copies
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
 
@@ -40,8 +42,12 @@ class Inline(ModulePass):
     A marked function that something called is removed. Functions that call themselves,
     directly or by way of others, are not inlined. A reference that is no call, a
     polymorphic function, and one marked `Primitive` or `Compiler` become closures,
-    which keep these marks. An argument with effects is bound by a `let`. Functions that
-    call each other twice, level by level, double in size with each level.
+    which keep these marks. An argument with effects is bound by a `let`.
+
+    Raises:
+        SizeLimitError: More nodes would be copied than option `relay.max_copied_nodes`
+            says; functions that call each other twice, level by level, double in size
+            with each level.
     """
 
     pass_info = PassInfo(opt_level=1, name="InlineGlobals")
@@ -57,10 +63,10 @@ class Inline(ModulePass):
         }
         if not any(graph.callers[name] for name in marked):
             return mod
-        inlined = 0
+        inlined, copies = 0, Copies(ctx)
         for component in graph.sccs():  # callees first
             for var in component:
-                inliner = Inliner(functions, marked, mod)
+                inliner = Inliner(functions, marked, mod, copies)
                 name = var.name_hint
                 functions[name] = cast("Function", inliner.visit(functions[name]))
                 inlined += inliner.inlined
@@ -84,13 +90,18 @@ class Inliner(ExprMutator):
     """
 
     def __init__(
-        self, functions: Mapping[str, Function], marked: set[str], mod: IRModule
+        self,
+        functions: Mapping[str, Function],
+        marked: set[str],
+        mod: IRModule,
+        copies: Copies,
     ) -> None:
         super().__init__()
         self.inlined = 0
         self._functions = functions
         self._marked = marked
-        self._purity = Purity({}, mod)
+        self._copies = copies
+        self._effects = Effects(mod=mod)
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
         """Return the arguments of a call of a global, and all children otherwise."""
@@ -109,33 +120,23 @@ class Inliner(ExprMutator):
             if same:
                 return call
             return Call(call.op, tuple(args), call.attrs, call.type_args, call.span)
-        self.inlined += 1
+        self._take(callee, call.op)
         if callee.type_params or _is_made_for_a_device(callee):
             closure = with_new_variables(_unmarked(callee))
             return Call(closure, tuple(args), call.attrs, call.type_args, call.span)
-        return self._body(callee, args, call)
+        return body_in_place(callee, args, call, self._effects)
 
     def visit_global_var(self, global_var: GlobalVar) -> Expr:
         """Return the function that is referred to."""
         callee = self._inlinable(global_var)
         if callee is None:
             return global_var
-        self.inlined += 1
+        self._take(callee, global_var)
         return with_new_variables(_unmarked(callee))
 
-    def _body(self, callee: Function, args: Sequence[Expr], call: Call) -> Expr:
-        values: dict[Var, Expr] = {}
-        lets: list[tuple[Var, Expr]] = []
-        for param, arg in zip(callee.params, args, strict=True):
-            values[param] = arg
-            if not self._purity.is_pure(arg):
-                var = Var(param.name_hint, param.type_annotation, param.span)
-                values[param] = var
-                lets.append((var, arg))
-        body = with_new_variables(callee.body, values)
-        for var, arg in reversed(lets):
-            body = Let(var, arg, body, call.span)
-        return body
+    def _take(self, callee: Function, name: GlobalVar) -> None:
+        self._copies.take(callee, name.name_hint)
+        self.inlined += 1
 
     def _inlinable(self, global_var: GlobalVar) -> Function | None:
         name = global_var.name_hint

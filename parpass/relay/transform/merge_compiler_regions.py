@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from parpass.relay.expr import Call, Expr, Function
+from parpass.relay.analysis.effects import Effects
+from parpass.relay.expr import Call, Constant, Expr, Function, GlobalVar
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
@@ -63,7 +64,7 @@ class _MergeCompilerRegions(FunctionPass):
     ) -> Function:
         """Return the function without marks inside merged regions."""
         regions = Regions(func)
-        merger = _RegionMerger(regions)
+        merger = _RegionMerger(regions, func, mod)
         for node in post_order(func):
             if is_call_of(cast("Expr", node), END):
                 merger.process(cast("Call", node))
@@ -79,9 +80,11 @@ class _RegionMerger:
         merged: How many regions were merged into others.
     """
 
-    def __init__(self, regions: Regions) -> None:
+    def __init__(self, regions: Regions, function: Function, mod: IRModule) -> None:
         self.merged = 0
         self._regions = regions
+        self._params = set[Expr](function.params)
+        self._effects = Effects(mod=mod)
         self._done: set[Region] = set()
         # By bits, one for each region of the start: what a region is made of, and what
         # it must not be merged with.
@@ -113,7 +116,10 @@ class _RegionMerger:
 
     def _merge(self, region: Region) -> None:
         before = self._before(region)
-        forbidden = 0
+        # What comes by way of a variable, or of an `if`, may come from any region, and
+        # what has an effect must not be computed earlier.
+        outside = not all(map(self._is_traced, region.inputs))
+        forbidden = ~self._bits(region) if outside else 0
         for other in before:
             forbidden |= self._forbidden.get(other, 0)
             if other.compiler != region.compiler:
@@ -127,7 +133,17 @@ class _RegionMerger:
                 self._done.add(other)
                 self.merged += 1
         self._members[region] = members
-        self._forbidden[region] = forbidden
+        self._forbidden[region] = forbidden & ~members
+
+    def _is_traced(self, begin: Call) -> bool:
+        (entering,) = begin.args
+        if self._regions.of(entering) is not None:
+            return self._effects.is_pure(entering)
+        return (
+            isinstance(entering, Constant | GlobalVar)
+            or (isinstance(entering, Call) and not entering.args)
+            or entering in self._params
+        )
 
     def _bits(self, region: Region) -> int:
         return self._members.get(region, 1 << region.number)

@@ -192,29 +192,34 @@ class _Partitioner(ExprMutator):
         """Check that each region can be computed before what needs its results."""
         done: set[Expr] = set()
         entered: set[Region] = set()
-        stack: list[tuple[Expr, Region | None]] = [(self._root, None)]
+        stack: list[tuple[Expr, bool]] = [(self._root, False)]
         while stack:
-            node, leaving = stack.pop()
-            if leaving is not None:
-                entered.discard(leaving)
-                done.update(leaving.outputs)
+            node, is_leaving = stack.pop()
+            region = self._lifted_region(node)
+            if is_leaving:
+                done.update(() if region is None else region.outputs)
+                done.add(node)
+                entered.discard(cast("Region", region))
                 continue
             if node in done:
                 continue
-            region = self._lifted_region(node)
-            if region is None:
-                done.add(node)
-            elif region in entered:
+            if region is not None and region in entered:
                 raise RegionError(
                     f"a region of compiler '{region.compiler}' needs its own result, "
                     "by way of what is outside of it; run MergeCompilerRegions on "
                     "marks of single operators to get regions that do not",
                     cast("Call", node).span,
                 )
-            else:
+            if region is not None:
                 entered.add(region)
-                stack.append((node, region))
-            stack += [(child, None) for child in self.visited_before(node)]
+            # Not done before all that it needs is: the way back to a region that
+            # needs its own result may begin anywhere.
+            stack.append((node, True))
+            stack += [
+                (child, False)
+                for child in self.visited_before(node)
+                if child not in done
+            ]
 
 
 class _RegionBody(ExprMutator):

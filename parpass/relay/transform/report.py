@@ -17,24 +17,36 @@ class Finding(NamedTuple):
     message: str
 
 
-def emit_errors(findings: Sequence[Finding], ctx: PassContext) -> None:
-    """Emit findings as error diagnostics that name the function."""
+def emit_errors(
+    findings: Sequence[Finding], ctx: PassContext, name: str | None = None
+) -> None:
+    """Emit findings as error diagnostics that name the function.
+
+    Args:
+        findings: What was found.
+        ctx: The context of the pass.
+        name: The function; the one that the pass works on if not given.
+    """
     if not findings:
         return
+    name = name or ctx.function_name
     if ctx.diag_ctx is None:  # the caller runs the body itself, outside of any pass
         raise_errors(findings)
-    _emit(DiagnosticLevel.ERROR, findings, ctx)
+    _emit(DiagnosticLevel.ERROR, findings, ctx, name)
 
 
 def emit_notes(findings: Sequence[Finding], ctx: PassContext) -> None:
     """Emit findings as notes that name the function; outside of passes nobody hears."""
-    _emit(DiagnosticLevel.NOTE, findings, ctx)
+    _emit(DiagnosticLevel.NOTE, findings, ctx, ctx.function_name)
 
 
 def _emit(
-    level: DiagnosticLevel, findings: Sequence[Finding], ctx: PassContext
+    level: DiagnosticLevel,
+    findings: Sequence[Finding],
+    ctx: PassContext,
+    name: str | None,
 ) -> None:
-    diag_ctx, name = ctx.diag_ctx, ctx.function_name
+    diag_ctx = ctx.diag_ctx
     if diag_ctx is None:
         return
     for found in findings:

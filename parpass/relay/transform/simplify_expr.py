@@ -65,7 +65,7 @@ class SimplifyExpr(FunctionPass):
     ) -> Function:
         """Return the function in fewer operators."""
         with Evaluator.of(func, ctx) as evaluator:
-            peephole = Peephole(_rules(exact=self.exact), evaluator)
+            peephole = Peephole(_rules(exact=self.exact), evaluator, mod)
             result = peephole.run(typed_function(func, mod))
         if peephole.applied:
             ctx.count("simplified", peephole.applied)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 from parpass.errors import IRTypeError
+from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Constant, Expr, Function, TupleGetItem, const
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
@@ -56,7 +57,7 @@ class SimplifyInference(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with normalisation written out."""
-        simplifier = InferenceSimplifier()
+        simplifier = InferenceSimplifier(mod)
         result = simplifier.visit(typed_function(func, mod))
         if simplifier.simplified:
             ctx.count("simplified", simplifier.simplified)
@@ -79,9 +80,10 @@ class InferenceSimplifier(ExprMutator):
         simplified: How many were replaced.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, mod: IRModule | None = None) -> None:
         super().__init__()
         self.simplified = 0
+        self._effects = Effects(mod=mod)
 
     def visit_call(self, call: Call) -> Expr:
         """Replace an operator whose result is a tensor."""
@@ -102,12 +104,15 @@ class InferenceSimplifier(ExprMutator):
         rule = rules.get(old.op.name) if isinstance(old.op, Op) else None
         if rule is None:
             return otherwise
-        self.simplified += 1
         # The type of the call as it was, for a rewritten argument has none yet.
         found = old.args[0].checked_type
         if not isinstance(found, TensorType):
             raise IRTypeError(f"expected a tensor to normalise, got {found}")
-        return rule(new, found)
+        result = rule(new, found)
+        if not self._effects.survive(new, result):
+            return otherwise
+        self.simplified += 1
+        return result
 
 
 Rule = Callable[[Call, TensorType], Expr]

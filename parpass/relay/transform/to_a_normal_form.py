@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar, cast
 
-from parpass.relay.analysis.basic_blocks import BlockTree
 from parpass.relay.expr import Expr
 from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.transform.block_writer import BlockWriter, rewrite_functions
+from parpass.relay.transform.block_writer import rewrite_functions, written_in_blocks
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
@@ -45,7 +43,8 @@ class ToANormalForm(ModulePass):
 
     Constants and closures get a variable too; variables, globals and operators do not.
     A value is bound in the innermost function body or branch that encloses all of its
-    uses. Functions that are marked `Primitive` or `Compiler` stay as they are.
+    uses; that several of them use what has an effect is an error diagnostic. Functions
+    that are marked `Primitive` or `Compiler` stay as they are.
     """
 
     pass_info = PassInfo(opt_level=1, name="ToANormalForm")
@@ -55,13 +54,19 @@ class ToANormalForm(ModulePass):
         return rewrite_functions(mod, to_a_normal_form, ctx)
 
 
-def to_a_normal_form(expr: ExprT) -> ExprT:
+def to_a_normal_form(expr: ExprT, mod: IRModule | None = None) -> ExprT:
     """Return an expression in A-normal form; see `ToANormalForm`.
 
     A function gives a function; what else is computed gives `let`s around its variable.
+
+    Args:
+        expr: The expression.
+        mod: Has the global functions that it calls, to know which have effects.
+
+    Raises:
+        DiagnosticError: Several blocks use what has an effect; see `relay.op.effect`.
     """
-    writer = BlockWriter(BlockTree(post_order(expr)), lambda _node: True)
-    return cast("ExprT", writer.write(expr))
+    return cast("ExprT", written_in_blocks(expr, mod, lambda _crossing, _node: True))
 
 
 ToANormalFormExpr = to_a_normal_form  # its name in TVM

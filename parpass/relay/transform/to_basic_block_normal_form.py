@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from operator import contains
 from typing import TypeVar, cast
 
-from parpass.relay.analysis.basic_blocks import BlockTree, used_across_blocks
 from parpass.relay.expr import Expr
 from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.transform.block_writer import BlockWriter, rewrite_functions
+from parpass.relay.transform.block_writer import rewrite_functions, written_in_blocks
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
@@ -41,7 +40,8 @@ class ToBasicBlockNormalForm(ModulePass):
         }
 
     A basic block is the body of a function or a branch of an `if`. Within a block the
-    program stays a graph; constants may be used in any block. `let`s in the midst of
+    program stays a graph; constants may be used in any block, and what has an effect in
+    one only, or it is an error diagnostic. `let`s in the midst of
     an expression come to stand at the level of its block. Functions that are marked
     `Primitive` or `Compiler` stay as they are.
     """
@@ -53,12 +53,17 @@ class ToBasicBlockNormalForm(ModulePass):
         return rewrite_functions(mod, to_basic_block_normal_form, ctx)
 
 
-def to_basic_block_normal_form(expr: ExprT) -> ExprT:
-    """Return an expression in that form; see `ToBasicBlockNormalForm`."""
-    order = post_order(expr)
-    blocks = BlockTree(order)
-    crossing = used_across_blocks(order, blocks)
-    return cast("ExprT", BlockWriter(blocks, crossing.__contains__).write(expr))
+def to_basic_block_normal_form(expr: ExprT, mod: IRModule | None = None) -> ExprT:
+    """Return an expression in that form; see `ToBasicBlockNormalForm`.
+
+    Args:
+        expr: The expression.
+        mod: Has the global functions that it calls, to know which have effects.
+
+    Raises:
+        DiagnosticError: Several blocks use what has an effect; see `relay.op.effect`.
+    """
+    return cast("ExprT", written_in_blocks(expr, mod, contains))
 
 
 ToBasicBlockNormalFormExpr = to_basic_block_normal_form

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar, cast
 
-from parpass.relay.analysis.purity import Purity
+from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Expr, Function, Let, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
@@ -74,14 +74,14 @@ class GraphWriter(ExprMutator):
         self.removed = 0
         self._values: dict[Expr, Expr] = {}
         self._kept: set[Expr] = set()
-        self._purity = Purity(self._values, mod)
+        self._effects = Effects(self._values, mod)
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
         """Return the value of a `let` and then its body, without the variable."""
         if not isinstance(expr, Let):
             return super().visited_before(expr)
         self._values[expr.var] = expr.value
-        if not self._purity.is_pure(expr.value):
+        if not self._effects.is_pure(expr.value):
             self._kept.add(expr.var)
         return (expr.value, expr.body)
 

@@ -17,19 +17,22 @@ from typing import Any
 
 from msgspec.structs import force_setattr
 
-from parpass.errors import did_you_mean
+from parpass.errors import SizeLimitError, did_you_mean
 from parpass.relay.expr import Call, Constant, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.functor import ExprMutator
-from parpass.relay.node import layout
+from parpass.relay.node import Layout, layout
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.global_types import GlobalTypes
 from parpass.relay.transform.inference import Inference
+from parpass.relay.transform.report import Finding
+from parpass.relay.transform.scoping import Scoping
 from parpass.relay.transform.type_rules import RULES, type_of_call
 from parpass.relay.transform.type_solver import TypeSolver
 from parpass.relay.ty import FuncType, TensorType, Type
 from parpass.relay.type_functor import type_vars_in
 
 _NAMES = {GlobalVar, Op}
+_LET, _FUNCTION = layout(Let), layout(Function)
 
 
 class TypeInferencer(ExprMutator):
@@ -48,6 +51,7 @@ class TypeInferencer(ExprMutator):
         used_globals: The types of the global functions that were referred to.
         ill_typed_globals: Those whose own body has errors, reported there.
         free_vars: The variables that nothing bound before they were used.
+        scoping: Where variables are bound and used.
         has_type_vars: Whether a type variable is bound, or used in an annotation.
     """
 
@@ -62,11 +66,35 @@ class TypeInferencer(ExprMutator):
         self.used_globals: dict[str, FuncType] = {}
         self.ill_typed_globals: dict[str, Expr] = {}
         self.free_vars: list[Var] = []
+        self.scoping = Scoping()
         self.has_type_vars = False
         self._global_types = global_types
         self._assumed = assumed or {}
         self._let_values: dict[Expr, Expr] = {}
         self._params: set[Expr] = set()
+
+    def free_findings(self) -> list[Finding]:
+        """Return the uses of variables that nothing binds, as errors."""
+        return [
+            Finding(
+                var.span, f"variable '{var.name_hint}' is used, and nothing binds it"
+            )
+            for var in self.free_vars
+            if not self._is_bound(var)
+        ]
+
+    def scope_findings(self, root: Expr) -> list[Finding]:
+        """Return what is wrong with the variables that an expression binds.
+
+        Args:
+            root: The expression, which was visited.
+        """
+        if any(map(self._is_bound, self.free_vars)):
+            self.scoping.is_suspect = True
+        return self.scoping.findings(root)
+
+    def _is_bound(self, var: Var) -> bool:
+        return var in self._let_values or var in self._params
 
     def conclude(self, name: str, function: Function, found: Type | None) -> None:
         """Compare what was assumed of a function with what was found for it."""
@@ -105,21 +133,40 @@ class TypeInferencer(ExprMutator):
         """Return all children, so that no nesting of scopes is too deep."""
         if isinstance(expr, Let):
             # A variable's type is its value's, so the value comes first.
+            if expr.var in self._let_values or expr.var in self._params:
+                self.scoping.is_suspect = True
             self._let_values[expr.var] = expr.value
             return (expr.value, expr.var, expr.body)
         if isinstance(expr, Function):
-            self._params.update(expr.params)
+            self._enter(expr)
             if expr.type_params:
                 self.has_type_vars = True
             if expr.ret_type is not None:
                 self._note_annotation(expr.ret_type)
         return layout(type(expr)).children(expr)
 
+    def _enter(self, fn: Function) -> None:
+        known = len(self._params)
+        self._params.update(fn.params)
+        is_new = len(self._params) == known + len(fn.params)
+        if not is_new or not self._let_values.keys().isdisjoint(fn.params):
+            self.scoping.is_suspect = True
+        if self.scoping.has_left:
+            self.scoping.look(())
+        self.scoping.starts[fn] = len(self.scoping.visited)
+
     def visit_var(self, var: Var) -> Expr:
         """Return the variable with its declared type, or with its value's."""
         found = var.type_annotation
         value = self._let_values.get(var)
-        if value is None and var not in self._params:
+        if value is not None:
+            scoping = self.scoping
+            if scoping.has_left:
+                scoping.look((value,))
+            scoping.starts[var] = len(scoping.visited)
+            if value not in self.memo_map and not isinstance(value, Function):
+                scoping.is_suspect = True
+        elif var not in self._params:
             self.free_vars.append(var)
         if found is None:
             found = self._type_of_unannotated(var, value)
@@ -149,9 +196,7 @@ class TypeInferencer(ExprMutator):
         name = var.name_hint
         if isinstance(value, Function):
             return self._type_of_own_closure(value, name)
-        if value is not None:
-            message = f"expected a function for '{name}', because it refers to itself"
-            self.inference.error(var, message)
+        if value is not None:  # which is no function and refers to itself
             return None
         kind = "parameter" if var in self._params else "free variable"
         if kind == "free variable" and var.checked_type_ is not None:
@@ -179,12 +224,19 @@ class TypeInferencer(ExprMutator):
 
     def visit_call(self, call: Call) -> Expr:
         """Return a call with typed children, its own type and its type arguments."""
-        memo = self.memo_map
+        memo, scoping = self.memo_map, self.scoping
+        if scoping.has_left:
+            scoping.look((call.op, *call.args))
+        scoping.visited.append(call)
         op, *args = new = [memo[call.op], *[memo[arg] for arg in call.args]]
         same = op is call.op and all(map(is_, args, call.args))
         if same and call.checked_type_ is not None and GlobalVar not in map(type, new):
             return call
-        found, type_args = type_of_call(call, self._types(new, call), self.inference)
+        types = self._types(new, call)
+        try:
+            found, type_args = type_of_call(call, types, self.inference)
+        except SizeLimitError as error:
+            found, type_args = self._too_large(call, types, error), ()
         if same and found == call.checked_type_ and type_args == call.type_args:
             return call
         if found is None:
@@ -198,13 +250,23 @@ class TypeInferencer(ExprMutator):
         """Return `expr` with typed children and its own type."""
         shape = layout(type(expr))
         old = shape.children(expr)
+        if self.scoping.has_left:
+            self.scoping.look(old)
+        return self._typed(expr, shape, old)
+
+    def _typed(self, expr: Expr, shape: Layout, old: Sequence[Expr]) -> Expr:
         memo = self.memo_map
+        self.scoping.visited.append(expr)
         new: list[Any] = [memo[child] for child in old]
         node: Any = expr
         same = all(map(is_, old, new))
         if same and node.checked_type_ is not None and GlobalVar not in map(type, old):
             return expr
-        found = RULES[type(expr)](node, self._types(new, node), self.inference)
+        types = self._types(new, node)
+        try:
+            found = RULES[type(expr)](node, types, self.inference)
+        except SizeLimitError as error:
+            found = self._too_large(node, types, error)
         if same and found is not None and found == node.checked_type_:
             return expr
         typed = shape.rebuild(expr, new)
@@ -215,6 +277,22 @@ class TypeInferencer(ExprMutator):
             if self.inference.solver.in_use and type(found) is not TensorType:
                 self.inference.finish_later(typed)
         return typed
+
+    def visit_let(self, let: Let) -> Expr:
+        """Return a `let` with typed children, and leave its scope."""
+        scoping, body = self.scoping, let.body
+        if scoping.has_left and body is not scoping.visited[-1]:
+            scoping.look((body,))
+        scoping.leave(let.var, (let.var,))
+        return self._typed(let, _LET, (let.var, let.value, body))
+
+    def visit_function(self, fn: Function) -> Expr:
+        """Return a function with typed children, and leave its scope."""
+        scoping, body = self.scoping, fn.body
+        if scoping.has_left and body is not scoping.visited[-1]:
+            scoping.look((body,))
+        scoping.leave(fn, fn.params)
+        return self._typed(fn, _FUNCTION, _FUNCTION.children(fn))
 
     def visit_global_var(self, global_var: GlobalVar) -> Expr:
         """Return the module's own; a pass may have made another of that name."""
@@ -227,6 +305,12 @@ class TypeInferencer(ExprMutator):
     def visit_constant(self, const: Constant) -> Expr:
         """Return the constant, which knows its type."""
         return const
+
+    def _too_large(
+        self, node: Expr, types: Sequence[Type | None], error: SizeLimitError
+    ) -> None:
+        self.inference.error(node, str(error))
+        self.inference.excuse(types)
 
     def _types(self, nodes: Sequence[Any], user: Expr) -> list[Type | None]:
         return [

@@ -20,8 +20,9 @@ from parpass.relay.ty import (
     TupleType,
     Type,
     TypeVar,
+    checked_depth,
 )
-from parpass.relay.type_functor import TypeMutator, TypeVisitor, substitute
+from parpass.relay.type_functor import TypeMutator, is_complete, substitute
 
 Watcher = Callable[[], None]
 
@@ -40,6 +41,9 @@ class TypeSolver:
         self._watchers: dict[IncompleteType, list[Watcher]] = {}
         self._waiting: deque[Watcher] = deque()
         self._is_running = False
+        # What two types had in common, by their ids: those of one call of `unify`.
+        self._common: dict[tuple[int, int], tuple[Type, Type, Type | None]] = {}
+        self._depth = 0
 
     def unknown(self) -> IncompleteType:
         """Return a new unknown type."""
@@ -64,22 +68,38 @@ class TypeSolver:
         return self._meaning.get(root, root)
 
     def resolve(self, typ: Type) -> Type:
-        """Return a type with all that is known of its parts."""
-        typ = self.outline(typ)
-        return typ if type(typ) is TensorType else _Resolution(self).visit(typ)
+        """Return a type with all that is known of its parts.
+
+        Raises:
+            SizeLimitError: It would be too large.
+        """
+        return self.resolver()(typ)
+
+    def resolver(self) -> Callable[[Type], Type]:
+        """Return `resolve` for many types, between which nothing is learnt."""
+        return _Resolution(self).visit
 
     def unknowns_in(self, types: Iterable[Type]) -> list[IncompleteType]:
         """Return the unknowns that types are made of, those with a meaning included."""
-        collector = _Unknowns(self)
-        for typ in types:
-            if type(typ) is not TensorType:
-                collector.visit(typ)
-        return list(collector.found)
+        found: dict[IncompleteType, None] = {}
+        seen: set[int] = set()  # types that are parts of others, so they are kept
+        waiting = [*types][::-1]
+        while waiting:
+            typ = waiting.pop()
+            if isinstance(typ, IncompleteType):
+                root = self.root(typ)
+                if root not in found:
+                    found[root] = None
+                    waiting += [self._meaning[root]] if root in self._meaning else []
+            elif id(typ) not in seen and not is_complete(typ):
+                seen.add(id(typ))
+                waiting += typ.parts[::-1]
+        return list(found)
 
     def is_open(self, typ: Type) -> bool:
         """Return whether a part of a type is still unknown."""
         typ = self.outline(typ)
-        if type(typ) is TensorType:
+        if is_complete(typ):
             return False
         return any(it not in self._meaning for it in self.unknowns_in([typ]))
 
@@ -93,9 +113,14 @@ class TypeSolver:
 
         What is learnt stays learnt, even where the types as wholes do not agree. An
         unknown type is never unified with a type that it is a part of.
+
+        Raises:
+            SizeLimitError: It would be too large.
         """
         if one is other or one == other:
             return one
+        self._common.clear()
+        self._depth = 0
         found = self._unify(one, other)
         self._run_watchers()
         return found
@@ -121,6 +146,14 @@ class TypeSolver:
             return one
         if isinstance(one, TensorType) and isinstance(other, TensorType):
             return _common_tensor(one, other)
+        if type(one) is not type(other):
+            return None
+        key = (id(one), id(other))
+        if key not in self._common:  # with the types, or others could get their ids
+            self._common[key] = (one, other, self._unify_parts(one, other))
+        return self._common[key][2]
+
+    def _unify_parts(self, one: Type, other: Type) -> Type | None:
         if isinstance(one, TupleType) and isinstance(other, TupleType):
             fields = self._unify_all(one.fields, other.fields)
             return None if fields is None else TupleType(fields)
@@ -172,8 +205,10 @@ class TypeSolver:
     ) -> tuple[Type, ...] | None:
         if len(ones) != len(others):
             return None
+        self._depth = checked_depth(self._depth + 1)
         pairs = zip(ones, others, strict=True)
         found = [self._unify(one, other) for one, other in pairs]
+        self._depth -= 1
         known = tuple([typ for typ in found if typ is not None])
         return known if len(known) == len(found) else None
 
@@ -200,24 +235,19 @@ class TypeSolver:
 class _Resolution(TypeMutator):
     def __init__(self, solver: TypeSolver) -> None:
         self._solver = solver
+        self._depth = 0
+
+    def visit(self, typ: Type) -> Type:
+        return typ if is_complete(typ) else super().visit(typ)
 
     def visit_incomplete_type(self, it: IncompleteType) -> Type:
         known = self._solver.outline(it)
-        return known if isinstance(known, IncompleteType) else self.visit(known)
-
-
-class _Unknowns(TypeVisitor):
-    def __init__(self, solver: TypeSolver) -> None:
-        self.found: dict[IncompleteType, None] = {}
-        self._solver = solver
-
-    def visit_incomplete_type(self, it: IncompleteType) -> None:
-        root = self._solver.root(it)
-        if root not in self.found:
-            self.found[root] = None
-            known = self._solver.outline(root)
-            if not isinstance(known, IncompleteType):
-                self.visit(known)
+        if isinstance(known, IncompleteType):
+            return known
+        self._depth = checked_depth(self._depth + 1)
+        found = self.visit(known)
+        self._depth -= 1
+        return found
 
 
 def _common_tensor(one: TensorType, other: TensorType) -> TensorType | None:

@@ -39,6 +39,7 @@ from parpass.transform.pipeline.tree import Item
 from parpass.transform.registry import create_pass, registered_passes
 
 NESTING = "sequential"
+_LONGEST = 1_000  # characters of a message
 
 
 def as_pass(pipeline: Pass | Sequence[Pass] | str) -> Pass:
@@ -88,12 +89,16 @@ class _Builder:
     def passes(self, items: Sequence[Item]) -> list[Pass]:
         made: list[Pass] = []
         for item in items:
+            if self._is_enough:
+                break
             one = self._pass(item)
             if one is not None:
                 made.append(one)
-            if len(self.faults) >= MAX_FAULTS:
-                break
         return made
+
+    @property
+    def _is_enough(self) -> bool:
+        return len(self.faults) >= MAX_FAULTS
 
     def _pass(self, item: Item) -> Pass | None:
         if item.name == NESTING:
@@ -123,6 +128,8 @@ class _Builder:
         specs, takes_any = options_of(factory)
         found: dict[str, Any] = {}
         for option in item.options:
+            if self._is_enough:
+                break
             if option.name in found:
                 self._fault(option.at, f"option '{option.name}' is given twice")
             spec = specs.get(option.name, OptionSpec(option.name, Any, None))
@@ -155,6 +162,8 @@ class _Builder:
             return None
 
     def _fault(self, at: int, message: str) -> None:
+        if len(message) > _LONGEST:  # of what it quotes
+            message = f"{message[: _LONGEST // 2]}...{message[-_LONGEST // 2 :]}"
         self.faults.append(Fault(at, message))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from parpass.diagnostic import excerpt
 from parpass.errors import PipelineSyntaxError
 from parpass.transform.pipeline.tree import Item, TreeBuilder
 
@@ -95,12 +96,8 @@ def syntax_error(text: str, faults: Iterable[Fault]) -> PipelineSyntaxError:
 
 def _excerpt(text: str, start: int, at: int) -> str:
     line = re.sub(r"\s", " ", text[start:].partition("\n")[0])
-    first = max(0, at - start - _SHOWN // 2)
-    before, after = "..." if first else "", ""
-    if len(line) > first + _SHOWN:
-        line, after = line[: first + _SHOWN], "..."
-    caret = " " * (len(before) + at - start - first)
-    return f"  {before}{line[first:]}{after}\n  {caret}^"
+    shown, place = excerpt(line, at - start, _SHOWN)
+    return f"  {shown}\n  {' ' * place}^"
 
 
 @functools.cache

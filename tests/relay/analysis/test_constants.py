@@ -4,7 +4,7 @@ import pytest
 
 from parpass.relay.analysis import check_constant
 from parpass.relay.expr import Expr, Tuple, TupleGetItem, Var, const
-from tests.support.deep import DEPTH
+from tests.support.deep import DEEPEST
 from tests.support.programs import call_op
 
 ONE = const(1)
@@ -30,6 +30,6 @@ def test_anything_else_is_not(expr: Expr):
 
 def test_tuples_may_be_deep_and_shared():
     expr: Expr = ONE
-    for _ in range(DEPTH // 10):
+    for _ in range(DEEPEST // 10):
         expr = Tuple((expr, expr))
     assert check_constant(expr)

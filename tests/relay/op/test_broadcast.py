@@ -100,6 +100,13 @@ def test_where_picks_by_the_condition() -> None:
     assert found.tolist() == [[1, 2], [9, 9]]
 
 
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float32"])
+def test_where_takes_what_is_not_0_for_true_as_tvm_does(dtype: str) -> None:
+    condition = const(np.array([0, 1, 2], dtype))
+    found = value(op.where(condition, const(np.array([5, 6, 7])), const(np.array(9))))
+    assert found.tolist() == [9, 6, 7]
+
+
 @given(hnp.mutually_broadcastable_shapes(num_shapes=3, max_dims=4, max_side=4))
 @settings(max_examples=40)
 def test_types_broadcast_as_arrays_do(shapes: hnp.BroadcastableShapes) -> None:
@@ -162,11 +169,6 @@ REJECTED: list[tuple[str, list[Type], str]] = [
     (
         "logical_and",
         [INTS, INTS],
-        "expected a tensor of bool, got Tensor[(2,), int32]",
-    ),
-    (
-        "where",
-        [INTS, FLOATS, FLOATS],
         "expected a tensor of bool, got Tensor[(2,), int32]",
     ),
     (

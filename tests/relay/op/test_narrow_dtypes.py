@@ -13,13 +13,16 @@ from parpass.relay import op
 from parpass.relay.dtypes import numpy_dtype
 from parpass.relay.expr import const
 from parpass.relay.op import Op, TypeRelationError, nn
+from parpass.relay.op.dyn.counterpart import COUNTERPARTS
+from parpass.relay.values import has_type
+from tests.support.dyn_strategies import DYNAMIC
 from tests.support.nn_strategies import NETWORKS
 from tests.support.op_calls import Array, related, type_of, value
 from tests.support.op_dtypes import rounded, with_floats
 from tests.support.op_shapes import Built
 from tests.support.op_strategies import TENSORS
 
-GENERATED = TENSORS | NETWORKS
+GENERATED = TENSORS | NETWORKS | DYNAMIC
 
 # Half of the last digit, so far may a value be from the exact one.
 HALF_DIGIT = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
@@ -48,7 +51,7 @@ def test_a_value_in_few_digits_is_that_of_many_rounded(name: str) -> None:
         exact = with_floats(built, lambda values: double(rounded(values, dtype)))
         assert isinstance(narrow.op, Op)
         found, wanted = value(narrow), value(exact)
-        assert type_of(found) == related(narrow) or name == "argwhere"
+        assert has_type(found, related(narrow))
         for one, other in zip(fields(found), fields(wanted), strict=True):
             if one.dtype != numpy_dtype(dtype):
                 np.testing.assert_allclose(one, other, 1e-5, 1e-5)
@@ -107,6 +110,12 @@ def test_bits_are_moved_as_they_are() -> None:
         moved = op.transpose(op.reshape(op.concatenate([halves], 0), (256, 256)))
         found = value(op.reinterpret(moved, "uint16"))
         np.testing.assert_array_equal(found, bits.reshape(256, 256).T)
+
+
+def test_what_moves_bits_does_so_also_when_it_is_told_at_run_time() -> None:
+    moving = {name: Op.get(name.removeprefix("dyn.")).moves for name in COUNTERPARTS}
+    assert {name: Op.get(name).moves for name in COUNTERPARTS} == moving
+    assert any(moving.values())
 
 
 def test_what_a_relation_refuses_is_refused_in_few_digits_too() -> None:

@@ -19,7 +19,7 @@ from parpass.relay.module import IRModule
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.text.printer import astext
 from parpass.relay.ty import FuncType, TensorType, TupleType, TypeVar
-from tests.support.deep import DEPTH, KINDS, ifs
+from tests.support.deep import DEEPEST, DEPTH, KINDS, ifs
 from tests.support.programs import expressions, modules
 from tests.support.texts import decorated_modules
 
@@ -59,8 +59,8 @@ def test_a_parsed_expression_is_the_printed_one(expr: Expr):
 @pytest.mark.parametrize(
     ("kind", "depth"),
     [
-        pytest.param(ifs, DEPTH, marks=pytest.mark.stress),
-        *(pytest.param(*kind.values, DEPTH // 10, marks=kind.marks) for kind in KINDS),
+        pytest.param(ifs, DEEPEST, marks=pytest.mark.stress),
+        *(pytest.param(*kind.values, DEPTH // 2, marks=kind.marks) for kind in KINDS),
     ],
 )
 def test_any_depth_is_parsed(kind: Callable[[int], Expr], depth: int):

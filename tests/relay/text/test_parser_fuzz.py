@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from parpass import relay
 from parpass.errors import ParseError
 from parpass.relay.text.printer import astext
-from tests.support.deep import DEPTH
+from tests.support.deep import DEEPEST
 from tests.support.texts import decorated_modules
 
 HANDWRITTEN = """#[version = "0.0.5"]
@@ -103,7 +103,7 @@ def test_any_text(text: str):
 
 def test_what_is_opened_without_end():
     for piece in ("(", "{", "fn (", "if (", "-", "[", "/*", "{ let %x = ", "abs(", '"'):
-        is_read_or_refused(piece * (DEPTH // 100))
+        is_read_or_refused(piece * (DEEPEST // 100))
     for piece in ("(", "fn (", "[", "{1: "):
-        is_read_or_refused(f"fn (k={piece * (DEPTH // 100)}")
-        is_read_or_refused(f"fn (%x: {piece * (DEPTH // 100)}")
+        is_read_or_refused(f"fn (k={piece * (DEEPEST // 100)}")
+        is_read_or_refused(f"fn (%x: {piece * (DEEPEST // 100)}")

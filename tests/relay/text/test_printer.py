@@ -25,6 +25,7 @@ from parpass.relay.expr import (
     var,
 )
 from parpass.relay.module import IRModule
+from parpass.relay.node import post_order
 from parpass.relay.text.printer import astext
 from parpass.relay.ty import TensorType, TypeVar
 from tests.support.deep import DEPTH, KINDS, calls
@@ -273,7 +274,8 @@ def test_every_line_stands_before_its_uses(module: IRModule):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_depth_is_printed_in_linear_size(kind: Callable[[int], Expr]):
-    assert len(str(kind(DEPTH))) < 260 * DEPTH
+    root = kind(DEPTH)
+    assert len(str(root)) < 130 * len(post_order(root))
 
 
 def test_many_paths_are_printed_once():

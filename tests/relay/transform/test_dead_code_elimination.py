@@ -13,10 +13,11 @@ from parpass.relay.transform.dead_code_elimination import eliminate_dead_code
 from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import FuncType, TensorType, TupleType
 from parpass.transform import PassContext
+from tests.support.deep import DEPTHS
 from tests.support.docs import shows
 from tests.support.effects import effect as effect_on
+from tests.support.effects import read
 
-DEEP = 100_000
 VECTOR = TensorType((3,))
 
 
@@ -237,8 +238,9 @@ def test_elimination_does_not_change_the_meaning() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("inline_once", [False, True])
-def test_a_long_chain_of_lets(inline_once: bool) -> None:
-    alive = [relay.var(f"v{at}") for at in range(DEEP)]
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_long_chain_of_lets(inline_once: bool, depth: int) -> None:
+    alive = [relay.var(f"v{at}") for at in range(depth)]
     chain = lets(
         *(
             (var, relay.negative(alive[at - 1] if at else x))
@@ -255,3 +257,14 @@ def test_a_long_chain_of_lets(inline_once: bool) -> None:
     for _ in alive:
         expected = relay.negative(expected)
     assert_structural_equal(result, expected)
+
+
+def test_what_only_reads_is_dropped_if_unused_and_else_stays_in_its_place() -> None:
+    a, b, c = relay.var("a"), relay.var("b"), relay.var("c")
+    unused = lets((a, read(x)), (b, effect()), body=x)
+    expected = lets((b, effect()), body=x)
+    assert_structural_equal(eliminate_dead_code(unused), expected)
+    used = lets((a, read(x)), (b, effect()), (c, relay.negative(a)), body=c)
+    after = eliminate_dead_code(used, inline_once=True)
+    expected = lets((a, read(x)), (b, effect()), body=relay.negative(a))
+    assert_structural_equal(after, expected)

@@ -11,7 +11,7 @@ from parpass.relay.expr import Expr
 from parpass.relay.module import IRModule
 from parpass.relay.op.op_attrs import TempOpAttr
 from parpass.transform import Pass, PassContext, Sequential
-from tests.support.deep import DEPTH, KINDS, X, function_of
+from tests.support.deep import DEPTH, TYPED_KINDS, X, function_of
 
 PASSES: dict[str, Callable[[], Pass]] = {
     "fusion": lambda: Sequential(
@@ -43,7 +43,7 @@ def _always(_call: Expr) -> bool:
 
 @pytest.mark.stress
 @pytest.mark.usefixtures("supported")
-@pytest.mark.parametrize("kind", KINDS[:4])
+@pytest.mark.parametrize("kind", TYPED_KINDS)
 @pytest.mark.parametrize("name", PASSES)
 def test_programs_may_be_deep_in_every_way(
     name: str, kind: Callable[[int], Expr]

@@ -15,9 +15,9 @@ from parpass.relay.transform import EliminateCommonSubexpr
 from parpass.relay.transform.eliminate_common_subexpr import eliminate_common_subexpr
 from parpass.relay.transform.infer_type import infer_type
 from parpass.transform import PassContext
+from tests.support.deep import DEPTHS
 from tests.support.docs import shows
-
-DEEP = 100_000
+from tests.support.effects import effect, read
 
 x = relay.var("x", shape=(3,))
 one = relay.const(1.0)
@@ -33,7 +33,6 @@ def same(_attrs: Attrs | None, value: object) -> object:
     return value
 
 
-STATEFUL = register_op(Op("test.cse_stateful", 1, identity, same, stateful=True))
 LISTED = register_op(Op("test.cse_listed", 1, identity, same, ListAttrs))
 
 
@@ -109,7 +108,8 @@ FUNCTION = closure()
         (relay.add(x, array()), relay.add(x, array())),
         (relay.clip(x, 0.0, 6.0), relay.clip(x, 0.0, 5.0)),
         (relay.zeros((3,), "float32"), relay.zeros((3,), "float32")),
-        (Call(STATEFUL, (x,)), Call(STATEFUL, (x,))),
+        (effect(x), effect(x)),
+        (read(x), read(x)),
         (Call(FUNCTION, (x,)), Call(FUNCTION, (x,))),
         (Call(g := GlobalVar("g"), (x,)), Call(g, (x,))),
         (TupleGetItem(x, 0), TupleGetItem(x, 1)),
@@ -186,12 +186,13 @@ def test_merging_does_not_change_the_meaning() -> None:
 
 
 @pytest.mark.slow
-def test_two_equal_deep_chains_become_one() -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_two_equal_deep_chains_become_one(depth: int) -> None:
     def chain() -> Expr:
         body: Expr = x
-        for _ in range(DEEP):
+        for _ in range(depth):
             body = relay.add(body, one)
         return body
 
     merged = eliminate_common_subexpr(Tuple((chain(), chain())))
-    assert len(post_order(merged)) == DEEP + 4
+    assert len(post_order(merged)) == depth + 4

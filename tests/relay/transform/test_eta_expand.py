@@ -10,7 +10,7 @@ from parpass.relay.module import IRModule
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import EtaExpand
 from parpass.relay.ty import TypeVar
-from tests.support.deep import ALL_KINDS, DEPTH, function_of
+from tests.support.deep import ALL_KINDS, DEEPEST, function_of
 from tests.support.docs import shows
 
 DOUBLE, MAIN = GlobalVar("double"), GlobalVar("main")
@@ -65,5 +65,5 @@ def test_without_references_the_module_is_the_same_object(expand: bool) -> None:
 @pytest.mark.stress
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_programs_may_be_deep(kind: Callable[[int], Expr]) -> None:
-    mod = IRModule({"main": function_of(kind(DEPTH))})
+    mod = IRModule({"main": function_of(kind(DEEPEST))})
     assert EtaExpand(expand_global_var=True)(mod) is mod

@@ -12,10 +12,9 @@ from parpass.relay.transform import FastMath, InferType
 from parpass.relay.transform.fast_math import FastMathReplacer
 from parpass.relay.transform.infer_type import infer_type
 from parpass.transform import PassContext, Sequential
+from tests.support.deep import DEPTHS
 from tests.support.docs import shows
 from tests.support.meaning import assert_keeps_meaning
-
-DEEP = 100_000
 
 x = relay.var("x", shape=(3,))
 grid = relay.var("grid", shape=(2, 5))
@@ -73,9 +72,10 @@ def test_other_programs_are_the_same_objects() -> None:
 
 
 @pytest.mark.slow
-def test_deep_programs_are_approximated() -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_deep_programs_are_approximated(depth: int) -> None:
     expr: Expr = x
-    for _ in range(DEEP // 4):
+    for _ in range(depth // 4):
         expr = relay.exp(expr)
     after = FastMathReplacer().visit(expr)
     assert isinstance(after, Call)

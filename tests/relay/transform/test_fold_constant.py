@@ -25,9 +25,9 @@ from parpass.relay.transform.fold_constant import fold_constant
 from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import Any
 from parpass.transform import Pass, PassContext
+from tests.support.deep import DEPTHS
 from tests.support.docs import shows
-
-DEEP = 100_000
+from tests.support.effects import effect, read
 
 
 def same(_attrs: Attrs | None, value: object) -> object:
@@ -35,7 +35,7 @@ def same(_attrs: Attrs | None, value: object) -> object:
 
 
 IDENTITY: TypeRelation = identity
-STATEFUL = register_op(Op("test.fold_stateful", 1, IDENTITY, same, stateful=True))
+
 ANNOTATION = register_op(
     Op("test.fold_annotation", 1, IDENTITY, same, non_computational=True)
 )
@@ -81,7 +81,8 @@ def test_a_call_of_constants_in_a_tuple_folds_11_3() -> None:
     [
         relay.add(vector("x"), const(1)),
         relay.zeros((3,), "float32"),
-        Call(STATEFUL, (const(1),)),
+        effect(const(1)),
+        read(const(1)),
         Call(ANNOTATION, (const(1),)),
         relay.device_copy(const(1), "cpu", "cuda"),
         Call(Function((p := vector("p"),), relay.negative(p)), (const([1, 2, 3]),)),
@@ -324,6 +325,20 @@ def test_many_results_are_not_more_than_one() -> None:
     assert 0 < sum(computed) < 2**29
 
 
+@pytest.mark.parametrize(("length", "folds"), [(2**10, False), (8, True)])
+def test_the_limit_holds_for_shapes_that_constants_say(
+    length: int, folds: bool
+) -> None:
+    one = relay.const(np.ones(1, "float32"))
+    for told in (
+        relay.op.dyn.tile(one, relay.const(np.array([length]))),
+        relay.op.dyn.nn.pad(one, relay.const(np.array([[length - 1, 0]]))),
+    ):
+        with PassContext(config={"relay.FoldConstant.max_bytes": 0}):
+            folded = FoldConstant()(InferType()(IRModule.from_expr(told)))
+        assert isinstance(folded["main"].body, Constant) == folds
+
+
 def test_a_tensor_of_one_value_folds_at_any_size_for_it_takes_no_memory() -> None:
     folded = fold_constant(relay.full(const(1), (2**40,)))
     assert isinstance(folded, Constant)
@@ -340,18 +355,20 @@ def test_the_checker_knows_constants_and_tuples_of_constants() -> None:
 
 
 @pytest.mark.slow
-def test_a_deep_chain_of_calls_folds() -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_deep_chain_of_calls_folds(depth: int) -> None:
     body: Expr = const(0)
-    for _ in range(DEEP):
+    for _ in range(depth):
         body = relay.add(body, const(1))
-    assert_structural_equal(fold_constant(body), const(DEEP))
+    assert_structural_equal(fold_constant(body), const(depth))
 
 
 @pytest.mark.slow
-def test_a_long_chain_of_lets_folds() -> None:
-    variables = [relay.var(f"v{at}") for at in range(DEEP)]
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_long_chain_of_lets_folds(depth: int) -> None:
+    variables = [relay.var(f"v{at}") for at in range(depth)]
     body: Expr = variables[-1]
-    for at in reversed(range(1, DEEP)):
+    for at in reversed(range(1, depth)):
         body = Let(variables[at], relay.negative(variables[at - 1]), body)
     folded = fold_constant(Let(variables[0], const(1), body))
     assert_structural_equal(folded, const(-1))
@@ -359,26 +376,28 @@ def test_a_long_chain_of_lets_folds() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("negated", [False, True])
-def test_deeply_nested_conditions_fold(negated: bool) -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_deeply_nested_conditions_fold(depth: int, negated: bool) -> None:
     cond: Expr = relay.var("c", "bool")
     body = cond
-    for _ in range(DEEP // 10):
+    for _ in range(depth // 2):
         tested = relay.logical_not(body) if negated else body
         body = If(tested, relay.const(value=True), cond)
     assert fold_constant(body) is body
     body = relay.const(value=True)
-    for _ in range(DEEP // 10):
+    for _ in range(depth // 2):
         body = If(body, relay.const(value=True), cond)
     assert isinstance(fold_constant(body), Constant)
 
 
 @pytest.mark.slow
-def test_deeply_nested_branches_fold() -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_deeply_nested_branches_fold(depth: int) -> None:
     x, cond = vector("x"), relay.var("c", "bool")
     body: Expr = x
-    for at in range(DEEP):
+    for at in range(depth):
         body = If(relay.const(value=True) if at % 2 else cond, body, x)
-    assert len(post_order(fold_constant(body))) == 2 + DEEP // 2
+    assert len(post_order(fold_constant(body))) == 2 + depth // 2
 
 
 def test_operators_are_evaluated_on_one_native_thread() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from parpass import relay
+from parpass.errors import SizeLimitError
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 from parpass.relay.module import IRModule
@@ -18,11 +19,11 @@ from parpass.relay.transform.defuse_ops import defuse_ops
 from parpass.relay.transform.fuse_ops import OperatorFuser, fuse_ops
 from parpass.relay.transform.infer_type import infer_type
 from parpass.transform import PassContext
+from tests.support.deep import DEPTHS
 from tests.support.docs import shows
 from tests.support.higher_order import higher_order_modules
 from tests.support.meaning import assert_keeps_meaning
 
-DEEP = 100_000
 IMAGE = (1, 16, 8, 8)
 
 
@@ -267,6 +268,19 @@ def test_functions_that_are_fused_already_stay() -> None:
     assert FuseOps()(once)["main"] is once["main"]
 
 
+def test_closures_that_double_with_each_level_are_undone_up_to_a_limit() -> None:
+    p = relay.var("p", shape=(2,))
+    closure = Function((p,), relay.add(p, p))
+    for _ in range(60):
+        p = relay.var("p", shape=(2,))
+        closure = Function((p,), closure(closure(p)))
+    with (
+        PassContext(config={"relay.max_copied_nodes": 5_000}),
+        pytest.raises(SizeLimitError, match=r"at most 5000 nodes .* with a closure"),
+    ):
+        DefuseOps()(IRModule({"main": closure}))
+
+
 def test_what_was_fused_is_counted() -> None:
     params, before, _ = two_convolutions_into_one_sum()
     typed = infer_type(Function(tuple(params), before))
@@ -307,12 +321,13 @@ def test_fusing_and_defusing_keep_the_meaning(mod: IRModule) -> None:
 
 
 @pytest.mark.slow
-def test_deep_expressions_are_fused_and_defused() -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_deep_expressions_are_fused_and_defused(depth: int) -> None:
     body: Expr = FLAT
-    for _ in range(DEEP):
+    for _ in range(depth):
         body = relay.exp(body)
     typed = infer_type(Function((FLAT,), body))
-    fused = fuse_ops(typed, max_depth=DEEP)
+    fused = fuse_ops(typed, max_depth=depth)
     assert isinstance(fused.body, Call)
     assert isinstance(fused.body.op, Function)
     assert len(post_order(defuse_ops(fused))) == len(post_order(typed))

@@ -16,10 +16,10 @@ from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import Any, FuncType, TensorType, TupleType, Type
 from parpass.relay.wire import decode, encode
 from parpass.transform import PassContext
+from tests.support.deep import DEPTHS
 from tests.support.docs import shows
 
 VECTOR = TensorType((3,))
-DEEP = 100_000
 
 
 def scalar(name: str, dtype: str = "float32") -> Var:
@@ -408,10 +408,11 @@ def test_an_expression_that_calls_an_ill_typed_function_is_ill_typed() -> None:
 
 
 @pytest.mark.slow
-def test_a_deep_call_chain_is_typed_and_recognised() -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_deep_call_chain_is_typed_and_recognised(depth: int) -> None:
     x = scalar("x")
     body: Expr = x
-    for _ in range(DEEP):
+    for _ in range(depth):
         body = relay.negative(body)
     mod = InferType()(IRModule({"main": Function((x,), body)}))
     assert mod["main"].ret_type == TensorType(())
@@ -420,10 +421,11 @@ def test_a_deep_call_chain_is_typed_and_recognised() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["body", "value", "branch", "closure"])
-def test_deeply_nested_scopes_are_typed(place: str) -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_deeply_nested_scopes_are_typed(place: str, depth: int) -> None:
     x = scalar("x")
     body: Expr = x
-    for _ in range(DEEP):
+    for _ in range(depth):
         if place == "body":
             body = Let(relay.var("v"), x, body)
         elif place == "value":

@@ -5,13 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parpass import relay
+from parpass.errors import SizeLimitError
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var, const, var
 from parpass.relay.module import IRModule
+from parpass.relay.node import post_order
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import Inline
 from parpass.relay.ty import TensorType, TypeVar
 from parpass.transform import PassContext
-from tests.support.deep import DEPTH
+from tests.support.deep import DEEPEST
 from tests.support.docs import shows
 from tests.support.effects import effect
 from tests.support.higher_order import higher_order_modules
@@ -123,13 +125,36 @@ def test_without_marked_callees_the_module_is_the_same_object() -> None:
     assert Inline()(entry) is entry
 
 
+def calling_twice(levels: int) -> IRModule:
+    mod = module(GlobalVar(f"f{levels}")(x))
+    mod["f0"] = doubling()
+    for at in range(levels):
+        p, callee = var("p", VECTOR), GlobalVar(f"f{at}")
+        mod[f"f{at + 1}"] = Function((p,), callee(callee(p)), attrs={"Inline": 1})
+    return mod
+
+
+@pytest.mark.stress
+def test_functions_that_double_with_each_level_are_inlined_up_to_a_limit() -> None:
+    with pytest.raises(SizeLimitError, match=r"at most 1000000 .* double") as caught:
+        Inline()(calling_twice(60))
+    assert caught.value.__notes__[0] == "in pass 'InlineGlobals'"
+
+
+def test_the_limit_is_an_option() -> None:
+    with PassContext(config={"relay.max_copied_nodes": 5_000}):
+        assert len(post_order(Inline()(calling_twice(8))["main"])) > 2**8
+        with pytest.raises(SizeLimitError, match=r"at most 5000 nodes .* got .* 'f1?"):
+            Inline()(calling_twice(60))
+
+
 @pytest.mark.stress
 def test_calls_may_be_nested_to_any_depth() -> None:
     body: Expr = x
-    for _ in range(DEPTH):
+    for _ in range(DEEPEST):
         body = DOUBLE(body)
     expected: Expr = x
-    for _ in range(DEPTH):
+    for _ in range(DEEPEST):
         expected = relay.add(expected, expected)
     after = Inline()(module(body))
     assert_structural_equal(after["main"], Function((x,), expected))

@@ -14,7 +14,7 @@ from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType, LambdaLift
 from parpass.relay.ty import FuncType, TensorType
 from parpass.transform import PassContext
-from tests.support.deep import DEPTH, X, calls, function_of, ifs, let_values, lets
+from tests.support.deep import DEEPEST, X, calls, function_of, ifs, let_values, lets
 from tests.support.docs import shows
 
 F32 = TensorType(())
@@ -124,14 +124,14 @@ def test_a_module_without_closures_is_the_same_object() -> None:
 @pytest.mark.stress
 @pytest.mark.parametrize("kind", [calls, lets, let_values, ifs])
 def test_the_program_around_a_closure_may_be_deep(kind: Callable[[int], Expr]) -> None:
-    body = Tuple((kind(DEPTH), Function((), X)))
+    body = Tuple((kind(DEEPEST), Function((), X)))
     assert len(LambdaLift()(IRModule({"main": function_of(body)}))) == 2
 
 
 @pytest.mark.stress
 def test_closures_may_be_nested_deeply() -> None:
     expr: Expr = X
-    for _ in range(DEPTH):
+    for _ in range(DEEPEST):
         expr = relay.exp(Call(Function((), expr), ()))
     after = LambdaLift()(IRModule({"main": Function((X,), expr)}))
-    assert len(after) == 1 + DEPTH
+    assert len(after) == 1 + DEEPEST

@@ -20,7 +20,7 @@ from parpass.relay.transform.to_basic_block_normal_form import (
 )
 from parpass.relay.transform.to_graph_normal_form import to_graph_normal_form
 from parpass.transform import Pass, PassContext
-from tests.support.deep import ALL_KINDS, COND, DEPTH, X, lets
+from tests.support.deep import ALL_KINDS, COND, DEPTH, X, deepest, lets
 from tests.support.docs import shows
 from tests.support.effects import effect
 
@@ -193,7 +193,7 @@ def test_passes_count_what_they_do() -> None:
     [
         pytest.param(to_a_normal_form, lets),
         *(
-            pytest.param(form, kind, marks=pytest.mark.stress)
+            pytest.param(form, deepest(kind), marks=pytest.mark.stress)
             for form in FORMS
             for kind in ALL_KINDS
         ),

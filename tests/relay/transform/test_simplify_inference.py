@@ -16,9 +16,8 @@ from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.transform.simplify_inference import simplify_inference
 from parpass.relay.ty import TensorType
 from parpass.transform import PassContext
+from tests.support.deep import DEPTHS
 from tests.support.docs import shows
-
-DEEP = 100_000
 
 
 def batch_norm(
@@ -169,9 +168,10 @@ def test_an_unchanged_program_is_the_same_object() -> None:
 
 
 @pytest.mark.slow
-def test_a_deep_chain_of_dropouts_is_simplified() -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_deep_chain_of_dropouts_is_simplified(depth: int) -> None:
     typed = infer_type(data)
     body: Expr = typed
-    for _ in range(DEEP // 2):
+    for _ in range(depth // 2):
         body = relay.nn.dropout(body)
     assert simplify_inference(infer_type(body)) is typed

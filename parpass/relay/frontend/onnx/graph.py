@@ -2,54 +2,65 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 import onnx
 
-from parpass.errors import FrontendError, IRError, MalformedModelError
-from parpass.relay.expr import Expr, Function, Tuple, TupleWrapper, Var, const
-from parpass.relay.frontend.onnx.model import Model, operator_name
-from parpass.relay.frontend.onnx.node import Node, array_of, dtype_of
+from parpass.errors import (
+    FrontendError,
+    IRError,
+    MalformedModelError,
+    UnsupportedOpsError,
+)
+from parpass.relay.expr import Expr, Function, Tuple, TupleWrapper, Var
+from parpass.relay.frontend.onnx.body import (
+    allows,
+    attributes_of,
+    body_of,
+    bound,
+    schema_of,
+)
+from parpass.relay.frontend.onnx.known import KnownValues
+from parpass.relay.frontend.onnx.model import (
+    Model,
+    domain_of,
+    operator_name,
+    opsets_of,
+)
+from parpass.relay.frontend.onnx.node import Node
 from parpass.relay.frontend.onnx.operators import CONVERTERS
 from parpass.relay.frontend.onnx.origin import SpanMarker, listing_line, span_of, title
+from parpass.relay.frontend.onnx.parameter import ParameterTypes
+from parpass.relay.frontend.onnx.scope import Scope
+from parpass.relay.frontend.onnx.support import unsupported
 from parpass.relay.frontend.onnx.types import TypeOf
-from parpass.relay.ty import TensorType
 
-
-@dataclass(frozen=True, slots=True)
-class ParameterTypes:
-    """What the caller says about the inputs of the models.
-
-    Attributes:
-        shapes: Shapes by the inputs' names; they win over the model's.
-        dtypes: The dtype of inputs for which the model gives none, or dtypes by name.
-    """
-
-    shapes: Mapping[str, Sequence[int]]
-    dtypes: str | Mapping[str, str]
+# Functions that call others twice, and these others twice, grow without an end.
+_MOST_NODES = 50_000
 
 
 class GraphImporter:
     """Converts the nodes of a graph in their order, which is that of the data flow.
 
+    A node whose operator has no converter, but a body, is replaced by the nodes of the
+    body; so are the functions of the model. What they give leads to that node.
+
     Args:
-        model: The model; its operators are all in the table.
+        model: The model; its operators are all in the table, or have bodies.
         types: What the caller says about the inputs.
     """
 
     def __init__(self, model: Model, types: ParameterTypes) -> None:
+        self._model = model
         self._source = model.source
         self._graph = model.proto.graph
-        self._opset = model.opset
         self._declared = types
         self._types = TypeOf()
+        self._values = KnownValues()
         self._spans = SpanMarker()
-        self._values: dict[str, Expr] = {}
-        self._initializers = {one.name: one for one in self._graph.initializer}
-        self._read = {name for node in self._graph.node for name in node.input}
-        self._read |= {output.name for output in self._graph.output}
+        self._functions = set[str]()  # those that are being converted
+        self._converted = 0  # nodes
 
     def function(self) -> Function:
         """Return the function of the graph.
@@ -58,129 +69,174 @@ class GraphImporter:
             MalformedModelError: The graph is inconsistent.
             FrontendError: It does something that is not supported.
         """
-        self._check_initializers()
-        params = tuple(
-            self._parameter(given)
-            for given in self._graph.input
-            if given.name not in self._initializers
-        )
+        scope = self._scope(self._graph, None)
+        params: list[Var] = []
+        for given in self._graph.input:
+            if not scope.is_known_before(given.name):
+                params.append(self._declared.parameter(given, self._source))
+                self._define(scope, given.name, params[-1], self._source)
         for index, proto in enumerate(self._graph.node):
-            self._convert(index, proto)
-        outputs = self._graph.output
-        results = tuple(self._value(one.name, self._source) for one in outputs)
-        return Function(params, results[0] if len(results) == 1 else Tuple(results))
+            self._spans.span = span_of(proto, index, self._source)
+            place = f"{self._source}: node {index + 1} ({title(proto)})"
+            self._convert(proto, scope, place)
+        results = tuple(scope.results(self._source))
+        body = results[0] if len(results) == 1 else Tuple(results)
+        return Function(tuple(params), body)
 
     def listing(self) -> str:
         """Return the graph as text, a line for each node, for diagnostics to show."""
         return "\n".join(listing_line(node) for node in self._graph.node)
 
-    def _check_initializers(self) -> None:
-        if self._graph.sparse_initializer:
+    def _scope(self, graph: onnx.GraphProto, outer: Scope | None) -> Scope:
+        if graph.sparse_initializer:
             raise FrontendError(
                 f"{self._source}: sparse initializers are not supported",
                 source=self._source,
             )
+        return Scope(
+            self._source,
+            graph.node,
+            [output.name for output in graph.output],
+            self._model.opsets if outer is None else outer.opsets,
+            tensors=graph.initializer,
+            outer=outer,
+        )
 
-    def _parameter(self, given: onnx.ValueInfoProto) -> Var:
-        kind = given.type.WhichOneof("value")
-        if kind not in (None, "tensor_type"):
+    def _convert(self, proto: onnx.NodeProto, scope: Scope, place: str) -> None:
+        self._converted += 1
+        if self._converted > _MOST_NODES + len(self._graph.node):
             raise FrontendError(
-                f"{self._source}: expected a tensor for input '{given.name}', got "
-                f"a {str(kind).removesuffix('_type')}",
+                f"{place}: expected bodies and loops of up to {_MOST_NODES} nodes, all "
+                "written out, got more",
                 source=self._source,
             )
-        annotation = TensorType(self._shape_of(given), self._dtype_of(given))
-        hint = re.sub(r"\W+", "_", given.name, flags=re.ASCII)
-        param = Var(f"v{hint}" if hint[:1].isdigit() else hint, annotation)
-        self._define(given.name, param, self._source)
-        return param
+        inputs = [scope.value(name, place) if name else None for name in proto.input]
+        for one in inputs:
+            if one is not None:
+                self._spans.keep(one)  # an initializer that is read the first time
+        name = operator_name(proto)
+        known = name not in self._model.functions and name in CONVERTERS
+        convert = self._by_converter if known else self._by_body
+        results = convert(proto, inputs, scope, place)
+        for output, result in zip(proto.output, results, strict=False):
+            if output and result is not None:
+                self._define(scope, output, result, place)
 
-    def _shape_of(self, given: onnx.ValueInfoProto) -> tuple[int, ...]:
-        if given.name in self._declared.shapes:
-            return tuple(self._declared.shapes[given.name])
-        tensor = given.type.tensor_type
-        dims = [
-            dim.dim_value if dim.HasField("dim_value") else dim.dim_param or "?"
-            for dim in tensor.shape.dim
-        ]
-        sizes = [dim for dim in dims if isinstance(dim, int) and dim >= 0]
-        if not tensor.HasField("shape") or len(sizes) != len(dims):
-            written = f"the shape {tuple(dims)}" if dims else "no shape"
-            raise FrontendError(
-                f"{self._source}: input '{given.name}' has {written} in the model; "
-                f"give a static one: shape={{'{given.name}': (...)}}",
-                source=self._source,
-            )
-        return tuple(sizes)
+    def _define(self, scope: Scope, name: str, value: Expr, place: str) -> None:
+        scope.define(name, value, place)
+        self._spans.keep(value)
 
-    def _dtype_of(self, given: onnx.ValueInfoProto) -> str:
-        code = given.type.tensor_type.elem_type
-        if code == onnx.TensorProto.UNDEFINED:
-            dtypes = self._declared.dtypes
-            return (
-                dtypes if isinstance(dtypes, str) else dtypes.get(given.name, "float32")
-            )
-        dtype = dtype_of(code)
-        if dtype is None:
-            raise FrontendError(
-                f"{self._source}: input '{given.name}' has element type {code}, which "
-                "is not a number's",
-                source=self._source,
-            )
-        return dtype
-
-    def _convert(self, index: int, proto: onnx.NodeProto) -> None:
-        place = f"{self._source}: node {index + 1} ({title(proto)})"
+    def _by_converter(
+        self,
+        proto: onnx.NodeProto,
+        inputs: Sequence[Expr | None],
+        scope: Scope,
+        place: str,
+    ) -> list[Expr]:
+        opset = scope.opsets.get(domain_of(proto), 0)
         node = Node(
             proto,
             place=place,
             source=self._source,
-            opset=self._opset,
-            inputs=[self._value(n, place) if n else None for n in proto.input],
+            opset=opset,
+            inputs=inputs,
             types=self._types,
+            values=self._values,
+            branch=lambda graph, given: self._branch(graph, given, scope, place),
         )
         try:
             converted = CONVERTERS[operator_name(proto)](node)
             node.check_all_read()
             several = isinstance(converted, TupleWrapper)
-            span = span_of(proto, index, self._source)
             results = [
-                self._spans.mark(result, span)
+                self._spans.mark(result)
                 for result in (converted if several else (converted,))
             ]
             for result in results:
                 self._types.visit(result)
         except IRError as error:
-            message = f"{place}: {error}"
-            raise MalformedModelError(message, source=self._source) from error
+            types = [None if one is None else self._types.tensor(one) for one in inputs]
+            allowed = allows(schema_of(proto, opset), proto, types)
+            kind = FrontendError if allowed else MalformedModelError
+            raise kind(f"{place}: {error}", source=self._source) from error
+        except MemoryError as error:
+            raise FrontendError(
+                f"{place}: what it makes has no room in memory; are its sizes meant?",
+                source=self._source,
+            ) from error
         count = len(results)
-        more = [name for name in proto.output[count:] if name and name in self._read]
+        more = [name for name in proto.output[count:] if name and name in scope.read]
         if more:
             first = "its first output is" if count == 1 else f"{count} outputs are"
             raise node.refusal(f"only {first} supported, not '{more[0]}'")
-        for name, result in zip(proto.output, results, strict=False):
-            if name:
-                self._define(name, result, place)
+        return results
 
-    def _define(self, name: str, value: Expr, place: str) -> None:
-        if name in self._values or name in self._initializers:
+    def _branch(
+        self, graph: onnx.GraphProto, inputs: Sequence[Expr], scope: Scope, place: str
+    ) -> list[Expr]:
+        """Convert a graph inside of a node, which sees the names around it."""
+        inner = self._scope(graph, scope)
+        if len(graph.input) != len(inputs):
             raise MalformedModelError(
-                f"{place}: '{name}' is defined twice", source=self._source
+                f"{place}: expected a graph of {len(inputs)} inputs, got "
+                f"{len(graph.input)}",
+                source=self._source,
             )
-        self._values[name] = value
-        self._spans.keep(value)
+        for given, value in zip(graph.input, inputs, strict=True):
+            self._define(inner, given.name, value, place)
+        for proto in graph.node:
+            self._convert(proto, inner, f"{place}: {title(proto)}")
+        return inner.results(place)
 
-    def _value(self, name: str, place: str) -> Expr:
-        known = self._values.get(name)
-        if known is None and name in self._initializers:
-            tensor = self._initializers[name]
-            known = const(array_of(tensor, place, self._source))
-            self._values[name] = known
-            self._spans.keep(known)
-        if known is None:
-            later = any(name in node.output for node in self._graph.node)
-            what = "that only a later node defines" if later else "that nothing defines"
+    def _by_body(
+        self,
+        proto: onnx.NodeProto,
+        inputs: Sequence[Expr | None],
+        scope: Scope,
+        place: str,
+    ) -> Sequence[Expr | None]:
+        """Convert the nodes that the operator of a node stands for."""
+        name = operator_name(proto)
+        schema = None
+        function = self._model.functions.get(name)
+        if function is None:
+            schema = schema_of(proto, scope.opsets.get(domain_of(proto), 0))
+            types = [None if one is None else self._types.tensor(one) for one in inputs]
+            if schema is not None:
+                function = body_of(schema, proto, scope.opsets.get("", 0), types)
+            if function is None:
+                raise FrontendError(
+                    f"{place}: ONNX does not say what it stands for here",
+                    source=self._source,
+                )
+        nodes = bound(function.node, attributes_of(function, proto, schema))
+        opsets = {**scope.opsets, **opsets_of(function.opset_import)}
+        unknown = unsupported(nodes, self._model.functions, opsets)
+        if unknown:
+            raise UnsupportedOpsError(dict(unknown), source=self._source)
+        inner = Scope(self._source, nodes, function.output, opsets)
+        for at, given in enumerate(function.input):
+            inner.define(given, inputs[at] if at < len(inputs) else None, place)
+        with self._inside(name, place):
+            try:
+                for node in nodes:
+                    self._convert(node, inner, f"{place}: {title(node)}")
+            except MalformedModelError as error:
+                if schema is None:
+                    raise
+                # A body of ONNX's that does not fit is no fault of the model.
+                raise FrontendError(str(error), source=self._source) from error
+        pairs = zip(function.output, proto.output, strict=False)
+        return [inner.result(one, place) if read else None for one, read in pairs]
+
+    @contextmanager
+    def _inside(self, name: str, place: str) -> Generator[None]:
+        if name in self._functions:
             raise MalformedModelError(
-                f"{place}: it reads '{name}', {what}", source=self._source
+                f"{place}: function {name} calls itself", source=self._source
             )
-        return known
+        self._functions.add(name)
+        try:
+            yield
+        finally:
+            self._functions.discard(name)

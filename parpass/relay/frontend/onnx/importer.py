@@ -10,15 +10,15 @@ from pathlib import Path
 import onnx
 
 from parpass.errors import FrontendError, UnsupportedOpsError, did_you_mean
-from parpass.relay.frontend.onnx.graph import GraphImporter, ParameterTypes
+from parpass.relay.frontend.onnx.graph import GraphImporter
 from parpass.relay.frontend.onnx.model import (
     Model,
     ModelOrPath,
-    count_operators,
     malformed_if_undecodable,
     open_model,
 )
-from parpass.relay.frontend.onnx.operators import CONVERTERS
+from parpass.relay.frontend.onnx.parameter import ParameterTypes
+from parpass.relay.frontend.onnx.support import unsupported
 from parpass.relay.module import IRModule
 
 Models = ModelOrPath | Sequence[ModelOrPath] | Mapping[str, ModelOrPath]
@@ -40,7 +40,8 @@ def from_onnx(
         model: A model or the path of one, which becomes `main`; or several: a sequence
             gives functions named after the files or graphs, a mapping after its keys.
         shape: Shapes of inputs by name, for those whose shape the model leaves open;
-            they win over the model's.
+            they win over the model's. A dimension that stays open is `relay.Any()`:
+            the function takes every length, but some operators need to know it.
         dtype: The dtype, or dtypes by name, of inputs whose dtype the model leaves
             open.
         opset: The version of ONNX's operators, where the model is wrong about it.
@@ -51,8 +52,9 @@ def from_onnx(
             inconsistent.
         UnsupportedOpsError: The models use operators that parpass does not know; all
             of them are listed, before anything is converted.
-        FrontendError: A known operator is used in a way that is not supported, or an
-            input has no static shape.
+        FrontendError: A known operator is used in a way that is not supported, needs
+            a dimension that is unknown, or is of a version that the installed onnx
+            does not know; or values of tensors are kept in a file that is not there.
     """
     types = ParameterTypes(shape or {}, dtype)
     models = {
@@ -110,8 +112,8 @@ def _check_supported(models: Iterable[Model]) -> None:
     sources: list[str] = []
     for model in models:
         with malformed_if_undecodable(model.source):
-            used = count_operators(model.proto.graph.node)
-        unknown = {name: n for name, n in used.items() if name not in CONVERTERS}
+            nodes = model.proto.graph.node
+            unknown = unsupported(nodes, model.functions, model.opsets)
         if unknown:
             counts.update(unknown)
             sources.append(model.source)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import Counter
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx.external_data_helper import load_external_data_for_model
+from onnx.external_data_helper import (
+    load_external_data_for_model,
+    uses_external_data,
+)
 
 from parpass.errors import FrontendError, MalformedModelError
 
@@ -28,12 +30,14 @@ class Model:
     Attributes:
         source: The name for errors and spans: the path, or the function's name.
         proto: The model itself.
-        opset: The version of ONNX's own operators that its nodes are written in.
+        opsets: The versions of the operators that its nodes are written in, by domain.
+        functions: The model's own operators, by their names with the domain.
     """
 
     source: str
     proto: onnx.ModelProto
-    opset: int
+    opsets: Mapping[str, int]
+    functions: Mapping[str, onnx.FunctionProto]
 
 
 @contextlib.contextmanager
@@ -63,25 +67,33 @@ def open_model(given: ModelOrPath, source: str, opset: int | None) -> Model:
     Raises:
         OSError: The file cannot be read.
         MalformedModelError: It is truncated or of another format.
-        FrontendError: Its operators are of too old a version.
+        FrontendError: Its operators are of too old or too new a version, or values of
+            tensors are kept in files that are not there.
     """
     with malformed_if_undecodable(source):
         proto = given if isinstance(given, onnx.ModelProto) else _read(Path(given))
         _check_complete(proto, source)
         _check_text(proto.graph, source)
-        version = opset or _own_opset(proto, source)
-    if 0 < version < _OLDEST_OPSET:
-        raise FrontendError(
-            f"{source}: expected operators of version {_OLDEST_OPSET} and later, got "
-            f"version {version}; onnx.version_converter may convert the model",
-            source=source,
-        )
-    return Model(source, proto, version)
+        opsets = opsets_of(proto.opset_import)
+        if opset:
+            opsets[""] = opset
+        functions = {operator_name(one): one for one in proto.functions}
+        _check_versions(proto, opsets, source)
+    return Model(source, proto, opsets, functions)
 
 
 def _read(path: Path) -> onnx.ModelProto:
     proto = onnx.ModelProto()
     proto.ParseFromString(path.read_bytes())
+    for tensor in filter(uses_external_data, proto.graph.initializer):
+        outside = {one.key: one.value for one in tensor.external_data}
+        place = path.parent / outside.get("location", "")
+        if not place.exists():
+            raise FrontendError(
+                f"{path}: expected the values of tensor '{tensor.name}' in the file "
+                f"'{place}', which does not exist; put it beside the model",
+                source=str(path),
+            )
     try:
         load_external_data_for_model(proto, str(path.parent))
     except (ValueError, onnx.checker.ValidationError) as error:
@@ -90,6 +102,49 @@ def _read(path: Path) -> onnx.ModelProto:
             source=str(path),
         ) from error
     return proto
+
+
+def _check_versions(
+    proto: onnx.ModelProto, opsets: Mapping[str, int], source: str
+) -> None:
+    """Refuse versions of ONNX's operators that are not known, or too old."""
+    nodes = [node for node in proto.graph.node if not domain_of(node)]
+    if "" not in opsets:
+        if nodes:
+            raise MalformedModelError(
+                f"{source}: the model uses ONNX's operators, but does not say of which "
+                "version; give it as opset=",
+                source=source,
+            )
+        return
+    version, newest = opsets[""], onnx.defs.onnx_opset_version()
+    if version > newest:
+        raise FrontendError(
+            f"{source}: expected operators of versions up to {newest}, which the "
+            f"installed onnx {onnx.__version__} knows, got version {version}; a newer "
+            "onnx may know it, or onnx.version_converter may convert the model",
+            source=source,
+        )
+    changed = sorted({node.op_type for node in nodes if _has_changed(node, version)})
+    if version < _OLDEST_OPSET and changed:
+        raise FrontendError(
+            f"{source}: expected operators of version {_OLDEST_OPSET} and later, got "
+            f"version {version} of {', '.join(changed)}; onnx.version_converter may "
+            "convert the model",
+            source=source,
+        )
+
+
+def _has_changed(node: onnx.NodeProto, version: int) -> bool:
+    """Return whether an operator of an old version is not what it is now."""
+    try:
+        versions = {
+            onnx.defs.get_schema(node.op_type, one).since_version
+            for one in (version, _OLDEST_OPSET)
+        }
+    except onnx.defs.SchemaError:
+        return True
+    return len(versions) > 1
 
 
 def _check_complete(proto: onnx.ModelProto, source: str) -> None:
@@ -126,35 +181,30 @@ def _check_text(graph: onnx.GraphProto, source: str) -> None:
         )
 
 
-def _own_opset(proto: onnx.ModelProto, source: str) -> int:
-    versions = {entry.domain: entry.version for entry in proto.opset_import}
-    for domain in _DEFAULT_DOMAINS:
-        if domain in versions:
-            return versions[domain]
-    if any(node.domain in _DEFAULT_DOMAINS for node in proto.graph.node):
-        raise MalformedModelError(
-            f"{source}: the model uses ONNX's operators, but does not say of which "
-            "version; give it as opset=",
-            source=source,
-        )
-    return 0
+def domain_of(node: onnx.NodeProto | onnx.FunctionProto) -> str:
+    """Return the domain of a node's operator, empty for ONNX's own."""
+    return "" if node.domain in _DEFAULT_DOMAINS else node.domain
 
 
-def operator_name(node: onnx.NodeProto) -> str:
+def operator_name(node: onnx.NodeProto | onnx.FunctionProto) -> str:
     """Return the operator of a node, with its domain unless that is ONNX's own."""
-    if node.domain in _DEFAULT_DOMAINS:
-        return node.op_type
-    return f"{node.domain}::{node.op_type}"
+    domain = domain_of(node)
+    name = node.op_type if isinstance(node, onnx.NodeProto) else node.name
+    return f"{domain}::{name}" if domain else name
 
 
-def count_operators(nodes: Iterable[onnx.NodeProto]) -> Counter[str]:
-    """Count the operators of a graph and of the graphs inside its nodes."""
-    counts: Counter[str] = Counter()
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        counts[operator_name(node)] += 1
-        for attribute in node.attribute:
-            waiting += attribute.g.node
-            waiting += [inner for graph in attribute.graphs for inner in graph.node]
-    return counts
+def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    """Return the versions of the operators, by domain; ONNX's own is empty."""
+    return {
+        "" if entry.domain in _DEFAULT_DOMAINS else entry.domain: entry.version
+        for entry in imports
+    }
+
+
+def graphs_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    """Return the graphs among the attributes of a node."""
+    found: list[onnx.GraphProto] = []
+    for attribute in node.attribute:
+        found += [attribute.g] if attribute.HasField("g") else []
+        found += attribute.graphs
+    return found

@@ -38,9 +38,8 @@ class SpanMarker(ExprMutator):
         """Leave an expression, and what is below it, as it is from now on."""
         self.memo_map[expr] = expr
 
-    def mark(self, expr: Expr, span: Span) -> Expr:
-        """Return an expression with a span, down to the expressions that are kept."""
-        self.span = span
+    def mark(self, expr: Expr) -> Expr:
+        """Return an expression with the span, down to the expressions that are kept."""
         return self.visit(expr)
 
     def visit_call(self, call: Call) -> Expr:

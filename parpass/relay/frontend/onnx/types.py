@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import cast
 
+import numpy as np
+import onnx
+from onnx import helper
+
 from parpass.errors import IRTypeError
-from parpass.relay.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var
+from parpass.relay.expr import Call, Constant, Expr, If, Tuple, TupleGetItem, Var
 from parpass.relay.functor import ExprFunctor
 from parpass.relay.op.registry import Op
 from parpass.relay.ty import TensorType, TupleType, Type
@@ -42,6 +46,12 @@ class TypeOf(ExprFunctor[Type]):
         op = cast("Op", call.op)
         return op.relation([self.visit(arg) for arg in call.args], call.attrs)
 
+    def visit_if(self, if_: If) -> Type:
+        """Give the type of the branches, which agree."""
+        self.visit(if_.cond)
+        self.visit(if_.false_branch)
+        return self.visit(if_.true_branch)
+
     def visit_tuple(self, tup: Tuple) -> Type:
         """Give the tuple of the fields' types."""
         return TupleType(tuple(self.visit(field) for field in tup.fields))
@@ -49,3 +59,10 @@ class TypeOf(ExprFunctor[Type]):
     def visit_tuple_getitem(self, op: TupleGetItem) -> Type:
         """Give the type of the field."""
         return cast("TupleType", self.visit(op.tuple_value)).fields[op.index]
+
+
+def type_proto(tensor: TensorType) -> onnx.TypeProto:
+    """Return a tensor's type as ONNX writes it; a dimension may be unknown."""
+    code = helper.np_dtype_to_tensor_dtype(np.dtype(tensor.dtype))
+    shape = [dim if isinstance(dim, int) else None for dim in tensor.shape]
+    return helper.make_tensor_type_proto(code, shape)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, TupleGetItem, TupleWrapper
 from parpass.relay.op.build import call_op
+from parpass.relay.op.effect import Effect
 from parpass.relay.op.elementwise import unary
 from parpass.relay.op.registry import Attrs, Op, OpPattern, register_op
 from parpass.relay.op.relations import (
@@ -176,7 +177,17 @@ def _dropout(_attrs: DropoutAttrs, data: Array) -> tuple[Array, Array]:
     return data, np.broadcast_to(np.ones((), data.dtype), data.shape)
 
 
-_DROPOUT = register_op(Op("nn.dropout", 1, _dropout_relation, _dropout, DropoutAttrs))
+# In training it draws noise, as TVM says of it; where it is run here it drops nothing.
+_DROPOUT = register_op(
+    Op(
+        "nn.dropout",
+        1,
+        _dropout_relation,
+        _dropout,
+        DropoutAttrs,
+        effect=Effect.READS,
+    )
+)
 
 
 def dropout(data: Expr, rate: float = 0.5) -> TupleGetItem:

@@ -36,6 +36,14 @@ from parpass.relay.ty import TensorType, Type
 Array = npt.NDArray[Any]
 
 
+def _require_factors(lhs: TensorType, rhs: TensorType, out_dtype: str) -> None:
+    # As in TVM, both become `out_dtype` first, such as int32 for uint8 and int8.
+    if not out_dtype:
+        require_same_dtype((lhs, rhs))
+    require_number(lhs)
+    require_number(rhs)
+
+
 class DenseAttrs(Attrs, frozen=True):
     """Attributes of `nn.dense`.
 
@@ -55,8 +63,7 @@ def _dense_relation(types: Sequence[Type], attrs: DenseAttrs) -> TensorType:
             f"expected one dimension or more for the data, got {data}"
         )
     require_rank(weight, 2, "the weight")
-    require_same_dtype((data, weight))
-    require_number(data)
+    _require_factors(data, weight, attrs.out_dtype)
     units = weight.shape[0] if attrs.units is None else attrs.units
     require_shape(weight, (units, data.shape[-1]), "the weight")
     return TensorType((*data.shape[:-1], units), attrs.out_dtype or data.dtype)
@@ -102,8 +109,7 @@ def _matmul_relation(types: Sequence[Type], attrs: MatmulAttrs) -> TensorType:
     if not a.shape or (attrs.transpose_a and len(a.shape) < 2):
         raise TypeRelationError(f"expected a matrix for tensor_a, got {a}")
     require_rank(b, 2, "tensor_b")
-    require_same_dtype((a, b))
-    require_number(a)
+    _require_factors(a, b, attrs.out_dtype)
     rows = a.shape[:-1]
     inner = a.shape[-1]
     if attrs.transpose_a:
@@ -164,8 +170,7 @@ def _batch_matmul_relation(
     a, b = tensors(types)
     require_rank(a, 3, "tensor_a")
     require_rank(b, 3, "tensor_b")
-    require_same_dtype((a, b))
-    require_number(a)
+    _require_factors(a, b, attrs.out_dtype)
     rows, inner = a.shape[:0:-1] if attrs.transpose_a else a.shape[1:]
     inner_b, columns = b.shape[:0:-1] if attrs.transpose_b else b.shape[1:]
     if not agree(inner, inner_b):

@@ -15,7 +15,6 @@ from parpass.relay.op.build import call_op
 from parpass.relay.op.registry import (
     Attrs,
     Op,
-    OpPattern,
     TypeRelationError,
     register_op,
 )
@@ -288,7 +287,6 @@ _LRN = register_op(
         _lrn_relation,
         _lrn,
         LRNAttrs,
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     )
 )
 
@@ -337,7 +335,6 @@ _L2_NORMALIZE = register_op(
         _l2_normalize_relation,
         _l2_normalize,
         L2NormalizeAttrs,
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     )
 )
 

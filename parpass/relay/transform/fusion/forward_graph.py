@@ -116,6 +116,6 @@ def data_flow_order(root: Expr) -> list[Expr]:
 
 def _pattern_of(call: Call) -> OpPattern:
     op = call.op
-    if not isinstance(op, Op) or op.stateful or op.non_computational:
+    if not isinstance(op, Op) or op.effect or op.non_computational:
         return OpPattern.OPAQUE
     return op.pattern

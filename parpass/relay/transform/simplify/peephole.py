@@ -2,7 +2,8 @@
 
 A rule is asked once the arguments are simplified, and its result is simplified again,
 so each rule fires where it can in one sweep from the inputs to the results. A rule
-keeps the type of the call, which is why the types of rewritten nodes are known.
+keeps the type of the call, which is why the types of rewritten nodes are known; where
+it would drop an effect, it does not apply.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import Any, cast
 from msgspec import structs
 
 from parpass.errors import IRTypeError
+from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
+from parpass.relay.module import IRModule
 from parpass.relay.node import children, post_order
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.evaluation import Evaluator
@@ -32,18 +35,23 @@ class Peephole(ExprMutator):
         rules: The rules for the calls of each operator, by name; those that come first
             are tried first.
         evaluator: Evaluates calls on constants for the rules.
+        mod: Has the global functions that are called, to know which have effects.
 
     Attributes:
         applied: How many times a rule was.
     """
 
     def __init__(
-        self, rules: Mapping[str, Sequence[Rule]], evaluator: Evaluator
+        self,
+        rules: Mapping[str, Sequence[Rule]],
+        evaluator: Evaluator,
+        mod: IRModule | None = None,
     ) -> None:
         super().__init__()
         self.applied = 0
         self.evaluator = evaluator
         self._rules = rules
+        self._effects = Effects(mod=mod)
         self._types: dict[Expr, Type | None] = {}
         self._shared: set[Expr] = set()
         self._users: Counter[Expr] = Counter()
@@ -72,7 +80,7 @@ class Peephole(ExprMutator):
         while isinstance(result, Call) and isinstance(result.op, Op):
             for rule in self._rules.get(result.op.name, ()):
                 better = rule(self, result)
-                if better is not None:
+                if better is not None and self._effects.survive(result, better):
                     self.applied += 1
                     result = better
                     break

@@ -4,14 +4,16 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError
 from parpass.relay.frontend.onnx import from_onnx
-from tests.support.onnx_models import one_node, random
+from tests.support.onnx_models import graph_model, one_node, random
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 SQUEEZENET = (LIGHT / "light_squeezenet.onnx").read_bytes()
@@ -100,10 +102,21 @@ def test_a_model_without_the_version_of_onnx_operators_may_be_given_one() -> Non
     assert from_onnx(model, opset=13)
 
 
-def test_operators_from_before_opset_7_are_refused() -> None:
-    model = one_node("Relu", random(2), opset=6)
-    with pytest.raises(FrontendError, match="of version 7 and later, got version 6"):
+def test_operators_that_have_changed_with_opset_7_are_refused() -> None:
+    model = one_node("Add", random(2), random(2), opset=6)
+    with pytest.raises(FrontendError, match="7 and later, got version 6 of Add; "):
         from_onnx(model)
+    assert from_onnx(one_node("Relu", random(2), opset=6))
+
+
+def test_operators_of_a_version_that_onnx_does_not_know_are_refused() -> None:
+    newest = onnx.defs.onnx_opset_version()
+    model = one_node("Relu", random(2), opset=newest + 1)
+    wanted = f"of versions up to {newest}, .* got version {newest + 1}; a newer onnx"
+    with pytest.raises(FrontendError, match=wanted) as caught:
+        from_onnx(model)
+    assert not isinstance(caught.value, MalformedModelError)
+    assert from_onnx(one_node("Relu", random(2), opset=newest))
 
 
 def test_onnx_operators_may_be_called_by_their_full_domain() -> None:
@@ -135,7 +148,32 @@ def test_tensors_outside_of_the_file_are_loaded(tmp_path: Path) -> None:
     with pytest.raises(MalformedModelError, match="tensor"):
         from_onnx(path)
     (tmp_path / "w").unlink()
-    with pytest.raises((FileNotFoundError, MalformedModelError)):
+    with pytest.raises(FrontendError, match=r"tensor 'x1' in the file '.*w', which"):
+        from_onnx(path)
+
+
+def test_tensors_outside_of_a_model_in_memory_are_refused() -> None:
+    model = one_node("Add", random(2), random(2), known=(1,))
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="w")
+    with pytest.raises(FrontendError, match="import the model by its path") as caught:
+        from_onnx(model)
+    assert not isinstance(caught.value, MalformedModelError)
+
+
+def test_tensors_outside_of_the_folder_are_not_read(tmp_path: Path) -> None:
+    model = one_node("Add", random(2), random(2), known=(1,))
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="../w")
+    (tmp_path / "w").write_bytes(bytes(8))
+    path = tmp_path / "inside" / "net.onnx"
+    path.parent.mkdir()
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(MalformedModelError, match="outside"):
         from_onnx(path)
 
 
@@ -144,3 +182,13 @@ def test_sparse_initializers_are_refused() -> None:
     model.graph.sparse_initializer.add()
     with pytest.raises(FrontendError, match="sparse initializers are not supported"):
         from_onnx(model)
+
+
+def test_a_shape_that_cannot_be_computed_is_refused() -> None:
+    nodes = [
+        helper.make_node("Tile", ["one", "many"], ["shape"]),
+        helper.make_node("Reshape", ["x", "shape"], ["y"]),
+    ]
+    known = {"one": np.array([1]), "many": np.array([10**13])}
+    with pytest.raises(FrontendError, match=r"Reshape 'y'.*: what it is given"):
+        from_onnx(graph_model(nodes, {"x": random(2)}, ["y"], known=known))

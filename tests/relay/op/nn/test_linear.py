@@ -8,7 +8,12 @@ from parpass.relay.expr import Call, const
 from parpass.relay.op import Op, TypeRelationError, nn
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType
-from tests.support.op_calls import array, floats, ints, related, value
+from tests.support.op_calls import array, floats, ints, related, type_of, value
+
+ROW = const(np.full((1, 1), 200, "uint8"))
+SIGNED = const(np.full((1, 1), -100, "int8"))
+BATCH = const(np.full((1, 1, 1), 200, "uint8"))
+SIGNED_BATCH = const(np.full((1, 1, 1), -100, "int8"))
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (4, 2, 3)])
@@ -51,6 +56,22 @@ def test_the_second_operand_of_batch_matmul_is_transposed_by_default() -> None:
 def test_products_may_have_another_dtype() -> None:
     many = const(np.full((1, 1), 100, "int8"))
     assert value(nn.dense(many, many, out_dtype="int32")).item() == 10_000
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        nn.dense(ROW, SIGNED, out_dtype="int32"),
+        nn.matmul(ROW, SIGNED, out_dtype="int32"),
+        nn.batch_matmul(BATCH, SIGNED_BATCH, "int32"),
+    ],
+)
+def test_factors_may_differ_in_dtype_where_the_products_is_stated(
+    product: Call,
+) -> None:
+    assert related(product) == type_of(value(product))
+    assert value(product).dtype == "int32"
+    assert value(product).item() == -20_000
 
 
 @pytest.mark.parametrize(("axis", "length"), [(1, 3), (-1, 4), (0, 2)])

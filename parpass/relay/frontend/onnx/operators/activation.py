@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from parpass.relay import op
 from parpass.relay.expr import Expr
 from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.operators.elementwise import in_floats
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
 
-def _elu_of(node: Node, data: Expr, alpha: float, gamma: float) -> Expr:
+def elu_of(node: Node, data: Expr, alpha: float, gamma: float) -> Expr:
     """Return `gamma * (data if data > 0 else alpha * (exp(data) - 1))`."""
     zero, one = node.scalar(0, data), node.scalar(1, data)
     below = op.subtract(op.exp(op.minimum(data, zero)), one)
@@ -18,13 +21,13 @@ def _elu_of(node: Node, data: Expr, alpha: float, gamma: float) -> Expr:
 
 
 def _elu(node: Node) -> Expr:
-    return _elu_of(node, node.input(0), node.number("alpha", 1.0), 1.0)
+    return elu_of(node, node.input(0), node.number("alpha", 1.0), 1.0)
 
 
 def _selu(node: Node) -> Expr:
     alpha = node.number("alpha", 1.67326319217681884765625)
     gamma = node.number("gamma", 1.05070102214813232421875)
-    return _elu_of(node, node.input(0), alpha, gamma)
+    return elu_of(node, node.input(0), alpha, gamma)
 
 
 def _celu(node: Node) -> Expr:
@@ -35,19 +38,20 @@ def _celu(node: Node) -> Expr:
     return op.add(op.maximum(data, zero), below)
 
 
-def _hard_sigmoid_of(node: Node, data: Expr, alpha: float, beta: float) -> Expr:
+def hard_sigmoid_of(node: Node, data: Expr, alpha: float, beta: float) -> Expr:
+    """Return `alpha * data + beta`, cut to what lies from 0 to 1."""
     line = op.add(op.multiply(node.scalar(alpha, data), data), node.scalar(beta, data))
     return op.clip(line, 0.0, 1.0)
 
 
 def _hard_sigmoid(node: Node) -> Expr:
     alpha, beta = node.number("alpha", 0.2), node.number("beta", 0.5)
-    return _hard_sigmoid_of(node, node.input(0), alpha, beta)
+    return hard_sigmoid_of(node, node.input(0), alpha, beta)
 
 
 def _hard_swish(node: Node) -> Expr:
     data = node.input(0)
-    return op.multiply(data, _hard_sigmoid_of(node, data, 1 / 6, 0.5))
+    return op.multiply(data, hard_sigmoid_of(node, data, 1 / 6, 0.5))
 
 
 def _leaky_relu(node: Node) -> Expr:
@@ -65,29 +69,38 @@ def _thresholded_relu(node: Node) -> Expr:
     return op.where(above, data, node.scalar(0, data))
 
 
-def _softplus_of(node: Node, data: Expr) -> Expr:
+def softplus_of(node: Node, data: Expr) -> Expr:
+    """Return `log(1 + exp(data))`."""
     # The larger part is taken out, so that nothing overflows.
     rest = op.log1p(op.exp(op.negative(op.abs(data))))
     return op.add(op.maximum(data, node.scalar(0, data)), rest)
 
 
 def _softplus(node: Node) -> Expr:
-    return _softplus_of(node, node.input(0))
+    return softplus_of(node, node.input(0))
+
+
+def softsign_of(node: Node, data: Expr) -> Expr:
+    """Return `data / (1 + |data|)`."""
+    return op.divide(data, op.add(node.scalar(1, data), op.abs(data)))
 
 
 def _softsign(node: Node) -> Expr:
-    data = node.input(0)
-    return op.divide(data, op.add(node.scalar(1, data), op.abs(data)))
+    return softsign_of(node, node.input(0))
 
 
 def _mish(node: Node) -> Expr:
     data = node.input(0)
-    return op.multiply(data, op.tanh(_softplus_of(node, data)))
+    return op.multiply(data, op.tanh(softplus_of(node, data)))
 
 
 def _shrink(node: Node) -> Expr:
-    data, zero = node.input(0), node.scalar(0, node.input(0))
     lambd, bias = node.number("lambd", 0.5), node.number("bias", 0.0)
+    return in_floats(node, partial(_shrunk, node, lambd, bias), node.input(0))
+
+
+def _shrunk(node: Node, lambd: float, bias: float, data: Expr) -> Expr:
+    zero = node.scalar(0, data)
     offset = node.scalar(bias, data)
     below = op.where(
         op.less(data, node.scalar(-lambd, data)), op.add(data, offset), zero

@@ -23,9 +23,16 @@ def _variadic(build: Callable[[Expr, Expr], Expr]) -> Converter:
     return lambda node: reduce(build, node.inputs())
 
 
-def _div(node: Node) -> Expr:
-    a, b = node.input(0), node.input(1)
-    return op.divide(a, b)
+def in_floats(node: Node, build: Callable[[Expr], Expr], data: Expr) -> Expr:
+    """Return what is built; on integers it is computed in floats, and cut off."""
+    dtype = node.dtype(data)
+    if not dtype.startswith(("int", "uint")):
+        return build(data)
+    return op.cast(build(op.cast(data, "float64")), dtype)
+
+
+def _erf(node: Node) -> Expr:
+    return in_floats(node, op.erf, node.input(0))
 
 
 def _pow(node: Node) -> Expr:
@@ -112,9 +119,9 @@ ELEMENTWISE: dict[str, Converter] = {
     "Clip": _clip,
     "Cos": _unary(op.cos),
     "Cosh": _unary(op.cosh),
-    "Div": _div,
+    "Div": _binary(op.divide),
     "Equal": _binary(op.equal),
-    "Erf": _unary(op.erf),
+    "Erf": _erf,
     "Exp": _unary(op.exp),
     "Floor": _unary(op.floor),
     "Greater": _binary(op.greater),

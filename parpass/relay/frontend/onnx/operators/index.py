@@ -2,43 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Constant, Expr, TupleWrapper, const
 from parpass.relay.frontend.onnx.node import Node
-from parpass.relay.frontend.onnx.operators.axes import normal_axis
+from parpass.relay.frontend.onnx.operators.axes import (
+    by_axis,
+    normal_axis,
+    shape_of,
+)
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
 
-def _from_front(node: Node, indices: Expr, length: int) -> Expr:
+def from_front(node: Node, indices: Expr, length: int | Expr) -> Expr:
     """Return indices of which negative ones counted from the end."""
-    if isinstance(indices, Constant):
+    if isinstance(indices, Constant) and isinstance(length, int):
         values = indices.data.numpy()
         if not (values < 0).any():
             return indices
         return const(np.where(values < 0, values + length, values))
     below = op.less(indices, node.scalar(0, indices))
-    return op.where(below, op.add(indices, node.scalar(length, indices)), indices)
+    if isinstance(length, int):
+        count: Expr = node.scalar(length, indices)
+    else:
+        count = op.cast(op.reshape(length, ()), node.dtype(indices))
+    return op.where(below, op.add(indices, count), indices)
+
+
+def _length(node: Node, data: Expr, axis: int) -> int | Expr:
+    """Return the length of an axis, which may be known to the running model alone."""
+    found = node.dims(data)[axis]
+    if isinstance(found, int):
+        return found
+    return op.take(shape_of(node, data), const(np.int64(axis)), 0)
 
 
 def _gather(node: Node) -> Expr:
     data, indices = node.input(0), node.input(1)
-    shape = node.shape(data)
-    axis = normal_axis(node, node.integer("axis", 0), shape)
-    return op.take(data, _from_front(node, indices, shape[axis]), axis)
+    axis = normal_axis(node, node.integer("axis", 0), node.dims(data))
+    return op.take(data, from_front(node, indices, _length(node, data, axis)), axis)
 
 
 def _gather_elements(node: Node) -> Expr:
     data, indices = node.input(0), node.input(1)
-    shape = node.shape(data)
-    axis = normal_axis(node, node.integer("axis", 0), shape)
-    return op.gather(data, axis, _from_front(node, indices, shape[axis]))
+    axis = normal_axis(node, node.integer("axis", 0), node.dims(data))
+    indices = from_front(node, indices, _length(node, data, axis))
+    return op.gather(data, axis, indices)
 
 
 def _leading(node: Node, indices: Expr) -> Expr:
     """Return indices whose coordinates come first, as Relay has them."""
-    rank = len(node.shape(indices))
+    rank = node.rank(indices)
     return op.transpose(indices, (rank - 1, *range(rank - 1)))
 
 
@@ -56,9 +73,8 @@ def _reduction(node: Node) -> str:
 
 def _scatter_elements(node: Node) -> Expr:
     data, indices, updates = (node.input(index) for index in range(3))
-    shape = node.shape(data)
-    axis = normal_axis(node, node.integer("axis", 0), shape)
-    indices = _from_front(node, indices, shape[axis])
+    axis = normal_axis(node, node.integer("axis", 0), node.dims(data))
+    indices = from_front(node, indices, _length(node, data, axis))
     return op.scatter_elements(data, indices, updates, axis, _reduction(node))
 
 
@@ -69,36 +85,53 @@ def _scatter_nd(node: Node) -> Expr:
 
 def _one_hot(node: Node) -> Expr:
     indices = node.input(0)
-    depth = int(node.known_number(1, "depth"))
+    depth = int(node.known_number(1, "depth")) if node.is_known(1) else None
     values = node.input(2)
     axis = node.integer("axis", -1)
     if not node.dtype(indices).startswith(("int", "uint")):
         indices = op.cast(indices, "int64")
     off, on = (op.take(values, const(np.int64(at)), 0) for at in (0, 1))
-    indices = _from_front(node, indices, depth)
+    if depth is None:
+        count = op.cast(op.reshape(node.input(1), ()), "int64")
+        indices = from_front(node, indices, count)
+        return op.dyn.one_hot(indices, on, off, count, axis, node.dtype(values))
+    indices = from_front(node, indices, depth)
     return op.one_hot(indices, on, off, depth, axis, node.dtype(values))
 
 
 def _top_k(node: Node) -> TupleWrapper:
     data = node.input(0)
-    k = node.integer("k", 0) if node.opset < 10 else int(node.known_number(1, "k"))
-    axis = normal_axis(node, node.integer("axis", -1), node.shape(data))
+    axis = normal_axis(node, node.integer("axis", -1), node.dims(data))
     node.integer("sorted", 1)  # sorted is one of the orders that 0 allows
     ascending = node.integer("largest", 1) == 0
-    found = op.topk(data, k, axis, "both", ascending, "int64")
+    if node.opset >= 10 and not node.is_known(1):
+        k = op.reshape(node.input(1), ())
+        found = op.dyn.topk(data, k, axis, "both", ascending, "int64")
+    else:
+        k = node.integer("k", 0) if node.opset < 10 else int(node.known_number(1, "k"))
+        found = op.topk(data, k, axis, "both", ascending, "int64")
     assert isinstance(found, TupleWrapper)
     return found
 
 
-def _cum_sum(node: Node) -> Expr:
-    data = node.input(0)
-    axis = normal_axis(node, int(node.known_number(1, "axis")), node.shape(data))
-    exclusive = node.integer("exclusive", 0) != 0
-    if node.integer("reverse", 0):
-        return op.reverse(
-            op.cumsum(op.reverse(data, axis), axis, None, exclusive), axis
-        )
-    return op.cumsum(data, axis, None, exclusive)
+def _scan(build: Callable[..., Expr]) -> Converter:
+    def convert(node: Node) -> Expr:
+        data = node.input(0)
+        exclusive = node.integer("exclusive", 0) != 0
+        backwards = node.integer("reverse", 0) != 0
+
+        def along(axis: int) -> Expr:
+            if backwards:
+                turned = build(op.reverse(data, axis), axis, None, exclusive)
+                return op.reverse(turned, axis)
+            return build(data, axis, None, exclusive)
+
+        if not node.is_known(1):
+            return by_axis(node, node.input(1), data, along)
+        axis = int(node.known_number(1, "axis"))
+        return along(normal_axis(node, axis, node.dims(data)))
+
+    return convert
 
 
 def _non_zero(node: Node) -> Expr:
@@ -110,8 +143,37 @@ def _reverse_sequence(node: Node) -> Expr:
     return op.reverse_sequence(node.input(0), node.input(1), time, batch)
 
 
+def _compress(node: Node) -> Expr:
+    data, condition = node.input(0), node.input(1)
+    picked = op.reshape(op.argwhere(condition), (-1,))
+    if not node.has("axis"):
+        return op.take(op.reshape(data, (-1,)), picked, 0)
+    axis = normal_axis(node, node.integer("axis", 0), node.dims(data))
+    return op.take(data, picked, axis)
+
+
+def _tensor_scatter(node: Node) -> Expr:
+    """Each sample of the batch is written from a place of its own on."""
+    data, updates, first = node.input(0), node.input(1), node.optional(2)
+    shape, mode = node.shape(updates), node.text("mode", "linear")
+    axis = normal_axis(node, node.integer("axis", -2), shape)
+    if mode not in ("linear", "circular"):
+        raise node.fault(f"mode is '{mode}', which ONNX does not know")
+    rest = (1,) * (len(shape) - axis - 1)
+    places: Expr = const(np.arange(shape[axis]).reshape(-1, *rest))
+    if first is not None:
+        first = op.reshape(op.cast(first, "int64"), (-1, *(1,) * (len(shape) - 1)))
+        places = op.add(places, first)
+    if mode == "circular":
+        places = op.floor_mod(places, const(np.int64(node.lengths(data, [axis])[0])))
+    places = op.broadcast_to(places, shape)
+    return op.scatter_elements(data, places, updates, axis)
+
+
 INDEX: dict[str, Converter] = {
-    "CumSum": _cum_sum,
+    "Compress": _compress,
+    "CumProd": _scan(op.cumprod),
+    "CumSum": _scan(op.cumsum),
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,
@@ -121,5 +183,6 @@ INDEX: dict[str, Converter] = {
     "Scatter": _scatter_elements,
     "ScatterElements": _scatter_elements,
     "ScatterND": _scatter_nd,
+    "TensorScatter": _tensor_scatter,
     "TopK": _top_k,
 }

@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from parpass.relay import op
 from parpass.relay.expr import Expr
 from parpass.relay.frontend.onnx.node import Node
-from parpass.relay.frontend.onnx.operators.axes import normal_axis
+from parpass.relay.frontend.onnx.operators.axes import Axes, axes_of, normal_axis
+from parpass.relay.frontend.onnx.operators.elementwise import in_floats
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
-Axes = tuple[int, ...]
-Reduce = Callable[[Expr, Axes, bool], Expr]
+
+@dataclass(frozen=True, slots=True)
+class _Over:
+    """What a reduction runs over.
+
+    Attributes:
+        axes: The axes; an expression where only the running model knows them.
+        keepdims: Whether the reduced axes stay, with length 1.
+    """
+
+    axes: Axes
+    keepdims: bool
+
+    def reduce(self, name: str, data: Expr, keepdims: bool | None = None) -> Expr:
+        """Return a reduction of Relay: the operator that takes these axes."""
+        kept = self.keepdims if keepdims is None else keepdims
+        if isinstance(self.axes, Expr):
+            return getattr(op.dyn, name)(data, self.axes, kept)
+        return getattr(op, name)(data, self.axes, kept)
+
+
+Reduce = Callable[[Node, Expr, _Over], Expr]
 
 
 def _reduce(build: Reduce, *, axes_as_input: int = 18) -> Converter:
@@ -19,41 +41,68 @@ def _reduce(build: Reduce, *, axes_as_input: int = 18) -> Converter:
 
     def convert(node: Node) -> Expr:
         data = node.input(0)
-        shape = node.shape(data)
-        if node.opset < axes_as_input:
-            axes = node.integers("axes")
-        else:
-            axes = None if node.optional(1) is None else node.known_ints(1, "axes")
+        axes = axes_of(node, axes_as_input)
         nothing = node.integer("noop_with_empty_axes", 0)
         keepdims = node.integer("keepdims", 1) != 0
-        if not axes:
-            axes = () if nothing else tuple(range(len(shape)))
-        places = tuple(normal_axis(node, axis, shape) for axis in axes)
-        return build(data, places, keepdims)
+        if not isinstance(axes, Expr):
+            rank = node.rank(data)
+            if not axes:
+                axes = () if nothing else tuple(range(rank))
+            axes = tuple(normal_axis(node, axis, (0,) * rank) for axis in axes)
+        return build(node, data, _Over(axes, keepdims))
 
     return convert
 
 
-def _l1(data: Expr, axes: Axes, keepdims: bool) -> Expr:
-    return op.sum(op.abs(data), axes, keepdims)
+def _plain(name: str) -> Reduce:
+    return lambda node, data, over: over.reduce(name, data)
 
 
-def _l2(data: Expr, axes: Axes, keepdims: bool) -> Expr:
-    return op.sqrt(_sum_square(data, axes, keepdims))
+def _extreme(name: str, of_bools: str) -> Reduce:
+    def build(node: Node, data: Expr, over: _Over) -> Expr:
+        return over.reduce(of_bools if node.dtype(data) == "bool" else name, data)
+
+    return build
 
 
-def _sum_square(data: Expr, axes: Axes, keepdims: bool) -> Expr:
-    return op.sum(op.multiply(data, data), axes, keepdims)
+def _l1(node: Node, data: Expr, over: _Over) -> Expr:
+    return over.reduce("sum", op.abs(data))
 
 
-def _log_sum(data: Expr, axes: Axes, keepdims: bool) -> Expr:
-    return op.log(op.sum(data, axes, keepdims))
+def _sum_square(node: Node, data: Expr, over: _Over) -> Expr:
+    return over.reduce("sum", op.multiply(data, data))
+
+
+def _in_floats(build: Reduce) -> Reduce:
+    """Return a reduction of which integers are computed in floats, and cut off."""
+    return lambda node, data, over: in_floats(
+        node, lambda floats: build(node, floats, over), data
+    )
+
+
+def _l2(node: Node, data: Expr, over: _Over) -> Expr:
+    return op.sqrt(_sum_square(node, data, over))
+
+
+def _log_sum(node: Node, data: Expr, over: _Over) -> Expr:
+    return op.log(over.reduce("sum", data))
+
+
+def _log_sum_exp(node: Node, data: Expr, over: _Over) -> Expr:
+    """The largest element is taken out, so that nothing overflows."""
+    scaled = op.exp(op.subtract(data, _finite(node, over.reduce("max", data, True))))
+    largest = _finite(node, over.reduce("max", data))
+    return op.add(op.log(over.reduce("sum", scaled)), largest)
+
+
+def _finite(node: Node, data: Expr) -> Expr:
+    return op.where(op.isfinite(data), data, node.scalar(0, data))
 
 
 def _argument(build: Callable[..., Expr]) -> Converter:
     def convert(node: Node) -> Expr:
         data = node.input(0)
-        axis = normal_axis(node, node.integer("axis", 0), node.shape(data))
+        axis = normal_axis(node, node.integer("axis", 0), node.dims(data))
         found = build(
             data,
             axis,
@@ -69,13 +118,13 @@ REDUCE: dict[str, Converter] = {
     "ArgMax": _argument(op.argmax),
     "ArgMin": _argument(op.argmin),
     "ReduceL1": _reduce(_l1),
-    "ReduceL2": _reduce(_l2),
-    "ReduceLogSum": _reduce(_log_sum),
-    "ReduceLogSumExp": _reduce(op.logsumexp),
-    "ReduceMax": _reduce(op.max),
-    "ReduceMean": _reduce(op.mean),
-    "ReduceMin": _reduce(op.min),
-    "ReduceProd": _reduce(op.prod),
-    "ReduceSum": _reduce(op.sum, axes_as_input=13),
+    "ReduceL2": _reduce(_in_floats(_l2)),
+    "ReduceLogSum": _reduce(_in_floats(_log_sum)),
+    "ReduceLogSumExp": _reduce(_in_floats(_log_sum_exp)),
+    "ReduceMax": _reduce(_extreme("max", "any")),
+    "ReduceMean": _reduce(_plain("mean")),
+    "ReduceMin": _reduce(_extreme("min", "all")),
+    "ReduceProd": _reduce(_plain("prod")),
+    "ReduceSum": _reduce(_plain("sum"), axes_as_input=13),
     "ReduceSumSquare": _reduce(_sum_square),
 }

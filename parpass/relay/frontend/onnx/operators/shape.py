@@ -9,35 +9,51 @@ import numpy as np
 import onnx
 
 from parpass.relay import op
-from parpass.relay.expr import Expr, TupleWrapper, const
-from parpass.relay.frontend.onnx.node import Node, dtype_of
-from parpass.relay.frontend.onnx.operators.axes import normal_axis
+from parpass.relay.expr import Expr, Tuple, TupleWrapper, const
+from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.operators.axes import normal_axis, shape_of, whole
+from parpass.relay.frontend.onnx.operators.index import from_front
 from parpass.relay.frontend.onnx.operators.signature import Converter
-from parpass.relay.frontend.onnx.operators.tensor import cast_to
+from parpass.relay.frontend.onnx.values import dtype_of
 
 
 def _shape(node: Node) -> Expr:
-    shape = node.shape(node.input(0))
-    start, end = node.integer("start", 0), node.integer("end", len(shape))
-    return const(np.array(shape[start:end], "int64"))
+    data = node.input(0)
+    rank = node.rank(data)
+    start, end = node.integer("start", 0), node.integer("end", rank)
+    dims = node.dims(data)[start:end]
+    known = [dim for dim in dims if isinstance(dim, int)]
+    if len(known) == len(dims):
+        return const(np.array(known, "int64"))
+    start, end, _ = slice(start, end).indices(rank)
+    return op.strided_slice(op.shape_of(data, "int64"), start, max(start, end))
 
 
 def _size(node: Node) -> Expr:
-    return const(np.int64(prod(node.shape(node.input(0)))))
+    data = node.input(0)
+    if node.has_static_shape(data):
+        return const(np.int64(prod(node.shape(data))))
+    return op.ndarray_size(data, "int64")
 
 
 def _range(node: Node) -> Expr:
-    bounds = [
-        node.known(index, what)
-        for index, what in enumerate(("start", "limit", "delta"))
-    ]
     dtype = node.dtype(node.input(0))
-    start, stop, step = (const(bound.reshape(()), dtype) for bound in bounds)
+    start, stop, step = (_bound(node, index, dtype) for index in range(3))
     return op.arange(start, stop, step, dtype)
 
 
+def _bound(node: Node, index: int, dtype: str) -> Expr:
+    known = node.known_or_none(index)
+    if known is None:
+        return op.reshape(node.input(index), ())
+    return const(known.reshape(()), dtype)
+
+
 def _expand(node: Node) -> Expr:
-    data, wanted = node.input(0), node.known_ints(1, "shape")
+    data = node.input(0)
+    if not (node.is_known(1) and node.has_static_shape(data)):
+        return _expand_dynamic(node, data, whole(node, 1))
+    wanted = node.known_ints(1, "shape")
     try:
         shape = np.broadcast_shapes(node.shape(data), wanted)
     except ValueError:
@@ -45,13 +61,46 @@ def _expand(node: Node) -> Expr:
     return op.broadcast_to(data, shape)
 
 
+def _expand_dynamic(node: Node, data: Expr, wanted: Expr) -> Expr:
+    """A length of 1 takes that of the other shape, on both sides."""
+    (count,), rank = node.shape(wanted), node.rank(data)
+    longer = max(count, rank)
+    old, new = (
+        op.concatenate([const(np.ones(longer - has, "int64")), dims], 0)
+        for dims, has in ((shape_of(node, data), rank), (wanted, count))
+    )
+    one = op.equal(new, node.scalar(1, new))
+    return op.dyn.broadcast_to(data, op.where(one, old, new))
+
+
 def _tile(node: Node) -> Expr:
+    if not node.is_known(1):
+        return op.dyn.tile(node.input(0), node.input(1))
     return op.tile(node.input(0), node.known_ints(1, "repeats"))
+
+
+def _slice_dynamic(node: Node, data: Expr) -> Expr:
+    """Bounds are for some axes; those of the others take all."""
+    rank = node.rank(data)
+    (count,) = node.shape(node.input(1))
+    axes = const(np.arange(count)) if node.optional(3) is None else whole(node, 3)
+    given = [
+        const(np.ones(count, "int64")) if node.optional(at) is None else whole(node, at)
+        for at in (1, 2, 4)
+    ]
+    axes = from_front(node, axes, rank)
+    begin, end, steps = (
+        op.scatter_elements(const(np.full(rank, rest, "int64")), axes, one, 0)
+        for rest, one in zip((0, np.iinfo("int64").max, 1), given, strict=True)
+    )
+    return op.dyn.strided_slice(data, begin, end, steps)
 
 
 def _slice(node: Node) -> Expr:
     data = node.input(0)
-    shape = node.shape(data)
+    if node.opset >= 10 and not all(node.is_known(at) for at in range(1, 5)):
+        return _slice_dynamic(node, data)
+    dims = node.dims(data)
     if node.opset < 10:
         starts, ends = node.integers("starts") or (), node.integers("ends") or ()
         axes, steps = node.integers("axes"), None
@@ -63,9 +112,10 @@ def _slice(node: Node) -> Expr:
     steps = steps or (1,) * len(starts)
     if len({len(starts), len(ends), len(axes), len(steps)}) > 1:
         raise node.fault("expected as many starts, ends, axes and steps")
-    places = tuple(normal_axis(node, axis, shape) for axis in axes)
+    places = tuple(normal_axis(node, axis, dims) for axis in axes)
     # Bounds may be as large as integers are; no tensor is.
-    limit = max((*shape, 1))
+    known = [dim for dim in dims if isinstance(dim, int)]
+    limit = max((*known, 1)) if len(known) == len(dims) else 2**31
     begin, end = (
         tuple(max(-2 * limit, min(bound, 2 * limit)) for bound in bounds)
         for bounds in (starts, ends)
@@ -73,53 +123,60 @@ def _slice(node: Node) -> Expr:
     return op.strided_slice(data, begin, end, steps, places)
 
 
+def _even_parts(node: Node, data: Expr, axis: int, count: int) -> Expr:
+    """Return equal lengths of parts; the slice for the last one may be shorter."""
+    length = op.take(shape_of(node, data), const(np.array([axis])), 0)
+    more = op.add(length, const(np.array([count - 1])))
+    return op.repeat(op.floor_divide(more, const(np.array([count]))), count)
+
+
+def _split_dynamic(node: Node, data: Expr, axis: int, parts: Expr) -> TupleWrapper:
+    """Each part is a slice that begins where those before it end."""
+    (count,) = node.shape(parts)
+    ends = op.cumsum(parts, 0)
+    bounds = [op.subtract(ends, parts), ends]
+    fields: list[Expr] = []
+    for at in range(count):
+        begin, end = (
+            op.concatenate(
+                [
+                    const(np.full(axis, rest, "int64")),
+                    op.strided_slice(bound, at, at + 1),
+                ],
+                0,
+            )
+            for rest, bound in zip((0, np.iinfo("int64").max), bounds, strict=True)
+        )
+        steps = const(np.ones(axis + 1, "int64"))
+        fields.append(op.dyn.strided_slice(data, begin, end, steps))
+    return TupleWrapper(Tuple(tuple(fields)), count)
+
+
 def _split(node: Node) -> TupleWrapper:
     data = node.input(0)
-    shape = node.shape(data)
-    axis = normal_axis(node, node.integer("axis", 0), shape)
+    axis = normal_axis(node, node.integer("axis", 0), node.dims(data))
+    if not node.has("split") and not node.is_known(1):
+        return _split_dynamic(node, data, axis, whole(node, 1))
     parts = node.integers("split")
     if parts is None and node.optional(1) is not None:
         parts = node.known_ints(1, "split")
     count = node.integer("num_outputs", node.output_count)
+    if parts is None and not isinstance(node.dims(data)[axis], int):
+        return _split_dynamic(node, data, axis, _even_parts(node, data, axis, count))
     if parts is None:
-        each = -(-shape[axis] // count)
-        parts = (*(each,) * (count - 1), shape[axis] - each * (count - 1))
-    if sum(parts) != shape[axis] or min(parts) < 0:
-        raise node.fault(f"parts {parts} do not make up the length {shape[axis]}")
+        (length,) = node.lengths(data, [axis])
+        each = -(-length // count)
+        parts = (*(each,) * (count - 1), length - each * (count - 1))
+    length = node.dims(data)[axis]
+    if min(parts) < 0 or (isinstance(length, int) and sum(parts) != length):
+        raise node.fault(f"parts {parts} do not make up the length {length}")
     return op.split(data, tuple(accumulate(parts[:-1])), axis)
-
-
-def _pad(node: Node) -> Expr:
-    data, mode = node.input(0), node.text("mode", "constant")
-    rank = len(node.shape(data))
-    if node.opset < 11:
-        pads = node.integers("pads") or ()
-        value: Expr = node.scalar(node.number("value", 0.0), data)
-    else:
-        pads = node.known_ints(1, "pads")
-        given = node.optional(2)
-        value = node.scalar(0, data) if given is None else op.reshape(given, ())
-    axes = range(rank)
-    if node.opset >= 18 and node.optional(3) is not None:
-        axes = [normal_axis(node, at, (0,) * rank) for at in node.known_ints(3, "axes")]
-    if len(pads) != 2 * len(axes) or min(pads, default=0) < 0:
-        raise node.refusal(f"expected two pads from 0 up for each axis, got {pads}")
-    widths = [(0, 0)] * rank
-    for at, axis in enumerate(axes):
-        widths[axis] = pads[at], pads[at + len(axes)]
-    if mode not in ("constant", "edge", "reflect"):
-        raise node.refusal(f"mode '{mode}' is not supported")
-    return op.nn.pad(data, widths, value, mode)
 
 
 def _trilu(node: Node) -> Expr:
     data, given = node.input(0), node.optional(1)
     k = const(np.int64(0)) if given is None else op.reshape(given, ())
     return op.trilu(data, k, node.integer("upper", 1) != 0)
-
-
-def _cast_like(node: Node) -> Expr:
-    return cast_to(node, node.dtype(node.input(1)))
 
 
 def _eye_like(node: Node) -> Expr:
@@ -134,10 +191,8 @@ def _eye_like(node: Node) -> Expr:
 
 
 SHAPE: dict[str, Converter] = {
-    "CastLike": _cast_like,
     "Expand": _expand,
     "EyeLike": _eye_like,
-    "Pad": _pad,
     "Range": _range,
     "Shape": _shape,
     "Size": _size,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
-import onnx
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, const
-from parpass.relay.frontend.onnx.node import Node, dtype_of
+from parpass.relay.frontend.onnx.node import Node
 from parpass.relay.frontend.onnx.operators.axes import axes_of, normal_axis
+from parpass.relay.frontend.onnx.operators.index import from_front
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
 
@@ -31,11 +31,14 @@ def _constant(node: Node) -> Expr:
 
 
 def _constant_of_shape(node: Node) -> Expr:
-    shape = node.known_ints(0, "shape")
     value = node.tensor("value")
     scalar = np.zeros((), np.float32) if value is None else value
     if scalar.size != 1:
         raise node.fault(f"expected one number for its value, got {scalar.size}")
+    if not node.is_known(0):
+        dtype = scalar.dtype.name
+        return op.dyn.full(const(scalar.reshape(())), node.input(0), dtype)
+    shape = node.known_ints(0, "shape")
     if shape and min(shape) < 0:
         raise node.fault(f"expected a shape, got {shape}")
     return op.full(const(scalar.reshape(())), shape=shape, dtype=scalar.dtype.name)
@@ -45,31 +48,15 @@ def _identity(node: Node) -> Expr:
     return node.input(0)
 
 
-def _cast(node: Node) -> Expr:
-    code = node.integer("to", onnx.TensorProto.UNDEFINED)
-    dtype = dtype_of(code)
-    if dtype is None:
-        raise node.refusal(f"a cast to element type {code} is not supported")
-    return cast_to(node, dtype)
-
-
-def cast_to(node: Node, dtype: str) -> Expr:
-    """Return the node's first input cast.
-
-    Raises:
-        FrontendError: The dtype is one whose values saturate in ways of its own.
-    """
-    node.integer("saturate", 1)  # of eight bits and fewer alone
-    node.text("round_mode", "up")
-    if dtype.startswith(("float8", "float4")):
-        raise node.refusal(f"a cast to {dtype} is not supported")
-    return op.cast(node.input(0), dtype)
-
-
 def _reshape(node: Node) -> Expr:
     data = node.input(0)
-    old, wanted = node.shape(data), list(node.known_ints(1, "shape"))
     allow_zero = node.integer("allowzero", 0) != 0
+    if not node.is_known(1):
+        return op.dyn.reshape(data, node.input(1), allow_zero)
+    wanted = list(node.known_ints(1, "shape"))
+    if not node.has_static_shape(data):
+        return op.reshape(data, wanted, allow_zero)
+    old = node.shape(data)
     for at, size in enumerate(wanted):
         if size == 0 and not allow_zero:
             if at >= len(old):
@@ -80,21 +67,38 @@ def _reshape(node: Node) -> Expr:
         wanted[wanted.index(-1)] = prod(old) // rest if rest else 0
     if min(wanted, default=0) < 0 or prod(wanted) != prod(old):
         raise node.fault(f"data of shape {old} cannot take the shape {wanted}")
-    if any(size == 0 and old[at : at + 1] != (0,) for at, size in enumerate(wanted)):
-        raise node.refusal("a dimension of 0 in another place is not supported")
-    return op.reshape(data, tuple(wanted))
+    return op.reshape(data, tuple(wanted), allowzero=0 in wanted)
 
 
 def _flatten(node: Node) -> Expr:
     data = node.input(0)
+    axis = normal_axis(node, node.integer("axis", 1), node.dims(data), end=1)
+    if not node.has_static_shape(data):
+        return _flatten_dynamic(node, data, axis)
     shape = node.shape(data)
-    axis = normal_axis(node, node.integer("axis", 1), shape, end=1)
-    return op.reshape(data, (prod(shape[:axis]), prod(shape[axis:])))
+    flat = (prod(shape[:axis]), prod(shape[axis:]))
+    return op.reshape(data, flat, allowzero=0 in flat)
+
+
+def _flatten_dynamic(node: Node, data: Expr, axis: int) -> Expr:
+    """What is known of one side leaves the rest for the other one."""
+    front, back = (
+        prod(dim if isinstance(dim, int) else 0 for dim in dims)
+        for dims in (node.dims(data)[:axis], node.dims(data)[axis:])
+    )
+    if front or back:
+        return op.reshape(data, (front or -1, back or -1))
+    shape = op.shape_of(data, "int64")
+    sides = (
+        op.prod(op.strided_slice(shape, begin, end), 0, True)
+        for begin, end in ((0, axis), (axis, node.rank(data)))
+    )
+    return op.dyn.reshape(data, op.concatenate(list(sides), 0), allowzero=True)
 
 
 def _transpose(node: Node) -> Expr:
     data = node.input(0)
-    rank = len(node.shape(data))
+    rank = node.rank(data)
     perm = node.integers("perm") or tuple(reversed(range(rank)))
     if sorted(perm) != list(range(rank)):
         raise node.fault(f"perm {perm} is no order of {rank} dimensions")
@@ -105,7 +109,9 @@ def _unsqueeze(node: Node) -> Expr:
     data, axes = node.input(0), axes_of(node)
     if axes is None:
         raise node.fault("expected axes, got none")
-    result = [0] * (len(node.shape(data)) + len(axes))
+    if isinstance(axes, Expr):
+        return _unsqueeze_dynamic(node, data, axes)
+    result = [0] * (node.rank(data) + len(axes))
     places = {normal_axis(node, axis, result) for axis in axes}
     if len(places) != len(axes):
         raise node.fault(f"expected axes that differ, got {axes}")
@@ -114,15 +120,26 @@ def _unsqueeze(node: Node) -> Expr:
     return data
 
 
+def _unsqueeze_dynamic(node: Node, data: Expr, axes: Expr) -> Expr:
+    """The first axis of the result comes first, which moves no other one."""
+    (count,) = node.shape(axes)
+    axes = op.sort(from_front(node, axes, node.rank(data) + count), 0)
+    for at in range(count):
+        data = op.dyn.expand_dims(data, op.take(axes, const(np.int64(at)), 0))
+    return data
+
+
 def _squeeze(node: Node) -> Expr:
     data, axes = node.input(0), axes_of(node)
-    shape = node.shape(data)
+    if isinstance(axes, Expr):
+        return op.dyn.squeeze(data, axes)
+    dims = node.dims(data)
     if axes is None:
-        places = [at for at, size in enumerate(shape) if size == 1]
+        places = [at for at, size in enumerate(node.shape(data)) if size == 1]
     else:
-        places = sorted({normal_axis(node, axis, shape) for axis in axes})
-    if any(shape[at] != 1 for at in places):
-        raise node.fault(f"axes {axes} of shape {shape} are not all of size 1")
+        places = sorted({normal_axis(node, axis, dims) for axis in axes})
+    if any(isinstance(dims[at], int) and dims[at] != 1 for at in places):
+        raise node.fault(f"axes {axes} of shape {dims} are not all of size 1")
     return op.squeeze(data, axis=tuple(places)) if places else data
 
 
@@ -130,12 +147,11 @@ def _concat(node: Node) -> Expr:
     parts = node.inputs()
     if not node.has("axis"):
         raise node.fault("expected the attribute 'axis', got none")
-    axis = normal_axis(node, node.integer("axis", 0), node.shape(parts[0]))
+    axis = normal_axis(node, node.integer("axis", 0), node.dims(parts[0]))
     return op.concatenate(Tuple(tuple(parts)), axis=axis)
 
 
 TENSOR: dict[str, Converter] = {
-    "Cast": _cast,
     "Concat": _concat,
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -12,8 +11,7 @@ from parpass.relay import op
 from parpass.relay.expr import Expr, const
 from parpass.relay.frontend.onnx.node import Node
 from parpass.relay.frontend.onnx.operators.signature import Converter
-
-Ints = tuple[int, ...]
+from parpass.relay.frontend.onnx.operators.sliding import Ints, Window, extent, sizes
 
 _CONV = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}
 _MAX_POOL = {1: op.nn.max_pool1d, 2: op.nn.max_pool2d, 3: op.nn.max_pool3d}
@@ -49,11 +47,17 @@ def _weight_kernel(node: Node, weight: Expr, rank: int) -> Ints:
 
 
 def _conv(node: Node) -> Expr:
-    data, rank = _spatial(node)
-    weight = node.input(1)
+    result = conv_of(node, node.input(0), node.input(1))
+    bias = node.optional(2)
+    return result if bias is None else op.nn.bias_add(result, bias)
+
+
+def conv_of(node: Node, data: Expr, weight: Expr) -> Expr:
+    """Return the convolution that a node's attributes describe."""
+    rank = _spatial_rank(node, data)
     kernel = _weight_kernel(node, weight, rank)
-    window = _Window.read(node, node.shape(data), _sizes(node, "kernel", kernel, rank))
-    result = _CONV[rank](
+    window = Window.read(node, data, sizes(node, "kernel", kernel, rank))
+    return _CONV[rank](
         data,
         weight,
         strides=window.strides,
@@ -63,24 +67,20 @@ def _conv(node: Node) -> Expr:
         channels=node.shape(weight)[0],
         kernel_size=window.kernel,
     )
-    bias = node.optional(2)
-    return result if bias is None else op.nn.bias_add(result, bias)
 
 
 def _conv_transpose(node: Node) -> Expr:
     data, rank = _spatial(node)
     weight = node.input(1)
     kernel = _weight_kernel(node, weight, rank)
-    strides = _sizes(node, "strides", node.integers("strides"), rank)
-    dilations = _sizes(node, "dilations", node.integers("dilations"), rank)
+    strides = sizes(node, "strides", node.integers("strides"), rank)
+    dilations = sizes(node, "dilations", node.integers("dilations"), rank)
     longer = node.integers("output_padding") or (0,) * rank
-    full = [
-        (n - 1) * s + _extent(k, d) + more
-        for n, s, k, d, more in zip(
-            node.shape(data)[2:], strides, kernel, dilations, longer, strict=True
-        )
+    longest = [
+        extent(k, d) - s + more
+        for s, k, d, more in zip(strides, kernel, dilations, longer, strict=True)
     ]
-    cut, longer = _cut(node, full, strides, longer, node.shape(data)[2:])
+    cut, longer = _cut(node, data, longest, strides, longer)
     result = _CONV_TRANSPOSE[rank](
         data,
         weight,
@@ -95,18 +95,29 @@ def _conv_transpose(node: Node) -> Expr:
 
 
 def _cut(
-    node: Node, full: list[int], strides: Ints, longer: Ints, image: Ints
+    node: Node, data: Expr, longest: list[int], strides: Ints, longer: Ints
 ) -> tuple[Ints, Ints]:
-    """Return what to cut off before and behind each axis, and how much to add."""
-    rank = len(full)
+    """Return what to cut off before and behind each axis, and how much to add.
+
+    Args:
+        node: The node.
+        data: What it reads.
+        longest: By how much results are longer than the data, times the strides.
+        strides: The strides.
+        longer: How much the node itself adds.
+    """
+    rank = len(strides)
     pads, wanted = node.integers("pads"), node.integers("output_shape")
     auto_pad = node.text("auto_pad", "NOTSET")
-    if auto_pad in ("SAME_UPPER", "SAME_LOWER") and wanted is None:
-        wanted = tuple(n * s for n, s in zip(image, strides, strict=True))
-    if wanted is None:
+    if wanted is not None:
+        image = node.lengths(data, range(2, rank + 2))
+        grown = [n * s for n, s in zip(image, strides, strict=True)]
+        triples = zip(wanted[-rank:], grown, longest, strict=True)
+        missing = [want - n - more for want, n, more in triples]
+    elif auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        missing = [-more for more in longest]
+    else:
         return pads or (0,) * (2 * rank), longer
-    wanted = wanted[-rank:]
-    missing = [want - have for want, have in zip(wanted, full, strict=True)]
     longer = tuple(m + max(more, 0) for m, more in zip(longer, missing, strict=True))
     total = [max(-more, 0) for more in missing]
     small, large = [one // 2 for one in total], [one - one // 2 for one in total]
@@ -117,7 +128,7 @@ def _cut(
 
 def _max_pool(node: Node) -> Expr:
     # The order of storage shows only in the second output, the indices.
-    if node.integer("storage_order", 0) != 0:
+    if node.integer("storage_order", 0) != 0 and node.output_count > 1:
         raise node.refusal("storage_order=1 is not supported")
     data, rank = _spatial(node)
     window = _pooling_window(node, data, rank)
@@ -182,110 +193,30 @@ def _global_pool(builders: Mapping[int, Callable[[Expr], Expr]]) -> Converter:
     return convert
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """How a window slides.
-
-    Attributes:
-        padding: What is added before each axis, then behind each.
-        is_extended: Whether the padding is larger than the model says, for the last
-            window of ceil_mode to fit in.
-    """
-
-    kernel: Ints
-    strides: Ints
-    dilations: Ints
-    padding: Ints
-    is_extended: bool = False
-
-    @classmethod
-    def read(cls, node: Node, shape: Ints, kernel: Ints) -> _Window:
-        """Return the window of a node that reads data of this shape."""
-        rank = len(kernel)
-        strides = _sizes(node, "strides", node.integers("strides"), rank)
-        dilations = _sizes(node, "dilations", node.integers("dilations"), rank)
-        pads = node.integers("pads")
-        auto_pad = node.text("auto_pad", "NOTSET")
-        if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-            ends = [
-                _same(size, _extent(k, d), stride, upper=auto_pad == "SAME_UPPER")
-                for size, k, d, stride in zip(
-                    shape[2:], kernel, dilations, strides, strict=True
-                )
-            ]
-            pads = (*(before for before, _ in ends), *(after for _, after in ends))
-        elif auto_pad == "VALID" or (auto_pad == "NOTSET" and pads is None):
-            pads = (0,) * (2 * rank)
-        elif auto_pad != "NOTSET":
-            raise node.fault(f"auto_pad is '{auto_pad}', which ONNX does not know")
-        if pads is None or len(pads) != 2 * rank or min(pads) < 0:
-            count = {1: "two", 2: "four", 3: "six"}[rank]
-            raise node.refusal(f"expected {count} pads from 0 up, got {pads}")
-        return cls(kernel, strides, dilations, pads)
-
-    def rounded_up(self, shape: Ints) -> _Window:
-        """Return the window of ceil_mode, as more padding at the ends.
-
-        The number of windows is rounded up, but one that would start in the padding
-        behind the data is left out, as ONNX and PyTorch have it.
-        """
-        rank = len(self.kernel)
-        ends: list[int] = []
-        for axis in range(rank):
-            begin, end = self.padding[axis], self.padding[axis + rank]
-            stride = self.strides[axis]
-            size = shape[axis + 2] + begin
-            extent = _extent(self.kernel[axis], self.dilations[axis])
-            count = -(-(size + end - extent) // stride) + 1
-            if (count - 1) * stride >= size:
-                count -= 1
-            ends.append(max(0, (count - 1) * stride + extent - size))
-        padding = (*self.padding[:rank], *ends)
-        is_extended = any(
-            end > given for end, given in zip(ends, self.padding[rank:], strict=True)
-        )
-        return _Window(self.kernel, self.strides, self.dilations, padding, is_extended)
-
-
-def _pooling_window(node: Node, data: Expr, rank: int) -> _Window:
+def _pooling_window(node: Node, data: Expr, rank: int) -> Window:
     kernel = node.integers("kernel_shape")
     if kernel is None:
         raise node.fault("expected the attribute 'kernel_shape', got none")
-    shape = node.shape(data)
-    window = _Window.read(node, shape, _sizes(node, "kernel_shape", kernel, rank))
-    return window.rounded_up(shape) if node.integer("ceil_mode", 0) else window
-
-
-def _extent(kernel: int, dilation: int) -> int:
-    return (kernel - 1) * dilation + 1
-
-
-def _same(size: int, extent: int, stride: int, *, upper: bool) -> tuple[int, int]:
-    """Return the padding with which there are as many windows as strides in `size`."""
-    total = max(0, (-(-size // stride) - 1) * stride + extent - size)
-    small, large = total // 2, total - total // 2
-    return (small, large) if upper else (large, small)
+    window = Window.read(node, data, sizes(node, "kernel_shape", kernel, rank))
+    if not node.integer("ceil_mode", 0):
+        return window
+    return window.rounded_up(node.lengths(data, range(2, rank + 2)))
 
 
 def _spatial(node: Node) -> tuple[Expr, int]:
     """Return the data and how many axes a window slides along."""
     data = node.input(0)
-    rank = len(node.shape(data))
+    return data, _spatial_rank(node, data)
+
+
+def _spatial_rank(node: Node, data: Expr) -> int:
+    rank = node.rank(data)
     if rank not in (3, 4, 5):
         raise node.refusal(
             "only signals, images and volumes are supported, data of 3, 4 or 5 "
             f"dimensions; this has {rank}"
         )
-    return data, rank - 2
-
-
-def _sizes(node: Node, what: str, values: Ints | None, rank: int) -> Ints:
-    if values is None:
-        return (1,) * rank
-    if len(values) != rank or min(values) < 1:
-        count = {1: "one number", 2: "two numbers", 3: "three numbers"}[rank]
-        raise node.refusal(f"expected {count} from 1 up for {what}, got {values}")
-    return values
+    return rank - 2
 
 
 WINDOW: dict[str, Converter] = {

@@ -9,6 +9,7 @@ from onnx import helper
 from parpass.errors import FrontendError, MalformedModelError
 from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.interpreter import create_executor
+from parpass.relay.transform import InferType
 from tests.support.onnx_models import (
     assert_agrees,
     evaluate,
@@ -76,10 +77,10 @@ def test_batch_normalization_agrees(epsilon: float, shape: tuple[int, ...]) -> N
     assert_agrees("BatchNormalization", random(*shape), *statistics, **settings)
 
 
-@pytest.mark.parametrize("attribute", ["training_mode", "spatial"])
-def test_other_modes_of_batch_normalization_are_refused(attribute: str) -> None:
+def test_statistics_of_each_element_are_refused() -> None:
+    attribute = "spatial"
     ones = [random(3) for _ in range(4)]
-    setting: dict[str, Any] = {attribute: int(attribute == "training_mode")}
+    setting: dict[str, Any] = {attribute: 0}
     with pytest.raises(FrontendError, match=f"{attribute}=. is not supported"):
         from_onnx(one_node("BatchNormalization", random(1, 3), *ones, **setting))
 
@@ -115,14 +116,60 @@ def test_a_ratio_of_many_numbers_is_a_fault() -> None:
         from_onnx(one_node("Dropout", random(2, 3), random(2), known=(1,)))
 
 
-def test_the_mask_of_dropout_keeps_everything() -> None:
+@pytest.mark.parametrize(("opset", "dtype"), [(7, "float32"), (10, bool), (13, bool)])
+def test_the_mask_of_dropout_keeps_everything(opset: int, dtype: Any) -> None:
     data = random(2, 3)
     node = helper.make_node("Dropout", ["x"], ["y", "mask"])
-    mod = from_onnx(graph_model([node], {"x": data}, ["y", "mask"]))
+    mod = from_onnx(graph_model([node], {"x": data}, ["y", "mask"], opset=opset))
     result, mask = create_executor("debug", mod=mod).evaluate()(data)
     np.testing.assert_array_equal(result.numpy(), data)
-    assert mask.numpy().dtype == bool
+    assert mask.numpy().dtype == dtype
     assert mask.numpy().all()
+
+
+def test_statistics_of_training_are_those_of_the_batch() -> None:
+    data, ones = random(4, 3, 2), [np.ones(3, "float32")] * 4
+    names = ["x", "s", "b", "m", "v"]
+    node = helper.make_node(
+        "BatchNormalization", names, ["y", "m1", "v1"], training_mode=1, momentum=0.75
+    )
+    known = dict(zip(names[1:], ones, strict=True))
+    model = graph_model([node], {"x": data}, ["y", "m1", "v1"], known=known, opset=15)
+    results: Any = create_executor("debug", mod=from_onnx(model)).evaluate()(data)
+    found, mean, variance = (one.numpy() for one in results)
+    around, spread = data.mean(axis=(0, 2)), data.var(axis=(0, 2))
+    np.testing.assert_allclose(mean, 0.75 + around / 4, rtol=1e-5)
+    np.testing.assert_allclose(variance, 0.75 + spread / 4, rtol=1e-5)
+    wanted = (data - around[:, None]) / np.sqrt(spread + 1e-5)[:, None] + 1
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_statistics_may_be_of_wider_floats_than_the_data() -> None:
+    data, halves = random(2, 3, 4, dtype="float16"), np.ones(3, "float16")
+    arrays = data, halves, halves, random(3), np.abs(random(3)) + 1
+    assert_agrees("BatchNormalization", *arrays, opset=15)
+
+
+def test_products_of_no_matrices_have_no_elements() -> None:
+    mod = from_onnx(one_node("MatMul", random(2, 0, 3, 4), random(2, 0, 4, 5)))
+    result = evaluate(mod, random(2, 0, 3, 4), random(2, 0, 4, 5))
+    assert result.shape == (2, 0, 3, 5)
+
+
+@pytest.mark.parametrize(
+    "shapes", [((1, 3, 4), (1, 4, 5)), ((1, 2, 3, 4), (1, 2, 4, 5))]
+)
+def test_stacks_of_matrices_may_be_of_open_length(
+    shapes: tuple[tuple[int, ...], tuple[int, ...]],
+) -> None:
+    model = one_node("MatMul", *(random(*shape) for shape in shapes))
+    for given in model.graph.input:
+        given.type.tensor_type.shape.dim[0].dim_param = "batch"
+    mod = InferType()(from_onnx(model))
+    arrays = [random(3, *shape[1:], seed=at) for at, shape in enumerate(shapes)]
+    np.testing.assert_allclose(
+        evaluate(mod, *arrays), arrays[0] @ arrays[1], rtol=1e-4, atol=1e-5
+    )
 
 
 def test_an_output_that_nobody_computes_is_refused_where_it_is_read() -> None:

@@ -147,7 +147,6 @@ def test_global_pools_agree(op_type: str) -> None:
 @pytest.mark.parametrize(
     ("op_type", "attributes", "message"),
     [
-        ("MaxPool", {"storage_order": 1}, "storage_order=1 is not supported"),
         ("MaxPool", {"pads": [0, 0, -1, 0]}, "expected four pads from 0 up"),
         ("MaxPool", {"strides": [0, 1]}, "two numbers from 1 up for strides"),
         ("MaxPool", {"auto_pad": "SAME"}, "auto_pad is 'SAME', which ONNX does not"),

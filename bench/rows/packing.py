@@ -1,0 +1,102 @@
+"""Row `packing`: what it takes to pack a function, and to unpack it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from bench.measure import Figure, Setting, Times, interleaved, median, ratio
+from bench.table import Goal, Line, Row
+from bench.work import Work, generated_function, no_pass
+from parpass import IRModule, relay
+from parpass.runtime.bundles import Packed
+from parpass.runtime.retained import Held, Retainer
+from parpass.transform import Optimizations, adapter_of
+from parpass.transform.collector import paused_collector
+
+_NODES = 30_000  # of all functions together
+_GOAL = Goal(15)  # us, for functions of ten nodes
+
+
+class _Side:
+    """Packs and unpacks functions, together or each alone."""
+
+    def __init__(self, mod: IRModule, functions: Sequence[relay.Function], how: bool):
+        self._retainer = Retainer(adapter_of(mod, "bench"), Optimizations(bundles=how))
+        self._mod = mod
+        self._functions = functions
+        self.packed = self.pack()
+
+    def pack(self) -> list[Packed]:
+        packer, held = self._retainer.packer(), map(Held, self._functions)
+        packed = [self._retainer.packed(one, packer) for one in held]
+        packer.close()
+        return packed
+
+    def unpack(self) -> list[relay.Function]:
+        held = [Held(packed=packed) for packed in self.packed]
+        return [self._retainer.function(one, self._mod) for one in held]
+
+    def bytes_each(self) -> float:
+        bundles = dict.fromkeys(packed.bundle for packed in self.packed)
+        return sum(len(one.payload) for one in bundles) / len(self._functions)
+
+    def close(self) -> None:
+        self._retainer.close()
+
+
+def _packing(setting: Setting) -> Iterator[Line]:
+    for nodes in (10, 30, 300):
+        count = setting.scaled(_NODES // nodes)
+        mod = Work(count, nodes, no_pass).module()
+        fresh = [generated_function(at, nodes) for at in range(count)]
+        typed = list(mod.functions_by_name.values())
+        for kind, functions in (("fresh", fresh), ("typed", typed)):
+            what = f"{count:,} {kind} functions of {nodes} nodes"
+            yield from _measured(what, mod, functions, nodes, 2 * setting.repeat)
+
+
+def _measured(
+    what: str, mod: IRModule, functions: Sequence[relay.Function], nodes: int, runs: int
+) -> Iterator[Line]:
+    together, alone = (_Side(mod, functions, how) for how in (True, False))
+    sides = {
+        "packed": _clocked(together.pack),
+        "packed alone": _clocked(alone.pack),
+        "unpacked": _clocked(together.unpack),
+        "unpacked alone": _clocked(alone.unpack),
+    }
+    with paused_collector:  # as the runner does for each function
+        times: Times = interleaved(sides, runs)
+    for done in ("packed", "unpacked"):
+        yield Line(
+            what,
+            f"{done}: processor's time for each function",
+            median(times[done]).times(1e6 / len(functions), "us"),
+            _GOAL if nodes == 10 else None,
+            note=f"{_brief(ratio(times, f'{done} alone', done))} faster than alone; "
+            f"{together.bytes_each():,.0f} bytes, alone {alone.bytes_each():,.0f}",
+            times={done: times[done]},
+        )
+    together.close()
+    alone.close()
+
+
+def _clocked(run: Callable[[], object]) -> Callable[[], float]:
+    """Return what runs something and returns its seconds by the processor's clock."""
+
+    def seconds() -> float:
+        began = time.thread_time()
+        made = run()
+        took = time.thread_time() - began
+        del made
+        return took
+
+    return seconds
+
+
+def _brief(figure: Figure) -> str:
+    return f"{figure.value:.1f} x"
+
+
+ROWS = (Row("packing", _packing),)

@@ -1,0 +1,169 @@
+"""What evaluating an expression may do besides giving a value: `relay.op.effect`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple, cast
+
+from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
+from parpass.relay.module import IRModule
+from parpass.relay.node import Node, breadth_first, children
+from parpass.relay.op.effect import Effect
+from parpass.relay.op.registry import Op
+from parpass.relay.op.relations import same_value
+from parpass.relay.ty import FuncType, Type, extent
+
+# How many nodes of a rewrite's result are looked at to find what it has kept.
+_NEAR = 64
+
+_NONE: Mapping[Expr, Expr] = MappingProxyType({})
+
+
+class _Look(NamedTuple):
+    """A node, as evaluated or also as called: then the functions it gives count."""
+
+    node: Expr
+    called: bool
+
+
+class Effects:
+    """Tells the effects of expressions: the greatest one of the operators they call.
+
+    Creating a closure has none, calling it has those of its body. Of functions that a
+    parameter stands for, or that the module does not have, nothing is known.
+
+    Args:
+        let_values: The values of variables that are bound around the expressions; more
+            may be added before they are asked for.
+        mod: Has the global functions that they call.
+        unknown: What calls of functions are taken to do of which nothing is known.
+    """
+
+    def __init__(
+        self,
+        let_values: Mapping[Expr, Expr] = _NONE,
+        mod: IRModule | None = None,
+        unknown: Effect = Effect.WRITES,
+    ) -> None:
+        self._functions: Mapping[str, Function]
+        self._functions = mod.functions_by_name if mod is not None else {}
+        self._outer_values = let_values
+        self._unknown = unknown
+        self._inner_values: dict[Expr, Expr] = {}
+        self._known: dict[_Look, Effect] = {}
+
+    def is_pure(self, expr: Expr) -> bool:
+        """Return whether an expression may be copied, moved, merged with another."""
+        return self.of(expr) is Effect.PURE
+
+    def may_drop(self, *exprs: Expr) -> bool:
+        """Return whether expressions may go whose values nobody uses."""
+        return all(self.of(expr) is not Effect.WRITES for expr in exprs)
+
+    def survive(self, before: Expr, after: Expr) -> bool:
+        """Return whether a rewrite, of a few nodes, still calls all that writes."""
+        waiting = self._writing(before)
+        near = set[Node](breadth_first(after, _NEAR)) if waiting else ()
+        while waiting:
+            node = waiting.pop()
+            if node in near:
+                continue
+            if isinstance(node, Call) and _writes_itself(node):
+                return False
+            waiting += self._writing(node)
+        return True
+
+    def _writing(self, node: Expr) -> list[Expr]:
+        return [child for child in children(node) if not self.may_drop(child)]
+
+    def of(self, expr: Expr) -> Effect:
+        """Return what evaluating an expression may do."""
+        root = _Look(expr, called=False)
+        if root in self._known:
+            return self._known[root]
+        found, waiting = Effect.PURE, [root]
+        seen = set(waiting)
+        while waiting and found is not Effect.WRITES:
+            node, called = waiting.pop()
+            if isinstance(node, Let):
+                self._inner_values[node.var] = node.value
+            elif isinstance(node, Call):
+                if isinstance(node.op, Op):
+                    found = max(found, node.op.effect)
+                else:
+                    called = True
+            if called and self._is_unknown(node):
+                found = max(found, self._unknown)
+            for child in self._called(node) if called else _evaluated(node):
+                below = _Look(child, called)
+                known = self._known.get(below)
+                if known is not None:
+                    found = max(found, known)
+                elif below not in seen:
+                    seen.add(below)
+                    waiting.append(below)
+        # Of the nodes below, only those without any effect are known by this.
+        pure = seen if found is Effect.PURE else ()
+        self._known.update(dict.fromkeys(pure, found))
+        self._known[root] = found
+        return found
+
+    def _is_unknown(self, node: Expr) -> bool:
+        """Return whether this stands for functions of which nothing is known."""
+        if isinstance(node, GlobalVar):
+            return node.name_hint not in self._functions
+        if not isinstance(node, Var) or self._value_of(node) is not None:
+            return False
+        return _has_functions(node.type_annotation or node.checked_type_)
+
+    def _called(self, node: Expr) -> tuple[Expr, ...]:
+        if isinstance(node, GlobalVar):
+            function = self._functions.get(node.name_hint)
+            return () if function is None else (function,)
+        if isinstance(node, Var):
+            value = self._value_of(node)
+            return () if value is None or _gives_tensors(value) else (value,)
+        return children(node)
+
+    def _value_of(self, var: Var) -> Expr | None:
+        return self._inner_values.get(var, self._outer_values.get(var))
+
+
+def effects_across_blocks(
+    order: Sequence[Node], crossing: Iterable[Node], mod: IRModule | None = None
+) -> list[Expr]:
+    """Return what has an effect and is used in several blocks without a `let`.
+
+    Args:
+        order: The nodes of an expression in post-order.
+        crossing: Those of `used_across_blocks`.
+        mod: Has the global functions that they call.
+    """
+    values: dict[Expr, Expr] = {it.var: it.value for it in order if isinstance(it, Let)}
+    effects = Effects(values, mod, unknown=Effect.PURE)
+    among = set(crossing)
+    found = [cast("Expr", node) for node in order if node in among]
+    return [node for node in found if not effects.is_pure(node)]
+
+
+def _evaluated(node: Expr) -> tuple[Expr, ...]:
+    return () if isinstance(node, Function) else children(node)
+
+
+def _writes_itself(call: Call) -> bool:
+    return not isinstance(call.op, Op) or call.op.effect is Effect.WRITES
+
+
+def _has_functions(type_: Type | None) -> bool:
+    return type_ is not None and FuncType in extent(type_).kinds
+
+
+def _gives_tensors(expr: Expr) -> bool:
+    """Return whether this is a call of an operator, whose result nobody can call.
+
+    Save for annotations, such as `compiler_begin`, of functions.
+    """
+    if not isinstance(expr, Call) or not isinstance(expr.op, Op):
+        return False
+    return expr.op.relation is not same_value

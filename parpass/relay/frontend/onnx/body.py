@@ -1,0 +1,128 @@
+"""Operators that are defined by other operators: in the model, or by ONNX itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import onnx
+from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
+
+from parpass.relay.frontend.onnx.types import type_proto
+from parpass.relay.ty import TensorType
+
+Attributes = Mapping[str, AttributeProto]
+
+
+def schema_of(node: NodeProto, opset: int) -> defs.OpSchema | None:
+    """Return what ONNX says of a node's operator; None if it knows no such operator."""
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    try:
+        return defs.get_schema(node.op_type, opset, domain)
+    except defs.SchemaError:
+        return None
+
+
+def has_body(schema: defs.OpSchema) -> bool:
+    """Return whether ONNX defines an operator by others, in some cases at least."""
+    found = cast("Any", schema)  # onnx's annotations know less than it has
+    return bool(found.has_function or found.has_context_dependent_function)
+
+
+def body_of(
+    schema: defs.OpSchema,
+    node: NodeProto,
+    opset: int,
+    types: Sequence[TensorType | None],
+) -> FunctionProto | None:
+    """Return the body of a node's operator, written for what the node is given.
+
+    Args:
+        schema: What ONNX says of the operator.
+        node: The node.
+        opset: The version of ONNX's own operators that the body may use.
+        types: The types of the node's inputs; None for one that is left out.
+    """
+    found = cast("Any", schema)
+    if found.has_function:
+        version = _newest(found.function_opset_versions, opset)
+        text = found.get_function_with_opset_version(version)
+    else:
+        # Bodies that ONNX writes anew for later versions mean the same.
+        version = _newest(found.context_dependent_function_opset_versions, opset)
+        protos = [
+            (TypeProto() if one is None else type_proto(one)).SerializeToString()
+            for one in types
+        ]
+        text = found.get_context_dependent_function_with_opset_version(
+            version, node.SerializeToString(), protos
+        )
+    return FunctionProto.FromString(text) if text else None
+
+
+def _newest(versions: Sequence[int], opset: int) -> int:
+    return max((one for one in versions if one <= opset), default=min(versions))
+
+
+def attributes_of(
+    function: FunctionProto, node: NodeProto, schema: defs.OpSchema | None = None
+) -> dict[str, AttributeProto]:
+    """Return the attributes that a function's body sees, with their defaults."""
+    found: dict[str, AttributeProto] = {}
+    if schema is not None:
+        defaults = {name: one.default_value for name, one in schema.attributes.items()}
+        found |= {name: one for name, one in defaults.items() if one.name}
+    found |= {one.name: one for one in function.attribute_proto}
+    return found | {one.name: one for one in node.attribute}
+
+
+def bound(nodes: Iterable[NodeProto], given: Attributes) -> list[NodeProto]:
+    """Return nodes whose attributes are given, not named by what they refer to.
+
+    One that refers to an attribute that is not given is left out.
+    """
+    found: list[NodeProto] = []
+    for node in nodes:
+        copy = NodeProto()
+        copy.CopyFrom(node)
+        del copy.attribute[:]
+        for attribute in node.attribute:
+            value = _given(attribute, given)
+            if value is not None:
+                copy.attribute.append(value)
+        found.append(copy)
+    return found
+
+
+def _given(attribute: AttributeProto, given: Attributes) -> AttributeProto | None:
+    copy = AttributeProto()
+    if attribute.ref_attr_name:
+        if attribute.ref_attr_name not in given:
+            return None
+        copy.CopyFrom(given[attribute.ref_attr_name])
+        copy.name = attribute.name
+        return copy
+    copy.CopyFrom(attribute)
+    for graph in (*([copy.g] if copy.HasField("g") else []), *copy.graphs):
+        inner = bound(graph.node, given)
+        del graph.node[:]
+        graph.node.extend(inner)
+    return copy
+
+
+def allows(
+    schema: defs.OpSchema | None, node: NodeProto, types: Sequence[TensorType | None]
+) -> bool:
+    """Return whether ONNX's own rules accept a node with inputs of these types.
+
+    What it has no rule for is allowed.
+    """
+    if schema is None:
+        return True
+    pairs = zip(node.input, types, strict=True)
+    given = {name: type_proto(one) for name, one in pairs if one is not None}
+    try:
+        onnx.shape_inference.infer_node_outputs(schema, node, given)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
+        return False
+    return True

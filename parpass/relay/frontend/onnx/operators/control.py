@@ -1,0 +1,150 @@
+"""What decides which graph runs, or how often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from parpass.relay import op
+from parpass.relay.expr import Expr, If, Tuple, TupleWrapper, const
+from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.operators.axes import normal_axis
+from parpass.relay.frontend.onnx.operators.signature import Converter
+
+
+def _if(node: Node) -> Expr | TupleWrapper:
+    """A condition that is known leaves one of the graphs, which alone is converted."""
+    known = node.known_or_none(0)
+    if known is not None:
+        if known.size != 1:
+            raise node.fault(f"expected one bool for its condition, got {known.size}")
+        name, other = ("then_branch", "else_branch")[:: 1 if known.all() else -1]
+        results = node.graph(name)(())
+        node.drop(other)
+        return _packed(results)
+    cond = op.reshape(node.input(0), ())
+    then, other = node.graph("then_branch")(()), node.graph("else_branch")(())
+    if len(then) != len(other):
+        raise node.fault(f"its graphs give {len(then)} and {len(other)} values")
+    for at, pair in enumerate(zip(then, other, strict=True)):
+        then[at], other[at] = _alike(node, *pair)
+    if len(then) == 1:
+        return If(cond, then[0], other[0])
+    return TupleWrapper(If(cond, Tuple(tuple(then)), Tuple(tuple(other))), len(then))
+
+
+def _alike(node: Node, one: Expr, other: Expr) -> tuple[Expr, Expr]:
+    """Return values of one type: lengths in which they differ are unknown."""
+    types = node.type(one), node.type(other)
+    if types[0] == types[1]:
+        return one, other
+    ranks = {len(found.shape) for found in types}
+    if len(ranks) > 1 or types[0].dtype != types[1].dtype:
+        raise node.refusal(
+            f"graphs that give {types[0]} or {types[1]} are not supported"
+        )
+    return _reshaped_to_itself(one), _reshaped_to_itself(other)
+
+
+def _reshaped_to_itself(data: Expr) -> Expr:
+    return op.dyn.reshape(data, op.shape_of(data, "int64"), allowzero=True)
+
+
+def _packed(results: list[Expr]) -> Expr | TupleWrapper:
+    if len(results) == 1:
+        return results[0]
+    return TupleWrapper(Tuple(tuple(results)), len(results))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """A graph that runs on one slice of each sequence after the other.
+
+    Attributes:
+        body: Gives the next states, and a slice of each result.
+        states: How many states there are.
+        axes: Along which each sequence is cut.
+        turned: Whether each sequence is read from its end.
+    """
+
+    body: Callable[[Sequence[Expr]], list[Expr]]
+    states: int
+    axes: Sequence[int]
+    turned: Sequence[int]
+
+    def run(
+        self, node: Node, inputs: Sequence[Expr]
+    ) -> tuple[list[Expr], list[list[Expr]]]:
+        """Return the last states, and the slices of each result, step by step."""
+        states, sequences = list(inputs[: self.states]), inputs[self.states :]
+        pairs = zip(sequences, self.axes, strict=True)
+        lengths = {node.lengths(one, [axis])[0] for one, axis in pairs}
+        if len(lengths) != 1:
+            raise node.fault(f"expected sequences of one length, got {sorted(lengths)}")
+        (length,) = lengths
+        slices: list[list[Expr]] = []
+        for step in node.steps(length):
+            cut = [
+                op.take(one, const(np.int64(length - 1 - step if back else step)), axis)
+                for one, axis, back in zip(
+                    sequences, self.axes, self.turned, strict=True
+                )
+            ]
+            results = self.body([*states, *cut])
+            states = results[: self.states]
+            slices.append(results[self.states :])
+        if not slices:
+            raise node.refusal("sequences without a step are not supported")
+        return states, [list(one) for one in zip(*slices, strict=True)]
+
+
+def _stacked(slices: list[Expr], axis: int, *, turned: bool) -> Expr:
+    return op.stack(slices[::-1] if turned else slices, axis)
+
+
+def _scan(node: Node) -> Expr | TupleWrapper:
+    """Before opset 9 there is a batch of sequences, each of which runs by itself."""
+    count = node.integer("num_scan_inputs", 0)
+    if node.opset < 9:
+        return _scan_of_batches(node, count)
+    inputs = node.inputs()
+    body = node.graph("body")
+    sequences = inputs[len(inputs) - count :]
+    none = (0,) * count
+    axes = [
+        normal_axis(node, axis, node.dims(one))
+        for one, axis in zip(
+            sequences, node.integers("scan_input_axes") or none, strict=True
+        )
+    ]
+    turned = node.integers("scan_input_directions") or none
+    scan = _Scan(body, len(inputs) - count, axes, turned)
+    states, slices = scan.run(node, inputs)
+    none = (0,) * len(slices)
+    places = node.integers("scan_output_axes") or none
+    turned = node.integers("scan_output_directions") or none
+    results = [
+        _stacked(one, axis, turned=bool(back))
+        for one, axis, back in zip(slices, places, turned, strict=True)
+    ]
+    return _packed([*states, *results])
+
+
+def _scan_of_batches(node: Node, count: int) -> Expr | TupleWrapper:
+    if node.optional(0) is not None:
+        raise node.refusal("sequences of different lengths are not supported")
+    inputs = [node.input(at) for at in range(1, node.input_count)]
+    turned = node.integers("directions") or (0,) * count
+    states = len(inputs) - count
+    scan = _Scan(node.graph("body"), states, (0,) * count, turned)
+    batches: list[list[Expr]] = []
+    for at in node.steps(node.lengths(inputs[0], [0])[0]):
+        own = [op.take(one, const(np.int64(at)), 0) for one in inputs]
+        last, slices = scan.run(node, own)
+        batches.append([*last, *(_stacked(one, 0, turned=False) for one in slices)])
+    return _packed([op.stack(list(one), 0) for one in zip(*batches, strict=True)])
+
+
+CONTROL: dict[str, Converter] = {"If": _if, "Scan": _scan}

@@ -1,0 +1,147 @@
+"""Numbers on a grid: what takes them there and back, and computes on them."""
+
+from __future__ import annotations
+
+from ml_dtypes import iinfo
+
+from parpass.relay import op
+from parpass.relay.expr import Expr
+from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.operators.axes import normal_axis
+from parpass.relay.frontend.onnx.operators.cast import cast_to
+from parpass.relay.frontend.onnx.operators.neural import product_of
+from parpass.relay.frontend.onnx.operators.signature import Converter
+from parpass.relay.frontend.onnx.operators.window import conv_of
+from parpass.relay.frontend.onnx.values import dtype_of
+
+
+def _along(node: Node, value: Expr, data: Expr, axis: int, block: int) -> Expr:
+    """Return a scale or a zero point, one for all, for each slice or for each block."""
+    dims, shape = node.dims(data), node.shape(value)
+    if shape in ((), (1,)):
+        return op.reshape(value, ())
+    axis = normal_axis(node, axis, dims)
+    if block:
+        value = op.repeat(value, block, axis)
+        return op.strided_slice(value, 0, node.lengths(data, [axis])[0], axes=axis)
+    if len(shape) != 1:
+        raise node.fault(f"expected a number or a vector to scale by, got {shape}")
+    return op.reshape(value, (*shape, *(1,) * (len(dims) - axis - 1)))
+
+
+def _declared(node: Node, name: str, default: str) -> str:
+    code = node.integer(name, 0)
+    dtype = dtype_of(code) if code else default
+    if dtype is None:
+        raise node.fault(f"{name} is {code}, which is not a number's")
+    return dtype
+
+
+def _quantize_linear(node: Node) -> Expr:
+    data, scale, zero = node.input(0), node.input(1), node.optional(2)
+    axis, block = node.integer("axis", 1), node.integer("block_size", 0)
+    saturate = node.integer("saturate", 1) != 0
+    dtype = "uint8" if zero is None else node.dtype(zero)
+    dtype = _declared(node, "output_dtype", dtype)
+    precision = _declared(node, "precision", node.dtype(scale))
+    data, scale = op.cast(data, precision), op.cast(scale, precision)
+    scaled = op.divide(data, _along(node, scale, data, axis, block))
+    if zero is not None:
+        zero = _along(node, zero, data, axis, block)
+    return _on_grid(node, scaled, zero, dtype, saturate=saturate)
+
+
+def _on_grid(
+    node: Node, scaled: Expr, zero: Expr | None, dtype: str, *, saturate: bool = True
+) -> Expr:
+    """Return the nearest number that a dtype has, in its range."""
+    if not dtype.startswith(("int", "uint")):
+        return cast_to(node, scaled, dtype, saturate=saturate)
+    # The zero points of 16 bits are more than floats of 16 bits hold.
+    if node.dtype(scaled) != "float64":
+        scaled = op.cast(scaled, "float32")
+    found = op.round(scaled)
+    if zero is not None:
+        found = op.add(found, op.cast(zero, node.dtype(found)))
+    bounds = iinfo(dtype)
+    return op.cast(op.clip(found, float(bounds.min), float(bounds.max)), dtype)
+
+
+def _dequantize_linear(node: Node) -> Expr:
+    data, scale, zero = node.input(0), node.input(1), node.optional(2)
+    axis, block = node.integer("axis", 1), node.integer("block_size", 0)
+    dtype = _declared(node, "output_dtype", node.dtype(scale))
+    found = op.cast(data, "float32")
+    if zero is not None:
+        zero = op.cast(_along(node, zero, data, axis, block), "float32")
+        found = op.subtract(found, zero)
+    scale = op.cast(_along(node, scale, data, axis, block), "float32")
+    return op.cast(op.multiply(found, scale), dtype)
+
+
+def _centred(node: Node, index: int, zero: int, *, rows: bool) -> Expr:
+    """Return an input without its zero point, one for all or for each row or column."""
+    data = op.cast(node.input(index), "int32")
+    point = node.optional(zero)
+    if point is None:
+        return data
+    if node.rank(point) == 1 and rows and node.rank(data) > 1:
+        point = op.expand_dims(point, 1)
+    return op.subtract(data, op.cast(point, "int32"))
+
+
+def _mat_mul_integer(node: Node) -> Expr:
+    a = _centred(node, 0, 2, rows=True)
+    return product_of(node, a, _centred(node, 1, 3, rows=False))
+
+
+def _q_linear_mat_mul(node: Node) -> Expr:
+    a, b = _centred(node, 0, 2, rows=True), _centred(node, 3, 5, rows=False)
+    total = op.cast(product_of(node, a, b), "float32")
+    return _requantized(node, total, node.input(1), node.input(4), 6)
+
+
+def _requantized(node: Node, total: Expr, a: Expr, b: Expr, index: int) -> Expr:
+    """Return sums of products on the grid of the results."""
+    scale, zero = node.input(index), node.input(index + 1)
+    factor = op.divide(op.multiply(a, b), scale)
+    scaled = op.multiply(total, op.cast(factor, "float32"))
+    # The zero point is added before rounding, which counts where it is odd.
+    scaled = op.add(scaled, op.cast(zero, "float32"))
+    return _on_grid(node, scaled, None, node.dtype(zero))
+
+
+def _weights(node: Node, index: int, zero: int) -> Expr:
+    data, point = op.cast(node.input(index), "int32"), node.optional(zero)
+    if point is None:
+        return data
+    if node.shape(point) not in ((), (1,)):
+        point = op.reshape(point, (-1, *(1,) * (node.rank(data) - 1)))
+    else:
+        point = op.reshape(point, ())
+    return op.subtract(data, op.cast(point, "int32"))
+
+
+def _conv_integer(node: Node) -> Expr:
+    return conv_of(node, _weights(node, 0, 2), _weights(node, 1, 3))
+
+
+def _q_linear_conv(node: Node) -> Expr:
+    total = conv_of(node, _weights(node, 0, 2), _weights(node, 3, 5))
+    bias = node.optional(8)
+    if bias is not None:
+        total = op.nn.bias_add(total, bias)
+    scale = node.input(4)
+    if node.shape(scale) not in ((), (1,)):
+        scale = op.reshape(scale, (-1, *(1,) * (node.rank(total) - 2)))
+    return _requantized(node, op.cast(total, "float32"), node.input(1), scale, 6)
+
+
+QUANTIZE: dict[str, Converter] = {
+    "ConvInteger": _conv_integer,
+    "DequantizeLinear": _dequantize_linear,
+    "MatMulInteger": _mat_mul_integer,
+    "QLinearConv": _q_linear_conv,
+    "QLinearMatMul": _q_linear_mat_mul,
+    "QuantizeLinear": _quantize_linear,
+}

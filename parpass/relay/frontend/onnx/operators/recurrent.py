@@ -1,0 +1,232 @@
+"""Recurrent layers, as the steps that they take: LSTM, GRU and RNN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from parpass.relay import op
+from parpass.relay.expr import Expr, Tuple, TupleWrapper, const
+from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.operators.gates import Activation, activations
+from parpass.relay.frontend.onnx.operators.signature import Converter
+
+States = tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """What one direction computes with.
+
+    Attributes:
+        product: The products of all inputs with the weights, by step.
+        recurrent: The weights of the hidden state.
+        biases: Those of the input and of the hidden state, each for all gates.
+        peepholes: The weights with which LSTM's gates see the cell.
+        is_variant: Whether LSTM couples two gates, or GRU resets after the product.
+    """
+
+    product: Expr
+    recurrent: Expr
+    biases: tuple[Expr, Expr] | None
+    peepholes: Sequence[Expr] | None
+    activations: Sequence[Activation]
+    is_variant: bool
+
+
+Step = Callable[[Node, _Weights, Expr, States], States]
+
+
+def _recurrent(step: Step, gates: int, count: int, default: Sequence[str]) -> Converter:
+    """Return the converter of a layer.
+
+    Args:
+        step: Gives the next states, the hidden one first.
+        gates: How many gates the weights have.
+        count: How many states there are.
+        default: The activations of one direction.
+    """
+
+    def convert(node: Node) -> TupleWrapper:
+        layer = _Layer(node, step, gates, count)
+        return layer.run(default)
+
+    return convert
+
+
+class _Layer:
+    """The steps of a layer in one direction, or in both."""
+
+    def __init__(self, node: Node, step: Step, gates: int, count: int) -> None:
+        self._node = node
+        self._step = step
+        self._gates = gates
+        self._batch_first = node.integer("layout", 0) != 0
+        flags = (
+            node.integer(one, 0) for one in ("input_forget", "linear_before_reset")
+        )
+        self._is_variant = any([*flags])
+        self._inputs = self._from_batches(node.input(0), (1, 0, 2))
+        self._lengths = node.optional(4)
+        given = [node.optional(5 + at) for at in range(count)]
+        self._initial = [
+            None if one is None else self._from_batches(one, (1, 0, 2)) for one in given
+        ]
+        self._direction = node.text("direction", "forward")
+        if self._direction not in ("forward", "reverse", "bidirectional"):
+            raise node.fault(
+                f"direction is '{self._direction}', which ONNX does not know"
+            )
+        self._hidden = node.shape(node.input(2))[2]
+        if node.integer("hidden_size", self._hidden) != self._hidden:
+            raise node.fault(f"hidden_size is not that of the weights, {self._hidden}")
+
+    def run(self, default: Sequence[str]) -> TupleWrapper:
+        """Return all hidden states, and the last states."""
+        both = self._direction == "bidirectional"
+        functions = activations(self._node, default, 2 if both else 1)
+        found = [
+            self._one(
+                at, functions[at], backwards=at == 1 or self._direction == "reverse"
+            )
+            for at in range(2 if both else 1)
+        ]
+        steps = op.stack([hidden for hidden, _ in found], 1)
+        last = [
+            op.stack(list(states), 0)
+            for states in zip(*(s for _, s in found), strict=True)
+        ]
+        if self._batch_first:
+            steps = op.transpose(steps, (2, 0, 1, 3))
+            last = [op.transpose(one, (1, 0, 2)) for one in last]
+        return TupleWrapper(Tuple((steps, *last)), 1 + len(last))
+
+    def _one(
+        self, at: int, functions: Sequence[Activation], *, backwards: bool
+    ) -> tuple[Expr, States]:
+        data = self._turned(self._inputs) if backwards else self._inputs
+        length, batch, _ = self._node.shape(data)
+        weights = self._weights(at, data, functions)
+        zeros = op.zeros((batch, self._hidden), self._node.dtype(data))
+        states = tuple(
+            zeros if one is None else _field(one, at) for one in self._initial
+        )
+        hidden: list[Expr] = []
+        for time in self._node.steps(length):
+            new = self._step(self._node, weights, _field(weights.product, time), states)
+            if self._lengths is None:
+                states = new
+                hidden.append(new[0])
+            else:
+                runs = op.less(const(np.int32(time)), op.cast(self._lengths, "int32"))
+                runs = op.expand_dims(runs, 1)
+                pairs = zip(new, states, strict=True)
+                states = tuple(op.where(runs, later, old) for later, old in pairs)
+                hidden.append(op.where(runs, new[0], zeros))
+        steps = op.stack(hidden, 0)
+        return (self._turned(steps) if backwards else steps), states
+
+    def _weights(
+        self, at: int, data: Expr, functions: Sequence[Activation]
+    ) -> _Weights:
+        node, width = self._node, self._gates * self._hidden
+        length, batch, size = node.shape(data)
+        product = op.nn.dense(
+            op.reshape(data, (length * batch, size)), _field(node.input(1), at)
+        )
+        bias, peepholes = node.optional(3), None
+        if len(self._initial) == 2 and node.optional(7) is not None:
+            peepholes = tuple(op.split(_field(node.input(7), at), 3, 0))
+        biases = None
+        if bias is not None:
+            first, second = op.split(_field(bias, at), 2, 0)
+            biases = first, second
+        product = op.reshape(product, (length, batch, width))
+        return _Weights(
+            product,
+            _field(node.input(2), at),
+            biases,
+            peepholes,
+            functions,
+            self._is_variant,
+        )
+
+    def _turned(self, data: Expr) -> Expr:
+        if self._lengths is None:
+            return op.reverse(data, 0)
+        return op.reverse_sequence(data, self._lengths, 0, 1)
+
+    def _from_batches(self, data: Expr, axes: tuple[int, ...]) -> Expr:
+        return op.transpose(data, axes) if self._batch_first else data
+
+
+def _field(data: Expr, at: int) -> Expr:
+    return op.take(data, const(np.int64(at)), 0)
+
+
+def _parts(data: Expr, count: int) -> list[Expr]:
+    return list(op.split(data, count, -1))
+
+
+def _sum(product: Expr, hidden: Expr, weights: _Weights) -> Expr:
+    """Return what goes into gates that see nothing but input and hidden state."""
+    total = op.add(product, op.nn.dense(hidden, weights.recurrent))
+    if weights.biases is None:
+        return total
+    return op.add(total, op.add(*weights.biases))
+
+
+def _rnn_step(node: Node, weights: _Weights, product: Expr, states: States) -> States:
+    (activate,) = weights.activations
+    return (activate(_sum(product, states[0], weights)),)
+
+
+def _lstm_step(node: Node, weights: _Weights, product: Expr, states: States) -> States:
+    hidden, cell = states
+    gate, candidate, output = weights.activations
+    into, out, forget, new = _parts(_sum(product, hidden, weights), 4)
+    sees = weights.peepholes
+    if sees is not None:
+        into = op.add(into, op.multiply(sees[0], cell))
+        forget = op.add(forget, op.multiply(sees[2], cell))
+    into = gate(into)
+    kept = (
+        op.subtract(node.scalar(1, into), into) if weights.is_variant else gate(forget)
+    )
+    cell = op.add(op.multiply(kept, cell), op.multiply(into, candidate(new)))
+    if sees is not None:
+        out = op.add(out, op.multiply(sees[1], cell))
+    return op.multiply(gate(out), output(cell)), cell
+
+
+def _gru_step(node: Node, weights: _Weights, product: Expr, states: States) -> States:
+    (hidden,) = states
+    gate, candidate = weights.activations
+    update_in, reset_in, new_in = _parts(product, 3)
+    matrices = list(op.split(weights.recurrent, 3, 0))
+    biases = [list(op.split(one, 3, 0)) for one in weights.biases or ()]
+
+    def biased(data: Expr, which: int, at: int) -> Expr:
+        return op.add(data, biases[which][at]) if biases else data
+
+    def recurrent(of: Expr, at: int) -> Expr:
+        return biased(op.nn.dense(of, matrices[at]), 1, at)
+
+    update = gate(op.add(biased(update_in, 0, 0), recurrent(hidden, 0)))
+    reset = gate(op.add(biased(reset_in, 0, 1), recurrent(hidden, 1)))
+    if weights.is_variant:
+        seen = op.multiply(reset, recurrent(hidden, 2))
+    else:
+        seen = recurrent(op.multiply(reset, hidden), 2)
+    new = candidate(op.add(biased(new_in, 0, 2), seen))
+    rest = op.subtract(node.scalar(1, update), update)
+    return (op.add(op.multiply(rest, new), op.multiply(update, hidden)),)
+
+
+RECURRENT: dict[str, Converter] = {
+    "GRU": _recurrent(_gru_step, 3, 1, ("Sigmoid", "Tanh")),
+    "LSTM": _recurrent(_lstm_step, 4, 2, ("Sigmoid", "Tanh", "Tanh")),
+    "RNN": _recurrent(_rnn_step, 1, 1, ("Tanh",)),
+}

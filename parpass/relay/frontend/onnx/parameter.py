@@ -1,0 +1,81 @@
+"""The inputs of a graph become the parameters of a function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from parpass.errors import FrontendError
+from parpass.relay.expr import Var
+from parpass.relay.frontend.onnx.values import dtype_of
+from parpass.relay.ty import Any as UnknownDim
+from parpass.relay.ty import Dim, TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterTypes:
+    """What the caller says about the inputs of the models.
+
+    Attributes:
+        shapes: Shapes by the inputs' names; they win over the model's.
+        dtypes: The dtype of inputs for which the model gives none, or dtypes by name.
+    """
+
+    shapes: Mapping[str, Sequence[int]]
+    dtypes: str | Mapping[str, str]
+
+    def parameter(self, given: onnx.ValueInfoProto, source: str) -> Var:
+        """Return the parameter for an input of a model.
+
+        Raises:
+            FrontendError: It is no tensor of numbers, or nothing tells its rank.
+        """
+        kind = given.type.WhichOneof("value")
+        if kind not in (None, "tensor_type"):
+            raise FrontendError(
+                f"{source}: expected a tensor for input '{given.name}', got "
+                f"a {str(kind).removesuffix('_type')}",
+                source=source,
+            )
+        annotation = TensorType(
+            self._shape_of(given, source), self._dtype_of(given, source)
+        )
+        hint = re.sub(r"\W+", "_", given.name, flags=re.ASCII)
+        return Var(f"v{hint}" if hint[:1].isdigit() else hint, annotation)
+
+    def _shape_of(self, given: onnx.ValueInfoProto, source: str) -> tuple[Dim, ...]:
+        if given.name in self.shapes:
+            return tuple(self.shapes[given.name])
+        tensor = given.type.tensor_type
+        if not tensor.HasField("shape"):
+            raise FrontendError(
+                f"{source}: input '{given.name}' has no shape in the model; "
+                f"give one: shape={{'{given.name}': (...)}}",
+                source=source,
+            )
+        # Names of dimensions do not tie them together: each is unknown for itself.
+        return tuple(
+            dim.dim_value
+            if dim.HasField("dim_value") and dim.dim_value >= 0
+            else UnknownDim()
+            for dim in tensor.shape.dim
+        )
+
+    def _dtype_of(self, given: onnx.ValueInfoProto, source: str) -> str:
+        code = given.type.tensor_type.elem_type
+        if code == onnx.TensorProto.UNDEFINED:
+            dtypes = self.dtypes
+            return (
+                dtypes if isinstance(dtypes, str) else dtypes.get(given.name, "float32")
+            )
+        dtype = dtype_of(code)
+        if dtype is None:
+            raise FrontendError(
+                f"{source}: input '{given.name}' has element type {code}, which "
+                "is not a number's",
+                source=source,
+            )
+        return dtype

@@ -1,0 +1,41 @@
+"""Operators of which an attribute is an argument: `relay.dyn`."""
+
+from __future__ import annotations
+
+from parpass.relay.op.dyn import nn
+from parpass.relay.op.dyn.reduce import dyn_all as all
+from parpass.relay.op.dyn.reduce import dyn_any as any
+from parpass.relay.op.dyn.reduce import dyn_max as max
+from parpass.relay.op.dyn.reduce import dyn_mean as mean
+from parpass.relay.op.dyn.reduce import dyn_min as min
+from parpass.relay.op.dyn.reduce import dyn_prod as prod
+from parpass.relay.op.dyn.reduce import dyn_sum as sum
+from parpass.relay.op.dyn.select import dyn_one_hot as one_hot
+from parpass.relay.op.dyn.select import dyn_strided_slice as strided_slice
+from parpass.relay.op.dyn.select import dyn_topk as topk
+from parpass.relay.op.dyn.shape import dyn_broadcast_to as broadcast_to
+from parpass.relay.op.dyn.shape import dyn_expand_dims as expand_dims
+from parpass.relay.op.dyn.shape import dyn_full as full
+from parpass.relay.op.dyn.shape import dyn_reshape as reshape
+from parpass.relay.op.dyn.shape import dyn_squeeze as squeeze
+from parpass.relay.op.dyn.shape import dyn_tile as tile
+
+__all__ = [
+    "all",
+    "any",
+    "broadcast_to",
+    "expand_dims",
+    "full",
+    "max",
+    "mean",
+    "min",
+    "nn",
+    "one_hot",
+    "prod",
+    "reshape",
+    "squeeze",
+    "strided_slice",
+    "sum",
+    "tile",
+    "topk",
+]

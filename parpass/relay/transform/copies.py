@@ -1,0 +1,50 @@
+"""How much a pass may copy that puts functions in the place of their calls.
+
+Functions that call each other twice, level by level, double in size with each level:
+two kilobytes of program would become more than any memory holds.
+"""
+
+from __future__ import annotations
+
+from parpass.errors import SizeLimitError
+from parpass.relay.expr import Function
+from parpass.relay.node import breadth_first
+from parpass.transform import PassContext
+
+_OPTION = "relay.max_copied_nodes"
+_DEFAULT = 1_000_000  # about ten seconds, and half a gigabyte
+
+
+class Copies:
+    """Counts the nodes that one run of a pass copies, second copies and further ones.
+
+    With first copies alone, a program is no larger than it was.
+
+    Args:
+        ctx: Has the limit, in option `relay.max_copied_nodes`.
+    """
+
+    def __init__(self, ctx: PassContext | None = None) -> None:
+        config = (ctx or PassContext.current()).config
+        self._limit: int = config.get(_OPTION, _DEFAULT)
+        self._copied = 0
+        self._sizes: dict[Function, int] = {}
+
+    def take(self, function: Function, name: str | None) -> None:
+        """Take down that the body of a function is copied.
+
+        Raises:
+            SizeLimitError: It would be more than the limit.
+        """
+        if function not in self._sizes:
+            self._sizes[function] = len(breadth_first(function.body))
+            return
+        self._copied += self._sizes[function]
+        if self._copied > self._limit:
+            what = f"function '{name}'" if name is not None else "a closure"
+            raise SizeLimitError(
+                f"expected at most {self._limit} nodes in the place of calls, got "
+                f"{self._copied} with {what}; functions that call each other twice "
+                "double in size with each level: keep some of them as functions, or "
+                f"set option '{_OPTION}'"
+            )

@@ -1,0 +1,102 @@
+"""Whether each variable is bound once and used inside of what binds it.
+
+Inference visits each node once, so it can watch at little cost: whatever was visited
+first inside of a scope must not be used any more once the scope is closed. That is so
+in programs whose scopes share nothing but what was visited outside of them; for the
+others, a second look at the whole tells (`analysis.scopes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from parpass.relay.analysis.scopes import uses_out_of_scope
+from parpass.relay.expr import Expr, Function, Let, Var
+from parpass.relay.node import Node, bindings, post_order
+from parpass.relay.transform.report import Finding
+
+
+class Scoping:
+    """What a visitor, children first, tells of scopes.
+
+    Attributes:
+        visited: The nodes since the scope began that is open now, variables aside; the
+            visitor adds to it.
+        starts: How many nodes were visited when a scope began: of a function, and, by
+            the variable, of a `let`. The visitor adds to it.
+        has_left: Whether a scope was left; from then on the visitor is to `look` at
+            what nodes use.
+        is_suspect: Whether a variable may be bound twice, or used outside.
+    """
+
+    __slots__ = (
+        "_closed", "_end", "_start", "has_left", "is_suspect", "starts", "visited"
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.visited: list[Expr] = []
+        self.starts: dict[Expr, int] = {}
+        self.has_left = False
+        self.is_suspect = False
+        self._closed: set[Expr] = set()
+        # Scopes that end together, as those of a chain of `let`s, are closed together,
+        # and the last ones of a function never.
+        self._start = self._end = 0
+
+    def leave(self, scope: Expr, variables: Sequence[Expr]) -> None:
+        """Note that all was visited in the scope of variables."""
+        start = self.starts.get(scope, 0)
+        self._closed.update(variables)
+        if start > self._start:
+            self._close()
+        self._start, self._end, self.has_left = start, len(self.visited), True
+
+    def look(self, used: Iterable[Expr]) -> None:
+        """Take notice of what is used now."""
+        self._close()
+        if not self._closed.isdisjoint(used):
+            self.is_suspect = True
+
+    def _close(self) -> None:
+        if self._start < self._end:
+            self._closed.update(self.visited[self._start : self._end])
+            del self.visited[self._start : self._end]
+            self._end = self._start
+
+    def findings(self, root: Expr) -> list[Finding]:
+        """Return what is wrong with the variables that an expression binds."""
+        if not self.is_suspect:
+            return []
+        order = post_order(root)
+        binders: dict[Expr, Node] = {}
+        found: list[Finding] = []
+        for node in order:
+            for var in bindings(node):
+                if var in binders:
+                    found.append(_bound_again(var, binders[var], node))
+                binders[var] = node
+        return [*found, *_used_outside(order, binders)]
+
+
+def _bound_again(var: Var, first: Node, second: Node) -> Finding:
+    message = (
+        f"expected variable '{var.name_hint}' to be bound once, "
+        f"got it bound by {_shown(first)} and by {_shown(second)}"
+    )
+    return Finding(getattr(second, "span", None) or var.span, message)
+
+
+def _used_outside(order: list[Node], binders: dict[Expr, Node]) -> Iterator[Finding]:
+    for user, var in uses_out_of_scope(order):
+        if var in binders:  # those that nothing binds are reported as free
+            yield Finding(
+                getattr(user, "span", None) or var.span,
+                f"expected variable '{var.name_hint}' to be used inside of what "
+                f"binds it, {_shown(binders[var])}, got a use outside",
+            )
+
+
+def _shown(binder: Node) -> str:
+    assert isinstance(binder, Let | Function)
+    kind = "a `let`" if isinstance(binder, Let) else "a function"
+    return f"{kind} at {binder.span}" if binder.span is not None else kind

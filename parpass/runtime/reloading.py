@@ -1,0 +1,234 @@
+"""Modules of the program: workers have them as the process that they work for has them.
+
+A worker imports a module when a pass of it comes, and keeps it. So it is told of what
+has happened to it since: that it was reloaded, or taken out and imported anew, which
+the worker does as well; and that plain values in it were set. Where its file has
+changed, but it was not reloaded, a worker that would import it now gets another one:
+what comes from it cannot be loaded there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import site
+import sys
+import sysconfig
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from types import ModuleType
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from parpass.transform import Pass
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+class Source(NamedTuple):
+    """A file as it was when a module was loaded from it."""
+
+    changed: int
+    size: int
+
+
+class Reload(NamedTuple):
+    """How often a module was loaded again, and whether into a new one at last."""
+
+    times: int
+    anew: bool
+
+
+class Code(msgspec.Struct, frozen=True):
+    """What a worker has to know of the program's modules.
+
+    Attributes:
+        reloads: Of the modules that were loaded again, in that order.
+        sources: Of the modules of each pass.
+        values: What is set to plain values in those.
+    """
+
+    reloads: Mapping[str, Reload]
+    sources: Sequence[Mapping[str, Source]]
+    values: Mapping[str, Mapping[str, Any]]
+
+
+class _Seen:
+    def __init__(self, module: ModuleType) -> None:
+        self.reload = Reload(0, anew=False)
+        self.look(module)
+
+    def look(self, module: ModuleType) -> None:
+        self.module = module
+        self.spec = module.__spec__
+        self.source = _source(getattr(module, "__file__", None))
+
+
+class Modules:
+    """The program's modules in this process, and what became of them."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, _Seen] = {}
+        self._others: set[str] = set()
+        self._mark = 0, ""
+        self._reloads: dict[str, Reload] = {}
+        self._lock = threading.Lock()
+
+    def code_of(self, steps: Sequence[Pass]) -> Code:
+        """Return what workers have to know to run these passes."""
+        with self._lock:
+            self._look()
+            used = [self._used(step) for step in steps]
+            sources = [
+                {name: one.source for name, one in seen.items() if one.source}
+                for seen in used
+            ]
+            values = {
+                name: _plain_values(one.module)
+                for seen in used
+                for name, one in seen.items()
+            }
+            reloads = self._reloads
+            return Code(
+                {name: reloads[name] for name in reloads if name in sys.modules},
+                sources,
+                values,
+            )
+
+    def _used(self, step: Pass) -> dict[str, _Seen]:
+        seen = self._seen
+        return {name: seen[name] for name in modules_of(step) if name in seen}
+
+    def _look(self) -> None:
+        modules = sys.modules
+        again = False
+        for name, seen in self._seen.items():
+            module = modules.get(name)
+            if module is None:
+                continue  # it may come again
+            if module is not seen.module or module.__spec__ is not seen.spec:
+                anew = module is not seen.module
+                seen.look(module)
+                seen.reload = Reload(seen.reload.times + 1, anew)
+                again = True
+        mark = len(modules), next(reversed(modules))
+        if again or mark != self._mark:
+            self._mark = mark
+            for name in modules.keys() - self._seen.keys() - self._others:
+                self._meet(name, modules.get(name))
+        if again:
+            # Each is put to the end of the table when it has been loaded.
+            names = [name for name in tuple(modules) if name in self._seen]
+            found = {name: self._seen[name].reload for name in names}
+            self._reloads = {name: one for name, one in found.items() if one.times}
+
+    def _meet(self, name: str, module: Any) -> None:
+        is_module = isinstance(module, ModuleType) and module.__spec__ is not None
+        if is_module and name != "__main__" and is_of_program(name):
+            self._seen[name] = _Seen(module)
+        elif module is not None:
+            self._others.add(name)
+
+
+MODULES = Modules()
+
+_followed: dict[str, int] = {}  # reloads of the coordinator that were repeated here
+
+
+class ChangedSourceError(Exception):
+    """The file of a module is another one than the module was loaded from."""
+
+
+def follow(code: Code) -> None:
+    """Have the modules of this process, a worker's own, as those of the coordinator.
+
+    Raises:
+        Exception: What a module raises while it is loaded again.
+    """
+    for name, reload in code.reloads.items():
+        if _followed.get(name, 0) < reload.times:
+            module = sys.modules.get(name)
+            if module is not None and reload.anew:
+                del sys.modules[name]
+                importlib.import_module(name)
+            elif module is not None:
+                importlib.reload(module)
+            _followed[name] = reload.times
+
+
+def check_sources(sources: Mapping[str, Source]) -> None:
+    """Check that modules that were not imported yet can be, as they were elsewhere.
+
+    Raises:
+        ChangedSourceError: The file of one is not what it was.
+    """
+    for name, source in sources.items():
+        if name not in sys.modules:
+            spec = importlib.util.find_spec(name)
+            if spec is not None and _source(spec.origin) != source:
+                raise ChangedSourceError(
+                    f"the file of module '{name}' has changed since it was loaded; "
+                    "reload it"
+                )
+
+
+def set_values(code: Code) -> None:
+    """Set what is plain in the modules of passes, which have been loaded."""
+    for name, values in code.values.items():
+        module = sys.modules.get(name)
+        if module is not None and _plain_values(module) != values:
+            vars(module).update(values)
+
+
+def modules_of(step: Pass) -> Iterator[str]:
+    """Yield the names of the modules that a pass is from, some of them twice."""
+    for one in (step, getattr(step, "_inst", None)):
+        yield from (kind.__module__ for kind in cast("type[Any]", type(one)).__mro__)
+    yield getattr(getattr(step, "pass_func", None), "__module__", None) or ""
+
+
+def _plain_values(module: ModuleType) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in tuple(vars(module).items())
+        if _is_plain(value) and not name.startswith("__")
+    }
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is tuple or type(value) is frozenset:
+        return all(map(_is_plain, cast("Sequence[Any]", value)))
+    return type(value) in _PLAIN
+
+
+def _source(path: str | None) -> Source | None:
+    if path is None:
+        return None
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return Source(found.st_mtime_ns, found.st_size)
+
+
+@cache
+def is_of_program(module: str) -> bool:
+    """Return whether a module is the program's own, and no library's."""
+    if module == "__main__":
+        return True  # that of the process which runs the pipeline, not of this one
+    if module.partition(".")[0] in _LIBRARIES:
+        return False
+    path = getattr(sys.modules.get(module), "__file__", None)
+    return path is None or not path.startswith(_library_folders())
+
+
+_LIBRARIES = sys.stdlib_module_names | {"parpass"}
+
+
+@cache
+def _library_folders() -> tuple[str, ...]:
+    paths = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
+    return (*paths, *site.getsitepackages(), site.getusersitepackages())

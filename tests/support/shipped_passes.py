@@ -1,0 +1,78 @@
+"""Every shipped pass, made so that it finds something to do, to test what all keep.
+
+Another compiler, `everything`, supports most operators, that of `tests.support.effects`
+included; layouts are altered where there are convolutions and dense layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from parpass.relay import transform
+from parpass.relay.dataflow_pattern import is_op, wildcard
+from parpass.relay.op.op_attrs import register_op_attr
+from parpass.transform import Pass, Sequential
+from tests.support import effects
+
+_SUPPORTED = ["add", "negative", "copy", "nn.dense", "subtract", effects.WRITES.name]
+
+
+def _supported(_call: Any) -> bool:
+    return True
+
+
+for _name in _SUPPORTED:
+    register_op_attr(_name, "target.everything", _supported)
+
+_COMPOSITE = is_op("negative")(is_op("add")(wildcard(), wildcard()))
+
+
+def regions(*passes: Pass) -> Pass:
+    """Return passes behind the one that marks the regions they work on."""
+    return Sequential([transform.AnnotateTarget("everything"), *passes])
+
+
+PASSES: dict[str, Callable[[], Pass]] = {
+    "InferType": transform.InferType,
+    "SimplifyInference": transform.SimplifyInference,
+    "FoldConstant": transform.FoldConstant,
+    "ToANormalForm": transform.ToANormalForm,
+    "ToBasicBlockNormalForm": transform.ToBasicBlockNormalForm,
+    "ToGraphNormalForm": transform.ToGraphNormalForm,
+    "LambdaLift": transform.LambdaLift,
+    "EtaExpand": lambda: transform.EtaExpand(expand_global_var=True),
+    "EliminateCommonSubexpr": transform.EliminateCommonSubexpr,
+    "DeadCodeElimination": transform.DeadCodeElimination,
+    "inline_once": lambda: transform.DeadCodeElimination(inline_once=True),
+    "RemoveUnusedFunctions": lambda: transform.RemoveUnusedFunctions(["f0"]),
+    "CanonicalizeCast": transform.CanonicalizeCast,
+    "CanonicalizeOps": transform.CanonicalizeOps,
+    "SimplifyExpr": transform.SimplifyExpr,
+    "not exact": lambda: transform.SimplifyExpr(exact=False),
+    "FastMath": transform.FastMath,
+    "FuseOps": lambda: transform.FuseOps(fuse_opt_level=2),
+    "FunctionsFromFusion": transform.FunctionsFromFusion,
+    "DefuseOps": transform.DefuseOps,
+    "Inline": transform.Inline,
+    "CombineParallelBatchMatmul": lambda: transform.CombineParallelBatchMatmul(2),
+    "CombineParallelConv2D": lambda: transform.CombineParallelConv2D(2),
+    "CombineParallelDense": lambda: transform.CombineParallelDense(2),
+    "dense_flat": lambda: transform.CombineParallelDense(2, to_batch=False),
+    "FoldScaleAxis": transform.FoldScaleAxis,
+    "ForwardFoldScaleAxis": transform.ForwardFoldScaleAxis,
+    "BackwardFoldScaleAxis": transform.BackwardFoldScaleAxis,
+    "ConvertLayout": lambda: transform.ConvertLayout({"nn.conv2d": ["NHWC"]}),
+    "AlterOpLayout": transform.AlterOpLayout,
+    "MergeComposite": lambda: transform.MergeComposite([("pair", _COMPOSITE)]),
+    "AnnotateTarget": regions,
+    "MergeCompilerRegions": lambda: regions(transform.MergeCompilerRegions()),
+    "PartitionGraph": lambda: regions(
+        transform.MergeCompilerRegions(), transform.PartitionGraph()
+    ),
+}
+VARIANTS = {"inline_once", "not exact", "dense_flat"}
+# Those that mark regions mark again what they find, each time they run.
+MARKING = {"AnnotateTarget", "MergeCompilerRegions", "PartitionGraph"}
+# Those that need arguments, or whose steps go by their own names.
+UNNAMED = {"AnnotateTarget", "ConvertLayout", "MergeComposite"} | MARKING
