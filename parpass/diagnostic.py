@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -108,10 +108,8 @@ class DiagnosticContext:
             DiagnosticError: There is an ERROR among the diagnostics.
         """
         self.renderer(self)
-        errors = [d for d in self.diagnostics if d.level == DiagnosticLevel.ERROR]
-        if errors:
-            lines = "\n".join(headline(d) for d in errors)
-            raise DiagnosticError(lines, self.diagnostics)
+        if any(one.level == DiagnosticLevel.ERROR for one in self.diagnostics):
+            raise DiagnosticError(_headlines(self.diagnostics), self.diagnostics)
 
 
 RenderFunction = Callable[[DiagnosticContext], None]
@@ -136,6 +134,25 @@ def headline(diagnostic: Diagnostic) -> str:
     """Return a diagnostic in one line: place, level, message."""
     place = f"{diagnostic.span}: " if diagnostic.span is not None else ""
     return f"{place}{diagnostic.level.name.lower()}: {diagnostic.message}"
+
+
+def _headlines(diagnostics: Iterable[Diagnostic]) -> str:
+    errors = (one for one in diagnostics if one.level == DiagnosticLevel.ERROR)
+    return "\n".join(map(headline, errors))
+
+
+def tell_all(
+    error: BaseException, own: Sequence[Diagnostic], said: Sequence[Diagnostic]
+) -> None:
+    """Have the error of a body that rendered tell of all that the pass has said.
+
+    Args:
+        error: What ended the pass.
+        own: What the body said.
+        said: What the pass said up to there, on all functions.
+    """
+    if type(error) is DiagnosticError and list(error.diagnostics) == list(own):
+        error.args, error.diagnostics = (_headlines(said),), tuple(said)
 
 
 def format_diagnostic(

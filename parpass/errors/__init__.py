@@ -8,7 +8,7 @@
     │   ├── PassInputError        it was given no module (also TypeError)
     │   ├── UndefinedPassError    a pipeline item is missing (also ValueError)
     │   ├── ReadOnlyModuleError   a function pass wrote to the module it was given
-    │   ├── InputChangedError     a module pass changed the module it was given
+    │   ├── InputChangedError     it changed what it was given, in place
     │   ├── ContractError         a function pass depends on what it must not
     │   ├── WellFormedError       it broke the IR's rules (also AssertionError)
     │   └── UnprintablePassError  it cannot be put in pipeline text (also ValueError)
@@ -58,6 +58,7 @@ from __future__ import annotations
 
 from parpass.errors.base import (
     ParpassError,
+    add_note,
     did_you_mean,
     nearest,
     quoted,
@@ -173,6 +174,7 @@ __all__ = [
     "WellFormedError",
     "WorkerDiedError",
     "WorkerError",
+    "add_note",
     "attach_others",
     "did_you_mean",
     "nearest",

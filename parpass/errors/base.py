@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections.abc import Iterable
 from typing import Any
@@ -23,6 +24,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the end of a message that names the nearest known names."""
     near = nearest(name, known)
     return f"; did you mean {quoted(near)}?" if near else ""
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Add a note to an exception, if it takes any; one that is frozen is left alone."""
+    with contextlib.suppress(Exception):  # whatever a user's class does when written to
+        error.add_note(note)
 
 
 class ParpassError(Exception):

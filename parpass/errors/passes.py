@@ -35,7 +35,11 @@ class ReadOnlyModuleError(PassError):
 
 
 class InputChangedError(PassError):
-    """A module pass changed its input under the option `testing.immutable_module`."""
+    """A pass changed what it was given, in place.
+
+    A module pass is found out under the option `testing.immutable_module`, a function
+    pass where functions of the IR can be changed but must not be (`Mutability`).
+    """
 
 
 class ContractError(PassError):

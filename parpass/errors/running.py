@@ -105,20 +105,22 @@ class MemoryLimitError(MemoryError, FunctionFailure):
 _OTHERS = "_parpass_other_failures"
 
 
-def other_failures(error: BaseException) -> tuple[Exception, ...]:
-    """Return the failures that a parallel run met in the same pass, in module order.
+def other_failures(error: BaseException) -> tuple[BaseException, ...]:
+    """Return what else workers reported of the same pass, in module order.
 
-    `error` is the first of them. A serial run stops there and knows of no others.
+    `error` is the first failure in the order of a serial run, which stops there. So
+    does a parallel run as soon as it knows of it: these are the failures that workers
+    had met by then, on later functions. Where all was done in one process there are
+    none.
     """
     return getattr(error, _OTHERS, ())
 
 
-def attach_others(first: Exception, failures: Sequence[Exception]) -> None:
+def attach_others(first: BaseException, failures: Sequence[BaseException]) -> None:
     """Have `other_failures(first)` return all of these but itself."""
     others = tuple(error for error in failures if error is not first)
     if others:
-        # Some exceptions are frozen; they do without.
-        with contextlib.suppress(AttributeError, TypeError):
+        with contextlib.suppress(Exception):  # some are frozen; they do without
             setattr(first, _OTHERS, others)
 
 

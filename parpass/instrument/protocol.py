@@ -25,7 +25,8 @@ class PassInstrument:
     Override the hooks that you need, all optional. They are bound when the instrument
     is constructed, so a subclass with an `__init__` of its own calls
     `super().__init__()`. Hooks run in the caller's process, one at a time, in the order
-    of a serial run.
+    of a serial run. A hook that is given the module may change it, as in TVM, where it
+    is the same object: the passes that come after it get it as it is then.
 
     Attributes:
         observes_ir: Whether the hooks around passes look at the module. Set it to False

@@ -26,6 +26,8 @@ from parpass.transform.adapter import (
 class RelayAdapter:
     """Handles `IRModule`s; see `parpass.transform.ModuleAdapter` for the methods."""
 
+    mutability = None  # nodes are frozen
+
     def functions(self, mod: IRModule) -> Mapping[str, Function]:
         """Return all functions by name."""
         return mod.functions_by_name
@@ -137,9 +139,9 @@ class RelayAdapter:
         return wire.open_decoder(encoded, outside, mod.global_vars_by_name)
 
     def encode_shell(self, mod: IRModule) -> bytes:
-        """Return names, attributes and source texts as bytes."""
-        shell = (list(mod.functions_by_name), mod.attrs, mod.sources)
-        return pickle.dumps(shell, protocol=5)
+        """Return global variables, attributes and source texts as bytes."""
+        names, known = list(mod.functions_by_name), mod.told_of_globals
+        return pickle.dumps((names, mod.attrs, mod.sources, known), protocol=5)
 
     def decode_shell(self, encoded: bytes) -> IRModule:
         """Return a module without functions, but with their global variables."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from parpass.diagnostic import Span
 from parpass.errors import (
     ModuleError,
     ModuleTypeError,
@@ -15,9 +16,11 @@ from parpass.errors import (
 from parpass.relay import wire
 from parpass.relay.expr import Call, DictAttrs, Expr, Function, GlobalVar, Var
 from parpass.relay.node import bindings, post_order
-from parpass.relay.ty import FuncType
+from parpass.relay.ty import FuncType, Type
 
 Key = str | GlobalVar
+_ToldOfGlobal = tuple[Span | None, Type | None]
+_UNTOLD: _ToldOfGlobal = (None, None)
 
 
 class IRModule:
@@ -121,14 +124,19 @@ class IRModule:
         names: Iterable[str],
         attrs: Mapping[str, Any] | None,
         sources: Mapping[str, str],
+        told: Mapping[str, _ToldOfGlobal],
     ) -> IRModule:
         """Return a module that has global variables of these names, but no functions.
+
+        `told` is what `told_of_globals` was.
 
         Functions that are read from bytes are bound to these, so they refer to the same
         objects as the modules that `assemble` makes of it.
         """
         module = cls(attrs=attrs, sources=sources)
-        module._global_vars = {name: GlobalVar(name) for name in names}
+        module._global_vars = {
+            name: GlobalVar(name, *told.get(name, _UNTOLD)) for name in names
+        }
         return module
 
     @property
@@ -145,6 +153,15 @@ class IRModule:
     def global_vars_by_name(self) -> Mapping[str, GlobalVar]:
         """The global variables by name, in order; to read only."""
         return self._global_vars
+
+    @property
+    def told_of_globals(self) -> dict[str, _ToldOfGlobal]:
+        """The spans and types of the global variables that have any, by name."""
+        return {
+            name: (var.span, var.checked_type_)
+            for name, var in self._global_vars.items()
+            if var.span is not None or var.checked_type_ is not None
+        }
 
     def get_global_var(self, name: str) -> GlobalVar:
         """Return the global variable of that name.
@@ -241,7 +258,8 @@ class IRModule:
     def __reduce__(self) -> tuple[Any, ...]:
         # Function by function, because pickle would recurse along an expression.
         encoded = {name: wire.encode(fn) for name, fn in self._functions.items()}
-        return _unpickled, (self.attrs, self.sources, encoded)
+        told = self.told_of_globals
+        return _unpickled, (self.attrs, self.sources, encoded, told)
 
     def _writable(self, what: str) -> dict[str, Function]:
         if self._reader is not None:
@@ -301,8 +319,9 @@ def _unpickled(
     attrs: Mapping[str, Any] | None,
     sources: Mapping[str, str],
     encoded: Mapping[str, bytes],
+    told: Mapping[str, _ToldOfGlobal],
 ) -> IRModule:
-    shell = IRModule.shell(encoded, attrs, sources)
+    shell = IRModule.shell(encoded, attrs, sources, told)
     known = shell.global_vars_by_name
     functions = {name: wire.decode(data, (), known) for name, data in encoded.items()}
     return IRModule.assemble(shell, functions)

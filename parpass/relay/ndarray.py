@@ -20,13 +20,16 @@ _HASH_SAMPLE = 256
 class NDArray:
     """A read-only array, the data of a `Constant`.
 
+    Its elements lie in row-major order and in the machine's byte order, as TVM's do,
+    and as they do after a journey: numpy may round otherwise where they lie otherwise.
     An array that repeats one value (as `np.full` or `np.broadcast_to` give it) is kept
     as that value with zero strides, so that it takes no memory here and none on the
     wire, however large its shape is. A large array in a worker is fetched when somebody
     looks at its values.
 
     Args:
-        array: The values; the array is not copied, but must not be written to later.
+        array: The values. The array is copied only where its elements lie in another
+            order, so it must not be written to later.
 
     Attributes:
         source: Where the values came from, if they came from another process.
@@ -36,6 +39,10 @@ class NDArray:
 
     def __init__(self, array: npt.ArrayLike) -> None:
         view = np.asarray(array).view()
+        if not view.dtype.isnative:
+            view = view.astype(view.dtype.newbyteorder("="))
+        if not _repeats_one_value(view):
+            view = np.ascontiguousarray(view).reshape(-1).reshape(view.shape)
         view.flags.writeable = False
         self._array: npt.NDArray[Any] | None = view
         self._shape = view.shape
@@ -69,8 +76,7 @@ class NDArray:
     @property
     def is_uniform(self) -> bool:
         """Whether this is one value, repeated without taking memory."""
-        array = self._array
-        return array is not None and array.size > 1 and not any(array.strides)
+        return self._array is not None and _repeats_one_value(self._array)
 
     @property
     def typestr(self) -> str:
@@ -153,6 +159,10 @@ def _name(dtype: np.dtype[Any]) -> str:
 
 def _uniform(value: npt.NDArray[Any], shape: tuple[int, ...]) -> NDArray:
     return NDArray(np.broadcast_to(value, shape))
+
+
+def _repeats_one_value(array: npt.NDArray[Any]) -> bool:
+    return array.size > 1 and not any(array.strides)
 
 
 def _address(array: npt.NDArray[Any]) -> int:

@@ -92,9 +92,7 @@ def run_if_small(begun: Begun, account: Account) -> Any:
     def carry_out(command: Command) -> Any:
         if type(command) is not RunStage:
             return carry_out_serially(command, context, adapter)
-        outcome = run_stage_in_place(
-            command.steps, command.mod, context, adapter, finds_others=True
-        )
+        outcome = run_stage_in_place(command.steps, command.mod, context, adapter)
         account.stayed(why_here(len(functions), account.workers), outcome)
         if forecast.seconds and command is stage:
             correct(forecast, steps, mod, outcome, adapter)

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
-from parpass.runtime.large_values import LargeValues
+from parpass.runtime.large_values import Values
 from parpass.runtime.store import Ref
 from parpass.transform import ModuleAdapter
 from parpass.transform.adapter import EncodesRuns, LargeValue, Source
@@ -70,7 +70,7 @@ class Packer:
     """
 
     def __init__(
-        self, adapter: ModuleAdapter, values: LargeValues, *, together: bool = True
+        self, adapter: ModuleAdapter, values: Values, *, together: bool = True
     ) -> None:
         self._adapter = adapter
         self._values = values
@@ -143,9 +143,7 @@ def _knows_runs(kind: type) -> bool:
     return issubclass(kind, EncodesRuns)
 
 
-def unpack(
-    packed: Packed, adapter: ModuleAdapter, values: LargeValues, mod: Any
-) -> Any:
+def unpack(packed: Packed, adapter: ModuleAdapter, values: Values, mod: Any) -> Any:
     """Return the function, as a member of `mod`.
 
     Raises:

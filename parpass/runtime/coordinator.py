@@ -39,6 +39,7 @@ from parpass.runtime.schedule import (
     GiveUp,
     JobFinished,
     JobLost,
+    Recalled,
     Schedule,
     Settled,
     SubmitJob,
@@ -49,6 +50,9 @@ _in_thread = trio.to_thread.run_sync
 
 _LONGEST_WAY = 0.01  # seconds from packing functions to sending them, mostly
 _LONGEST_LOOK = 0.1  # seconds between two looks at the notes
+_ENOUGH_JOBS = 4  # that came back, to say how fast they come,
+_ENOUGH_SECONDS = 0.05  # and since the first of them
+_BEHIND = 1.1  # times as long as this process takes, so that it takes the rest
 _LITTLE = 16_384  # bytes of functions that are unpacked sooner than a thread is asked
 _News = Event | tuple[int, Future[bytes]]
 _open_news = trio.open_memory_channel[_News]
@@ -105,6 +109,8 @@ class _StageRun:
         self._causes: dict[int, str] = {}  # of deaths, likewise; the others were late
         self._tracebacks: dict[str, str] = {}  # by owner of a note
         self._spared: set[int] = set()
+        self._jobs_done = 0
+        self._first: tuple[float, float] | None = None  # when a job came, what was done
         self._cause = ""  # of the last death that no function is to blame for
         self._watching = trio.CancelScope()
         self._token = trio.lowlevel.current_trio_token()
@@ -136,6 +142,27 @@ class _StageRun:
                         self._carry_out(command)
                 if isinstance(known, FunctionsReady):
                     self._on_their_way.set()
+                elif isinstance(known, JobFinished) and self._is_behind():
+                    self._send.send_nowait(Recalled())
+                    self._stage.recall()
+
+    def _is_behind(self) -> bool:
+        """Return whether the workers are slower than this process would be alone.
+
+        What they deliver is measured while they do: from the first job that came back
+        on, so that their start is no part of it.
+        """
+        stage, share, now = self._stage, self._schedule.share_done, time.monotonic()
+        if stage.alone_seconds is None or stage.is_recalled:
+            return False
+        if self._first is None:
+            self._first = now, share
+            return False
+        began, before = self._first
+        if self._jobs_done < _ENOUGH_JOBS or now - began < _ENOUGH_SECONDS:
+            return False
+        here = (share - before) * stage.alone_seconds
+        return now - began > _BEHIND * here
 
     def end_jobs(self) -> None:
         """End all jobs; nobody waits for them any more."""
@@ -174,6 +201,7 @@ class _StageRun:
             return self._ended(command)
         self._overdue.pop(job, None)  # it was done just before it was ended
         seconds, new = self._stage.take_in(answer.result())
+        self._jobs_done += 1
         if new and self._stage.wanted:
             if sum(map(_weight, new)) <= _LITTLE:
                 self._stage.look_at(new)

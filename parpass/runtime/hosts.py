@@ -11,9 +11,10 @@ import contextvars
 import functools
 import threading
 from collections.abc import Awaitable, Callable, Generator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import outcome
 import sniffio
 import trio
 
@@ -21,8 +22,6 @@ from parpass.errors import RuntimeUseError
 
 if TYPE_CHECKING:
     import asyncio
-
-    from outcome import Outcome
 
 ValueT = TypeVar("ValueT")
 
@@ -53,6 +52,10 @@ class Host(Protocol):
 
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Wait for the body of an async module pass, on the caller's event loop."""
+        ...
+
+    async def hear(self, answer: Future[Any]) -> None:
+        """Wait until there is an answer."""
         ...
 
     def bring_back(self) -> None:
@@ -114,7 +117,9 @@ class TrioHost(_TaskHost):
 
     async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
         """Call in a thread, so that the event loop stays responsive."""
-        return await _in_thread(self._bound(function, *args), abandon_on_cancel=True)
+        # What it raises is handed on, as trio's own way through threads writes to it.
+        call = functools.partial(outcome.capture, self._bound(function, *args))
+        return (await _in_thread(call, abandon_on_cancel=True)).unwrap()
 
     async def call_through(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
         """Call in a thread, not to be cancelled."""
@@ -122,6 +127,18 @@ class TrioHost(_TaskHost):
         with trio.CancelScope(shield=True):
             done.append(await _in_thread(self._bound(function, *args)))
         return done[0]
+
+    async def hear(self, answer: Future[Any]) -> None:
+        """Wait in this task."""
+        heard = trio.Event()
+        token = trio.lowlevel.current_trio_token()
+
+        def tell(_: Future[Any]) -> None:
+            with contextlib.suppress(trio.RunFinishedError):
+                token.run_sync_soon(heard.set)
+
+        answer.add_done_callback(tell)
+        await heard.wait()
 
     async def run(
         self, function: Callable[..., Awaitable[ValueT]], *args: Any
@@ -141,6 +158,12 @@ class AsyncioHost(_TaskHost):
         """Call in a thread, and wait for it even if cancelled."""
         run = self._bound(function, *args)
         return await _to_its_end(_in_asyncio_thread(run))
+
+    async def hear(self, answer: Future[Any]) -> None:
+        """Wait in this task."""
+        import asyncio
+
+        await asyncio.wait([asyncio.wrap_future(answer)])
 
     async def run(
         self, function: Callable[..., Awaitable[ValueT]], *args: Any
@@ -168,6 +191,10 @@ class BlockingHost:
         return _without_stop_iteration(function, *args)
 
     call_through = call
+
+    async def hear(self, answer: Future[Any]) -> None:
+        """Wait here."""
+        wait([answer])
 
     def call_now(self, function: Callable[[], ValueT]) -> ValueT:
         """Call here."""
@@ -291,7 +318,7 @@ def _in_asyncio_thread(call: Callable[[], ValueT]) -> asyncio.Future[ValueT]:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[ValueT] = loop.create_future()
 
-    def settle(result: Outcome[ValueT]) -> None:
+    def settle(result: outcome.Outcome[ValueT]) -> None:
         if future.done():
             return
         try:
@@ -299,7 +326,7 @@ def _in_asyncio_thread(call: Callable[[], ValueT]) -> asyncio.Future[ValueT]:
         except BaseException as error:  # noqa: BLE001 -- raised where it is waited for
             future.set_exception(error)
 
-    def deliver(result: Outcome[ValueT]) -> None:
+    def deliver(result: outcome.Outcome[ValueT]) -> None:
         with contextlib.suppress(RuntimeError):  # the event loop is closed
             loop.call_soon_threadsafe(settle, result)
 

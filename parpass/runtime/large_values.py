@@ -17,8 +17,9 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
+from parpass.errors import InternalError
 from parpass.runtime.store import Folder, Ref, StorageError, Writer
 from parpass.transform.adapter import LargeValue, Source
 from parpass.transform.optimizations import Optimizations
@@ -60,6 +61,49 @@ class Mapped:
         if self._bytes is None:
             self._bytes = self.values.fetch(self.ref)
         return self._bytes
+
+
+class Values(Protocol):
+    """Where values go that are too large for a function's bytes."""
+
+    def put(self, value: LargeValue) -> Ref | None:
+        """Return a reference to a value; None if it goes with the function."""
+        ...
+
+    def source(self, ref: Ref) -> Source:
+        """Return the source of the value at a reference."""
+        ...
+
+
+class TooLargeError(Exception):
+    """A value is too large to go with its function."""
+
+
+class NoLargeValues:
+    """In place of large values, where all that there is goes with the functions.
+
+    Attributes:
+        failure: There is none.
+        large: Bytes from which on a value is too large for it.
+    """
+
+    failure: None = None
+
+    def __init__(self, large: float = LARGE) -> None:
+        self.large = large
+
+    def put(self, value: LargeValue) -> None:
+        """Refuse a value that is large.
+
+        Raises:
+            TooLargeError: It is.
+        """
+        if value.nbytes >= self.large:
+            raise TooLargeError
+
+    def source(self, ref: Ref) -> Source:
+        """There are no references."""
+        raise InternalError(f"a reference to a large value: {ref}")
 
 
 class LargeValues:

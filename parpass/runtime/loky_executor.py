@@ -225,7 +225,7 @@ class LokyExecutor:
         if done is None or done.is_ended:
             return
         answer = unpack_answer(message)
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             _fail(done.answer, answer)
         else:
             with contextlib.suppress(InvalidStateError):
@@ -288,7 +288,7 @@ def _end_with_program() -> None:
 threading.Thread(target=_end_with_program, name="parpass-end", daemon=True).start()
 
 
-def _fail(answer: Future[bytes], error: Exception) -> None:
+def _fail(answer: Future[bytes], error: BaseException) -> None:
     with contextlib.suppress(InvalidStateError):  # it has been ended
         answer.set_exception(error)
 

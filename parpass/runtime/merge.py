@@ -12,25 +12,25 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from parpass.diagnostic import Diagnostic
-from parpass.errors import attach_others
+from parpass.diagnostic import Diagnostic, tell_all
+from parpass.errors import add_note, attach_others
 from parpass.runtime.outcomes import StageOutcomes
-from parpass.runtime.stage import FunctionOutcome
+from parpass.runtime.stage import FunctionOutcome, Said
 from parpass.transform import Pass
 from parpass.transform.emission import Emission
-from parpass.transform.plan import StepRecord
+from parpass.transform.plan import StepRecord, place
 from parpass.transform.record import has_error
 
+_SILENT = Said()
 _Told = Sequence[tuple[int, FunctionOutcome]]  # by index, in module order
 
 
 def merged_records(steps: Sequence[Pass], outcomes: StageOutcomes) -> list[StepRecord]:
     """Return one record for each pass up to the one that ends the run, if any does."""
     told = outcomes.told_in_order()
-    ends = [len(outcome.seconds) for _, outcome in told if outcome.ended_early]
     return [
         _merged_step(at, steps[at], told, outcomes)
-        for at in range(min(ends, default=len(steps)))
+        for at in range(outcomes.end.step + 1)
     ]
 
 
@@ -40,11 +40,11 @@ def _merged_step(
     said: list[Diagnostic] = []
     emissions: list[Emission] = []
     counted: Counter[str] = Counter()
-    failure: Exception | None = None
+    failure: BaseException | None = None
     function: str | None = None
     for index, outcome in told:
-        part = outcome.said.get(at)
-        if part is not None:
+        part = outcome.said.get(at, _SILENT)
+        if part is not _SILENT:
             # Of a function they tell how many diagnostics came before, on it alone.
             emissions += [
                 replace(one, said=len(said) + one.said) for one in part.emissions
@@ -55,9 +55,9 @@ def _merged_step(
                 function = outcomes.names[index]
         if outcome.failure is not None and at == len(outcome.seconds) - 1:
             failure, function = outcome.failure, outcomes.names[index]
+            tell_all(failure, part.diagnostics, said)
+            attach_others(failure, _others(at, step, index, told, outcomes))
             break
-    if failure is not None:
-        attach_others(failure, _failures(at, told))
     return StepRecord(
         step.info.name,
         said,
@@ -69,7 +69,14 @@ def _merged_step(
     )
 
 
-def _failures(at: int, told: _Told) -> list[Exception]:
-    """Return what functions failed with in one step, in module order."""
-    ended = [outcome for _, outcome in told if len(outcome.seconds) == at + 1]
-    return [outcome.failure for outcome in ended if outcome.failure is not None]
+def _others(
+    at: int, step: Pass, first: int, told: _Told, outcomes: StageOutcomes
+) -> list[BaseException]:
+    """Return what functions after the first failed with in a step, in module order."""
+    others: list[BaseException] = []
+    for index, outcome in told:
+        failure = outcome.failure
+        if index > first and failure is not None and len(outcome.seconds) == at + 1:
+            add_note(failure, place(step.info.name, outcomes.names[index]))
+            others.append(failure)
+    return others

@@ -98,6 +98,10 @@ class Note:
         """Note that work on a function begins."""
         self._put((function, step, function, step, phase, time.monotonic_ns()))
 
+    def write_again(self) -> None:
+        """Note that the work that is noted begins once more."""
+        self._put((*self._values[:-1], time.monotonic_ns()))
+
     def enter(
         self, body: int, body_step: int, phase: Phase = Phase.PASS
     ) -> tuple[int, ...]:
@@ -136,6 +140,19 @@ class Note:
         # Without a time first, as the coordinator may read at any moment.
         _SINCE.pack_into(self._map, _SINCE_AT, 0)
         _FORMAT.pack_into(self._map, 0, *values)
+        self._values = values
+
+
+class NoNote(Note):
+    """In place of a note, for work of which nobody reads one."""
+
+    def __init__(self) -> None:
+        self._values = (-1, 0, -1, 0, 0, 0)
+
+    def close(self) -> None:
+        """Close nothing."""
+
+    def _put(self, values: tuple[int, ...]) -> None:
         self._values = values
 
 

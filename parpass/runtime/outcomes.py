@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 
 from parpass.runtime.retained import Held
-from parpass.runtime.stage import FunctionOutcome
+from parpass.runtime.stage import End, FunctionOutcome
 
 
 class StageOutcomes:
@@ -27,6 +27,7 @@ class StageOutcomes:
         seconds: Of all passes together, for each function.
         step_seconds: Of all functions together, for each pass.
         told: The outcomes of those that said something, or ended early.
+        end: Where the stage ends, as far as is known.
         has_new_signature: Whether a function came to state another signature.
     """
 
@@ -37,7 +38,10 @@ class StageOutcomes:
         self.step_seconds = [0.0] * steps
         self.told: dict[int, FunctionOutcome] = {}
         self.has_new_signature = False
+        self.end = End(steps - 1)
+        self._steps = steps
         self._looked = bytearray(len(names))
+        self._cut_short = bytearray(len(names))
 
     def put(self, function: int, held: Held, outcome: FunctionOutcome) -> None:
         """Take down how a function came out, instead of what was known of it."""
@@ -51,6 +55,10 @@ class StageOutcomes:
             self.told[function] = outcome
         else:
             self.told.pop(function, None)
+        end = outcome.end(function)
+        if end is not None:
+            self.end = min(self.end, end)
+        self._cut_short[function] = end is None and len(outcome.seconds) < self._steps
         if outcome.looked_at_others:
             self._looked[function] = True
         if outcome.has_new_signature:
@@ -70,10 +78,17 @@ class StageOutcomes:
         return (at for at, looked in enumerate(self._looked) if looked)
 
     def forget_those_that_looked(self) -> None:
-        """Have functions on which passes asked for others run again."""
-        for at in list(self.looked_at_others()):
-            self.held[at], self._looked[at] = None, False
-            self.told.pop(at, None)
+        """Have functions on which passes asked for others run again.
+
+        They may not fail any more, so those that did not go further because of a
+        failure run again as well.
+        """
+        for at in range(len(self.names)):
+            if self._looked[at] or self._cut_short[at]:
+                self.held[at], self._looked[at] = None, False
+                self.told.pop(at, None)
+        ends = [outcome.end(at) for at, outcome in self.told.items()]
+        self.end = min([end for end in ends if end], default=End(self._steps - 1))
 
     def missing_names(self) -> list[str]:
         """Return the names of the functions that have not been run."""

@@ -8,19 +8,17 @@ lambdas, closures and classes of `__main__` travel too.
 from __future__ import annotations
 
 import pickle
-import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from parpass.errors import FunctionFailure, WorkerError
 from parpass.runtime.bundles import Packed
 from parpass.runtime.places import Place, Places
 from parpass.runtime.shipment import UnsendableError
 from parpass.runtime.shipping import pack_by_value, why_not_picklable
 from parpass.runtime.snapshot import Snapshot
-from parpass.runtime.stage import Said, Verdicts
+from parpass.runtime.stage import End, Said, Verdicts
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.budget import Budget, Limits
 
@@ -61,14 +59,16 @@ class Job(msgspec.Struct, frozen=True):
         stage: The stage's number in the run; its spec and functions are files there.
         functions: The functions, by index.
         places: Where they are, by their number in the job.
-        apart: Those that go with the job, by index.
+        end: Where the stage ends, as far as is known by now.
         verdicts: What is known by now of bodies that kill workers.
+        apart: Those that go with the job, by index.
     """
 
     folder: str
     stage: int
     functions: Sequence[int]
     places: Places
+    end: End
     verdicts: Verdicts = {}
     apart: Mapping[int, Packed] = {}
 
@@ -78,6 +78,13 @@ class Job(msgspec.Struct, frozen=True):
             (index, self.apart.get(index) or self.places[at])
             for at, index in enumerate(self.functions)
         ]
+
+
+class Errand(msgspec.Struct, frozen=True):
+    """A stage with little in it, whole: its spec, and a job with all functions."""
+
+    spec: bytes
+    job: Job
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -104,49 +111,6 @@ class JobResult(msgspec.Struct, frozen=True):
     outcomes: Sequence[Outcome]
     seconds: float
     written: Sequence[tuple[str, str]]
-
-
-class WorkerTraceback(Exception):  # noqa: N818 -- shown as a cause, never raised
-    """The traceback of an error in the worker, as text."""
-
-    def __str__(self) -> str:
-        return f'\n"""\n{self.args[0]}"""'
-
-
-def pack_error(error: Exception) -> bytes:
-    """Return an error with its traceback as bytes; it always comes through."""
-    text = "".join(traceback.format_exception(error))
-    notes: list[str] = list(getattr(error, "__notes__", ()))
-    try:
-        packed = pack_by_value(error)
-        _unpacked(packed)  # some errors can be pickled but not unpickled
-    except Exception:  # noqa: BLE001 -- whatever a user's class does in its __reduce__
-        packed = b""
-    headline = traceback.format_exception_only(type(error), error)[0].strip()
-    return pickle.dumps((packed, headline, notes, text))
-
-
-def unpack_error(message: bytes) -> Exception:
-    """Return an error from a worker, with the worker's traceback as its cause."""
-    packed, headline, notes, text = pickle.loads(message)
-    try:
-        error = _unpacked(packed)
-    except Exception:  # noqa: BLE001 -- what a worker could import may be unknown here
-        error = WorkerError(headline)
-    if not getattr(error, "__notes__", None):
-        for note in notes:
-            error.add_note(note)
-    if isinstance(error, FunctionFailure) and error.traceback:
-        text = error.traceback  # where that worker was, which is no more
-    error.__cause__ = WorkerTraceback(text)
-    return error
-
-
-def _unpacked(packed: bytes) -> Exception:
-    error = pickle.loads(packed)
-    if not isinstance(error, Exception):
-        raise TypeError("an exception's __reduce__ gave something else")
-    return error
 
 
 def pack_message(message: Any) -> bytes:

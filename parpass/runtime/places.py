@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from parpass.runtime.bundles import Bundle, Packed, unpack
-from parpass.runtime.large_values import LargeValues
+from parpass.runtime.large_values import Values
 from parpass.runtime.store import Ref
 from parpass.transform import ModuleAdapter
 
@@ -93,16 +93,21 @@ class FunctionsFile:
     """The file with the functions of a stage, as a worker reads it.
 
     Args:
-        file: Its descriptor.
+        open_file: Opens it; called when a function is first read from it.
         adapter: The IR's.
         values: Gives large values.
         mod: What functions are to be members of.
     """
 
     def __init__(
-        self, file: int, adapter: ModuleAdapter, values: LargeValues, mod: Any
+        self,
+        open_file: Callable[[], int],
+        adapter: ModuleAdapter,
+        values: Values,
+        mod: Any,
     ) -> None:
-        self._file = file
+        self._open = open_file
+        self._file: int | None = None
         self._adapter = adapter
         self._values = values
         self._mod = mod
@@ -116,10 +121,13 @@ class FunctionsFile:
 
     def close(self) -> None:
         """Close it."""
-        os.close(self._file)
+        if self._file is not None:
+            os.close(self._file)
 
     def _packed(self, place: Place) -> Packed:
         bundle = self._bundles.get(place.offset)
+        if self._file is None:
+            self._file = self._open()
         if bundle is None:
             payload = os.pread(self._file, place.length, place.offset)
             bundle = Bundle(payload, values=place.values)

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from parpass.errors import FunctionFailure, FunctionTimeoutError, WorkerDiedError
@@ -25,22 +26,20 @@ from parpass.runtime.packing import (
     JobResult,
     Outcome,
     StageSpec,
-    WorkerTraceback,
     functions_name,
     index_name,
     pack_message,
     spec_name,
-    unpack_error,
-    unpack_message,
     why_unsendable,
 )
 from parpass.runtime.places import Place, Places
+from parpass.runtime.raised import read_back, show_where_it_ended, unpack_error
 from parpass.runtime.retained import Held, HeldModule, Retainer
 from parpass.runtime.schedule import FunctionsReady
 from parpass.runtime.shipment import pack_shipment
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.stage import FunctionOutcome
-from parpass.runtime.store import StorageError
+from parpass.runtime.store import StorageError, Writer
 from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, limits_of_call
 from parpass.transform.config import START_TIMEOUT, OnFailure
@@ -78,14 +77,20 @@ class PooledStage:
         is_last: Whether no function will be sent to workers any more.
         workers: How many workers there are.
         assumes: Whether functions are taken to keep their signatures.
+        alone_seconds: What this process would take; None if that is not known, or it
+            must not take over.
 
     Attributes:
+        adapter: How modules are handled.
+        alone_seconds: The same as the argument.
         assumes: The same.
         budgets: Of the passes.
+        is_recalled: Whether functions that are in no job stay with this process.
         journey: How the time goes.
         optimizations: What is done to be fast.
         start_seconds: How long a worker may take to start, or to load the stage.
         outcomes: The outcomes so far.
+        places: Where its functions are.
         total: How many functions are to be run.
         written: What passes changed of themselves: pass name and attribute.
     """
@@ -102,8 +107,12 @@ class PooledStage:
         is_last: bool,
         workers: int = 1,
         assumes: bool = True,
+        alone_seconds: float | None = None,
     ) -> None:
         self.assumes = assumes
+        self.alone_seconds = alone_seconds
+        self.is_recalled = False
+        self.adapter = retainer.adapter
         self.journey = Journey()
         self.steps = steps
         self.names = outcomes.names
@@ -117,7 +126,7 @@ class PooledStage:
         self._mod = mod
         self._snapshot = snapshot
         self._retainer = retainer
-        self._places = Places(len(self.names))
+        self.places = Places(len(self.names))
         self._written: WeakKeyDictionary[Bundle, int] = WeakKeyDictionary()  # where
         self._go_apart = False  # functions, without their bundles
         # Those to be run come first; the others are packed for passes that read them.
@@ -126,7 +135,7 @@ class PooledStage:
         self._to_pack += [at for at, held in enumerate(outcomes.held) if held]
         self.budgets = budgets_of(steps, snapshot.config)
         self.start_seconds = snapshot.config.get(START_TIMEOUT, START_SECONDS)
-        self.verdicts: dict[tuple[str, int], Exception | str] = {}
+        self.verdicts: dict[tuple[str, int], BaseException | str] = {}
         if not assumes:  # it is done again
             self.verdicts.update(retainer.verdicts_of(steps))
         self._tries: Counter[tuple[str, int]] = Counter()
@@ -143,6 +152,7 @@ class PooledStage:
         self._seconds = [0.0] * len(steps)
         retainer.stages += 1
         self._stage = retainer.stages
+        self._writer: Writer | None = None
 
     def pace(self) -> float | None:
         """Return the seconds of the steps for each byte of a function, if known."""
@@ -150,13 +160,18 @@ class PooledStage:
             return None
         return BY_BYTE.of(self.steps)
 
-    def publish_spec(self) -> None:
-        """Publish what all jobs have in common.
+    def functions_at_hand(self) -> list[Any]:
+        """Return the functions that are objects now."""
+        held = [self._mod.held[name].function for name in self.names]
+        return [function for function in held if function is not None]
+
+    def packed_spec(self) -> bytes:
+        """Return what all jobs have in common, as bytes.
 
         Raises:
             Exception: Something in it cannot be pickled.
         """
-        adapter = self._retainer.adapter
+        adapter = self.adapter
         shell = adapter.encode_shell(self._mod.base)
         spec = StageSpec(
             self.steps,
@@ -168,8 +183,16 @@ class PooledStage:
             limits_of_call(),
             self.assumes,
         )
+        return pack_shipment(self.steps, spec)
+
+    def publish_spec(self) -> None:
+        """Publish what all jobs have in common.
+
+        Raises:
+            Exception: Something in it cannot be pickled.
+        """
+        published = self.packed_spec()
         folder = self._retainer.folder
-        published = pack_shipment(self.steps, spec)
         folder.publish(spec_name(self._stage), published)
         self.journey.sent += len(published)
         self._writer = folder.open_writer(functions_name(self._stage))
@@ -180,6 +203,8 @@ class PooledStage:
 
         None says that all are packed, and their index is published.
         """
+        if self.is_recalled:
+            return None
         if not self._is_sorted:
             all_seen = self._put_large_ones_first()
             self._is_sorted = all_seen or self._packed > 0
@@ -198,7 +223,7 @@ class PooledStage:
         self._pack_seconds = min(2 * self._pack_seconds, self._longest_pack)
         self.journey.packing += time.perf_counter() - began
         if not ready and self._packed == len(self._to_pack):
-            index = pack_message(self._places)
+            index = pack_message(self.places)
             self._retainer.folder.publish(index_name(self._stage), index)
             return None
         return FunctionsReady(ready, [self._weight(at) for at in ready])
@@ -211,6 +236,7 @@ class PooledStage:
 
     def _write_down(self, packed: Sequence[tuple[int, Packed]]) -> None:
         """Write down bundles, each once, and where the functions are."""
+        assert self._writer is not None
         for bundle, members in groupby(packed, lambda pair: pair[1].bundle):
             length, offset = len(bundle.payload), self._written.get(bundle)
             if offset is None:
@@ -219,10 +245,10 @@ class PooledStage:
                 self.journey.sent += length
             size, values = length // len(bundle.ends), bundle.values
             for function, (_, at) in members:
-                self._places[function] = Place(offset, length, at, size, values)
+                self.places[function] = Place(offset, length, at, size, values)
 
     def _weight(self, function: int) -> int:
-        return self._places.size(function) if self.optimizations.largest_first else 1
+        return self.places.size(function) if self.optimizations.largest_first else 1
 
     def _put_large_ones_first(self) -> bool:
         """Have large functions packed before others, as far as they are soon found.
@@ -262,8 +288,9 @@ class PooledStage:
         # Who runs alone may be suspected of what another one of its bundle does.
         self._go_apart = self._go_apart or len(indices) == 1
         apart = self._apart(indices) if self._go_apart else {}
-        path, places = self._retainer.folder.path, self._places.of(indices)
-        job = Job(path, self._stage, indices, places, self.verdicts, apart)
+        path, places = self._retainer.folder.path, self.places.of(indices)
+        end = self.outcomes.end
+        job = Job(path, self._stage, indices, places, end, self.verdicts, apart)
         message = pack_message(job)
         self.journey.job_sent(len(message))
         return message
@@ -273,13 +300,17 @@ class PooledStage:
         found: dict[int, Packed] = {}
         for at in functions:
             function = self._mod.held[self.names[at]].function
-            if function is not None and self._places[at].has_others:
+            if function is not None and self.places[at].has_others:
                 found[at] = self._packer.pack_alone(function)
         return found
 
+    def recall(self) -> None:
+        """Have functions that are in no job stay with this process."""
+        self.is_recalled = True
+
     def take_in(self, message: bytes) -> tuple[float, list[Held]]:
         """Take in a job's result; return its seconds and the new functions."""
-        result: JobResult = unpack_message(message)
+        result: JobResult = read_back(message)
         self.journey.job_came_back(len(message), result.seconds, self._workers)
         self.written.update(dict.fromkeys(result.written))
         new = [self._take_in(outcome) for outcome in result.outcomes]
@@ -289,7 +320,7 @@ class PooledStage:
         held = self._mod.held[self.names[outcome.function]]
         if outcome.result is not None:
             held = Held(packed=outcome.result)
-        self._bytes += self._places.size(outcome.function)
+        self._bytes += self.places.size(outcome.function)
         for at, seconds in enumerate(outcome.seconds):
             self._seconds[at] += seconds
         failure = None if outcome.failure is None else unpack_error(outcome.failure)
@@ -343,9 +374,7 @@ class PooledStage:
 
     def _settle(self, work: Work, error: FunctionFailure, traceback: str) -> bool:
         error.traceback = traceback
-        if traceback:
-            error.__cause__ = WorkerTraceback(traceback)
-        error.add_note(f"in pass '{error.pass_name}', on function '{error.function}'")
+        show_where_it_ended(error)
         body = self.names[work.body], work.body_step
         policy = self.budgets[work.body_step].on_failure
         # What kills again although its body is not called kills on its way.
@@ -375,6 +404,8 @@ class PooledStage:
     def end(self) -> None:
         """Remove what was published, and learn from what came back."""
         BY_BYTE.learn(self.steps, self._seconds, self._bytes)
+        if self._writer is None:
+            return
         self._writer.close()
         self._retainer.folder.discard(
             spec_name(self._stage), index_name(self._stage), functions_name(self._stage)

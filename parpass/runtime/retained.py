@@ -13,15 +13,11 @@ from typing import Any
 
 from parpass.runtime.bundles import Packed, Packer, unpack
 from parpass.runtime.large_values import CoordinatorValues
-from parpass.runtime.stage import Verdicts
+from parpass.runtime.stage import AbandonedError, Verdicts
 from parpass.runtime.store import Folder
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.collector import paused_collector
 from parpass.transform.optimizations import Optimizations
-
-
-class AbandonedError(BaseException):
-    """Nobody waits for this thread any more; no pass or hook shall catch it."""
 
 
 class Held:
@@ -82,7 +78,7 @@ class Retainer:
     def hold(self, mod: Any) -> HeldModule:
         """Return a module as held functions, bytes that are known with them."""
         if isinstance(mod, HeldModule):
-            return mod
+            return mod if mod.made is None else self._held_again(mod, mod.made)
         held: dict[str, Held] = {}
         for name, function in self.adapter.functions(mod).items():
             known = self._known.get(id(function))
@@ -90,6 +86,21 @@ class Retainer:
                 known = Held(function)
             held[name] = known
         return HeldModule(mod, held)
+
+    def _held_again(self, mod: HeldModule, made: Any) -> HeldModule:
+        """Return a module that somebody was given, who may have changed it."""
+        known = mod.held
+        again = HeldModule(
+            made,
+            {
+                name: known[name]
+                if name in known and known[name].function is function
+                else Held(function)
+                for name, function in self.adapter.functions(made).items()
+            },
+        )
+        again.made = made
+        return again
 
     def module(self, mod: Any) -> Any:
         """Return the module that held functions make."""
@@ -146,8 +157,11 @@ class Retainer:
         judged, verdicts = self._judged
         return verdicts if list(judged) == list(steps) else {}
 
-    def check_open(self) -> None:
-        """End what goes on in a thread that a cancelled run abandoned."""
+    def check_open(self, *_: object) -> None:
+        """End what goes on in a thread that a cancelled run abandoned.
+
+        It may be called as a checkpoint, whose arguments do not matter to it.
+        """
         if self.has_ended:
             raise AbandonedError
 

@@ -71,7 +71,7 @@ async def run_pipeline(
 
     Raises:
         Exception: What a pass, or an instrument, raised: as itself, with notes that
-            name pass and function, and the worker's traceback as its cause.
+            name pass and function.
         DiagnosticError: A pass reported errors on the program.
         WorkerDiedError: A function killed a worker, twice.
         FunctionTimeoutError: A pass took longer on a function than it may.

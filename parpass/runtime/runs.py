@@ -7,8 +7,12 @@ loads nothing of this; this it loads in a thread.
 from __future__ import annotations
 
 import contextlib
+import contextvars
+import functools
 import sys
+import threading
 from collections.abc import Coroutine, Sequence
+from types import TracebackType
 from typing import Any, TypeVar
 
 from parpass.errors import RuntimeUseError, SlowerRunWarning
@@ -171,19 +175,55 @@ class Runs:
 async def _entered(
     context: PassContext, host: Any, run: Coroutine[Any, Any, ValueT]
 ) -> ValueT:
-    """Run under a context that is entered for it."""
+    """Run under a context that is entered for it, and left however this ends."""
+    visit = _Visit(context)
     try:
-        await host.call(context.__enter__)
+        await host.call(visit.enter)
+        result = await run
+        await host.call(visit.leave)
     except BaseException:
         run.close()
+        await host.call_through(visit.leave, *sys.exc_info())
         raise
-    try:
-        result = await run
-    except BaseException:
-        await host.call_through(context.__exit__, *sys.exc_info())
-        raise
-    await host.call(context.__exit__, None, None, None)
     return result
+
+
+class _Visit:
+    """A context that is entered in a thread, which may be abandoned, and left once.
+
+    Who gives it up while it is being entered has the thread leave it.
+    """
+
+    def __init__(self, context: PassContext) -> None:
+        self._context = context
+        self._lock = threading.Lock()
+        self._is_inside = self._is_over = False
+
+    def enter(self) -> None:
+        self._context.__enter__()
+        self._variables = contextvars.copy_context()
+        with self._lock:
+            self._is_inside = True
+            is_over = self._is_over
+        if is_over:
+            self.leave()
+
+    def leave(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        with self._lock:
+            self._is_over = True
+            is_inside, self._is_inside = self._is_inside, False
+        if not is_inside:
+            return
+        leave = functools.partial(self._context.__exit__, kind, error, traceback)
+        if PassContext.current() is self._context:
+            leave()
+        else:  # the variables here were copied before it was entered
+            self._variables.run(leave)
 
 
 def _may_have_children() -> bool:

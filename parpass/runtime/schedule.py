@@ -15,6 +15,9 @@ because it was overdue. What becomes of it is settled by the coordinator: it is 
 with, or it runs once more under other conditions. The others go on in either case, so
 that the error which is raised at last does not depend on who was first.
 
+If the workers are slower than the coordinator's process would be alone, what is in no
+job yet can be recalled: it is run there.
+
 A death on which nobody was working (while a stage is loaded, say) costs nothing but the
 job. If workers end by themselves like that, and nothing is done in between, no worker
 can work here, and the schedule gives up. If they are killed by somebody else it goes on
@@ -85,6 +88,11 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
+class Recalled:
+    """Event: what is in no job yet is done elsewhere, but for what is suspected."""
+
+
+@dataclass(frozen=True, slots=True)
 class SubmitJob:
     """Command: send these functions to a worker; `alone` while no other job runs.
 
@@ -114,7 +122,7 @@ class Finish:
     """Command: all functions have come back, or are to blame."""
 
 
-Event = FunctionsReady | JobFinished | JobLost | DeadlinePassed | Settled
+Event = FunctionsReady | JobFinished | JobLost | DeadlinePassed | Settled | Recalled
 Command = SubmitJob | Blame | GiveUp | Finish
 
 
@@ -154,13 +162,17 @@ class Schedule:
         self._done_weight = 0
         self._done_seconds = 0.0
         self._expected_pace = pace
+        self._is_recalled = False
         self._sized = sized
 
     def handle(self, event: Event) -> list[Command]:
         """Take in an event and return what to do."""
         match event:
             case FunctionsReady():
-                self._announce(event)
+                if not self._is_recalled:
+                    self._announce(event)
+            case Recalled():
+                self._recall()
             case JobFinished():
                 functions = self._taken_back(event.job)
                 self._left -= len(functions)
@@ -179,6 +191,12 @@ class Schedule:
                 else:
                     self._left -= 1
         return self._next()
+
+    def _recall(self) -> None:
+        self._is_recalled = True
+        self._left -= self._unannounced + len(self._waiting)
+        self._unannounced = self._waiting_weight = 0
+        self._waiting.clear()
 
     def _announce(self, event: FunctionsReady) -> None:
         missing = max(event.functions, default=-1) + 1 - len(self._weights)
@@ -296,6 +314,12 @@ class Schedule:
         if idle > 0:  # what is there is for all of them
             share = min(share, self._waiting_weight / idle)
         return share
+
+    @property
+    def share_done(self) -> float:
+        """The share of the work that is done, by weight, as far as that is known."""
+        unannounced = self._unannounced * self._known_weight / max(1, self._known)
+        return self._done_weight / max(1.0, self._known_weight + unannounced)
 
     @property
     def pace(self) -> float | None:

@@ -78,21 +78,21 @@ def _answer(message: bytes) -> bytes:
     try:
         run, job = pickle.loads(message)
         return _DONE + run(job)
-    except Exception as error:  # noqa: BLE001 -- it is raised where it is waited for
+    except BaseException as error:  # noqa: BLE001 -- raised where it is waited for
         return _FAILED + _pack_error(error)
 
 
-def _pack_error(error: Exception) -> bytes:
+def _pack_error(error: BaseException) -> bytes:
     # Not before it is needed: the worker may die of what it imports there.
-    from parpass.runtime.packing import pack_error
+    from parpass.runtime.raised import pack_error
 
     return pack_error(error)
 
 
-def unpack_answer(answer: bytes) -> bytes | Exception:
+def unpack_answer(answer: bytes) -> bytes | BaseException:
     """Return what a job gave, or the error that it raised."""
     if answer.startswith(_DONE):
         return memoryview(answer)[1:].tobytes()
-    from parpass.runtime.packing import unpack_error
+    from parpass.runtime.raised import unpack_error
 
     return unpack_error(answer[1:])

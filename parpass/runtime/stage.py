@@ -14,9 +14,10 @@ looked at others are run once more, without assuming anything (`in_process.settl
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -33,7 +34,30 @@ from parpass.transform.record import Recorder, has_error, recording
 
 # What is known of pairs of function and step that killed workers or hung: the error
 # that it is, or, where it is to be skipped, why.
-Verdicts = Mapping[tuple[str, int], Exception | str]
+Verdicts = Mapping[tuple[str, int], BaseException | str]
+
+
+class AbandonedError(BaseException):
+    """Nobody waits for what goes on here any more: no pass or hook has failed."""
+
+
+class End(NamedTuple):
+    """Where a stage ends in the order of a serial run, as far as is known.
+
+    Ends compare by that order. What comes after one never happens in a serial run; so
+    it is not begun, since it could do anything: end its process, say, or hang.
+
+    Attributes:
+        step: The index of the last pass.
+        function: The index of the last function that it is run on.
+    """
+
+    step: int
+    function: int = sys.maxsize
+
+    def steps_on(self, function: int) -> int:
+        """Return how many passes are run on a function."""
+        return self.step + (function <= self.function)
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -58,19 +82,28 @@ class FunctionOutcome(msgspec.Struct):
     """
 
     function: Any
-    seconds: Sequence[float]
+    seconds: Sequence[float] = ()
     said: Mapping[int, Said] = {}
-    failure: Exception | None = None
+    failure: BaseException | None = None
     looked_at_others: bool = False
     has_new_signature: bool = False
 
     @property
     def ended_early(self) -> bool:
         """Whether the last step failed, or reported an error: it ends the run."""
-        if self.failure is not None:
-            return True
+        return self.failure is not None or self._reported_error
+
+    @property
+    def _reported_error(self) -> bool:
         last = self.said.get(len(self.seconds) - 1)
         return last is not None and has_error(last.diagnostics)
+
+    def end(self, function: int) -> End | None:
+        """Return where it ends the stage, as the outcome of a function; None if not."""
+        step = len(self.seconds) - 1
+        if self.failure is not None:
+            return End(step, function)
+        return End(step) if self._reported_error else None
 
 
 class StageWork:
@@ -89,6 +122,7 @@ class StageWork:
         assumes: Whether functions are taken to keep their signatures.
 
     Attributes:
+        end: Where the stage ends, as far as is known.
         verdicts: Bodies that are not called again.
     """
 
@@ -108,7 +142,7 @@ class StageWork:
     ) -> None:
         self._steps = steps
         self._context = context
-        self._adapter = adapter
+        self.adapter = adapter
         self._load = load
         self._note = note
         self._guard = guard
@@ -118,6 +152,7 @@ class StageWork:
         self._index = {name: at for at, name in enumerate(names)}
         kept = optimizations_in(context.config).kept_signatures
         self._assumes = assumes and kept
+        self.end = End(len(steps) - 1)
         self.verdicts: Verdicts = {}
         self._away = 0.0  # seconds spent on functions made on demand
         self._looked = False
@@ -133,19 +168,39 @@ class StageWork:
         """
         self._views.clear()
 
-    def run(self, name: str) -> FunctionOutcome:
-        """Run all steps on a function."""
-        with keeping() as tape:
-            return self._run(name, tape)
+    def steps_on(self, name: str) -> int:
+        """Return how many steps are run on a function."""
+        return self.end.steps_on(self._index[name])
 
-    def _run(self, name: str, tape: Tape) -> FunctionOutcome:
-        function = self._load(name)
-        resigned = False
-        seconds: list[float] = []
-        told: dict[int, Said] = {}
-        failure: Exception | None = None
+    def run(self, name: str) -> FunctionOutcome:
+        """Run steps on a function, as far as a serial run comes."""
+        return self.go_on(name, FunctionOutcome(None))
+
+    def go_on(self, name: str, begun: FunctionOutcome) -> FunctionOutcome:
+        """Run steps on a function that has been through some of them already."""
+        self._stop_after(name, begun)
+        with keeping() as tape:
+            outcome = self._run(name, begun, tape)
+        self._stop_after(name, outcome)
+        return outcome
+
+    def know(self, name: str, function: Any, at: int) -> None:
+        """Take down how a function stands when step `at` begins."""
+        self._versions[name, at] = function
+
+    def _stop_after(self, name: str, outcome: FunctionOutcome) -> None:
+        end = outcome.end(self._index[name])
+        if end is not None:
+            self.end = min(self.end, end)
+
+    def _run(self, name: str, begun: FunctionOutcome, tape: Tape) -> FunctionOutcome:
+        seconds, told = list(begun.seconds), dict(begun.said)
+        steps = self._steps[len(seconds) : self.steps_on(name)]
+        function = begun.function if seconds else self._load(name) if steps else None
+        resigned = begun.has_new_signature
+        failure: BaseException | None = None
         began = time.perf_counter()
-        for at, step in enumerate(self._steps):
+        for at, step in enumerate(steps, len(seconds)):
             if self._note is not None:
                 self._note.write(self._index[name], at)
             recorder = Recorder(self.module_before(at), step.info.name)
@@ -153,8 +208,12 @@ class StageWork:
                 try:
                     before, function = function, self._step(at, name, function)
                     if function is not before and not resigned:
-                        resigned = not self._adapter.keeps_signature(before, function)
-                except Exception as error:  # noqa: BLE001 -- it is the outcome
+                        resigned = not self.adapter.keeps_signature(before, function)
+                except AbandonedError:
+                    raise
+                except BaseException as error:
+                    if self._note is None and isinstance(error, KeyboardInterrupt):
+                        raise  # it comes from who waits at this process, and is meant
                     failure = error
             now = time.perf_counter()
             seconds.append(now - began)
@@ -171,7 +230,7 @@ class StageWork:
         view = self._views.get(at)
         if view is None:
             functions, reader = _Version(self, at), self._steps[at].info.name
-            view = self._adapter.read_only(self._module, functions, reader)
+            view = self.adapter.read_only(self._module, functions, reader)
             self._views[at] = view
         return view
 
@@ -184,11 +243,11 @@ class StageWork:
         if self._assumes and name in self._index and (name, at) not in self._versions:
             self._looked = True
             if name not in self._signatures:
-                first = self._adapter.signature(self._fetched(name, at))
+                first = self.adapter.signature(self._fetched(name, at))
                 self._signatures[name] = first
             if self._signatures[name] is not None:
                 return self._signatures[name]
-        return self._adapter.signature(self.version(name, at))
+        return self.adapter.signature(self.version(name, at))
 
     def version(self, name: str, at: int) -> Any:
         """Return a function as it stands when step `at` begins."""
@@ -227,13 +286,17 @@ class StageWork:
                 self._note.leave(outer)
             self._away = away + time.perf_counter() - began
 
+    def _begin_again(self) -> None:
+        if self._note is not None:
+            self._note.write_again()
+
     def _step(self, at: int, name: str, function: Any) -> Any:
         step = self._steps[at]
-        if not applies_to(step, function, self._adapter):
+        if not applies_to(step, function, self.adapter):
             return function
         key = (name, at)
         verdict = self.verdicts.get(key)
-        if isinstance(verdict, Exception):
+        if isinstance(verdict, BaseException):
             raise verdict
         if verdict is not None:
             tell_skipped(step.info.name, name, verdict)
@@ -247,10 +310,11 @@ class StageWork:
                 function,
                 self.module_before(at),
                 self._context,
-                self._adapter,
+                self.adapter,
                 self._budgets[at],
                 self._guard,
                 lambda: self._away,
+                self._begin_again,
             )
         finally:
             if not known:
@@ -273,6 +337,19 @@ class _Version(Mapping[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._work.names())
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self))
+
+    def copy(self) -> dict[str, Any]:
+        """Return all functions, as the mapping of a serial run does."""
+        return dict(self)
+
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self, **other}
+
+    def __ror__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**other, **self}
 
     def __len__(self) -> int:
         return len(self._work.names())

@@ -8,27 +8,29 @@ the next; jobs of several runs may alternate.
 from __future__ import annotations
 
 import contextvars
+import functools
 import gc
+import math
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from parpass.errors import InternalError
 from parpass.runtime.bundles import Packed, Packer, UnpackingError
-from parpass.runtime.large_values import WorkerValues
+from parpass.runtime.large_values import NoLargeValues, WorkerValues
 from parpass.runtime.memory_guard import memory_guard
-from parpass.runtime.notes import Note, Phase, let_faults_be
+from parpass.runtime.notes import NoNote, Note, Phase, let_faults_be
 from parpass.runtime.orphans import end_with_parent
 from parpass.runtime.packing import (
+    Errand,
     Job,
     JobResult,
     Outcome,
     StageSpec,
     functions_name,
     index_name,
-    pack_error,
     pack_message,
     spec_name,
     unpack_message,
@@ -36,6 +38,7 @@ from parpass.runtime.packing import (
 )
 from parpass.runtime.pass_state import PassState
 from parpass.runtime.places import FunctionsFile, Place, Places
+from parpass.runtime.raised import pack_error
 from parpass.runtime.shipment import Shipment, UnloadableError
 from parpass.runtime.stage import StageWork
 from parpass.runtime.store import Folder, StorageError
@@ -66,17 +69,26 @@ def begin(coordinator: int) -> None:
 
 
 def run_job(packed_job: bytes) -> bytes:
-    """Run a job; the entry point of a worker. Takes a Job, returns a JobResult."""
+    """Run a job; an entry point of a worker. Takes a Job, returns a JobResult."""
+    return _run(_run_job, packed_job)
+
+
+def run_errand(packed_errand: bytes) -> bytes:
+    """Run a stage that came whole. Takes an Errand, returns a JobResult."""
+    return _run(_run_errand, packed_errand)
+
+
+def _run(what: Callable[[bytes], bytes], message: bytes) -> bytes:
     # What pass bodies and imports set in contextvars ends with the job.
     run = contextvars.copy_context().run
     if not (_is_own_process and gc.isenabled()):
-        return run(_run_job, packed_job)
+        return run(what, message)
     # Most objects here live until the job ends or are freed by their count; looking
     # for cycles among them takes a quarter of the time and finds none.
     gc.disable()
     try:
         with _working:
-            return run(_run_job, packed_job)
+            return run(what, message)
     finally:
         gc.enable()
 
@@ -112,6 +124,15 @@ def _run_job(packed_job: bytes) -> bytes:
     return result
 
 
+def _run_errand(packed_errand: bytes) -> bytes:
+    errand: Errand = unpack_message(packed_errand)
+    stage = _Stage(0, _Apart(), errand.spec)
+    try:
+        return pack_message(stage.run_job(errand.job))
+    finally:
+        stage.close()
+
+
 def _forget_ended_runs() -> None:
     for path in [path for path in _runs if not os.path.isdir(path)]:
         _runs.pop(path).close()
@@ -132,8 +153,23 @@ class _Run:
         """Return a stage; the one before it is over then."""
         if self._stage is None or self._stage.number != number:
             self._end_stage()
-            self._stage = _Stage(number, self)
+            published = self.folder.read(spec_name(number))
+            if published is None:
+                raise InternalError("a job came before the spec of its stage")
+            self._stage = _Stage(number, self, published)
         return self._stage
+
+    def index(self, number: int) -> Places:
+        """Return where all functions of a stage are, once they are written down."""
+        while True:
+            published = self.folder.read(index_name(number))
+            if published is not None:
+                return unpack_message(published)
+            time.sleep(_INDEX_POLL)
+
+    def functions(self, number: int) -> int:
+        """Return the descriptor of the file with the functions of a stage."""
+        return self.folder.open_reader(functions_name(number))
 
     def let_go(self) -> bool:
         """Let go of the stage if it is over; return whether it was."""
@@ -164,13 +200,23 @@ class _Run:
             self._stage = None
 
 
+class _Apart:
+    """In place of a run, for a stage that came whole, in a message."""
+
+    def __init__(self) -> None:
+        self.values = NoLargeValues(math.inf)
+        self.note = NoNote()
+
+    def index(self, number: int) -> Places:
+        raise InternalError("all functions of an errand come with it")
+
+    functions: Any = index
+
+
 class _Stage:
-    def __init__(self, number: int, run: _Run) -> None:
+    def __init__(self, number: int, run: _Run | _Apart, published: bytes) -> None:
         self.number = number
         self._run = run
-        published = run.folder.read(spec_name(number))
-        if published is None:
-            raise InternalError("a job came before the spec of its stage")
         self._shipment = Shipment(published, follows=_is_own_process)
         self._spec: StageSpec = self._shipment.spec
         self._context = self._spec.snapshot.context()
@@ -196,9 +242,12 @@ class _Stage:
             budgets=self._spec.budgets,
             assumes=self._spec.assumes,
         )
-        file = run.folder.open_reader(functions_name(number))
-        adapter, values = self._spec.adapter, run.values
-        self._file = FunctionsFile(file, adapter, values, self._module)
+        self._file = FunctionsFile(
+            functools.partial(run.functions, number),
+            self._spec.adapter,
+            run.values,
+            self._module,
+        )
         self._unloadable: UnloadableError | None = None
 
     def close(self) -> None:
@@ -214,6 +263,7 @@ class _Stage:
         together = self._optimizations.bundles
         packer = Packer(self._spec.adapter, self._run.values, together=together)
         self._work.verdicts = job.verdicts
+        self._work.end = min(self._work.end, job.end)
         snapshot = self._spec.snapshot
         if _is_own_process:
             if not self._optimizations.resting_collector:
@@ -238,6 +288,8 @@ class _Stage:
     def _unpickle(self, index: int, place: Place | Packed) -> None:
         name = self._spec.names[index]
         self._places[name] = place
+        if not self._work.steps_on(name):
+            return
         self._run.note.write(index, 0, Phase.UNPICKLE)
         self._loaded[name] = self._load(name)
 
@@ -251,10 +303,11 @@ class _Stage:
             raise UnloadableError(*missed)
         if self._unloadable is not None:  # which a body has met, and passed on
             raise self._unloadable
-        original = self._loaded.pop(name)
+        original = self._loaded.pop(name, None)
         result, failure = None, outcome.failure
         is_same = outcome.function is original and self._optimizations.unchanged_marks
-        if failure is None and not is_same:
+        is_done = failure is None and len(outcome.seconds) == len(self._spec.steps)
+        if is_done and not is_same:
             note.write(index, len(outcome.seconds) - 1, Phase.PICKLE)
             try:
                 result = packer.pack(outcome.function)
@@ -283,7 +336,7 @@ class _Stage:
             raise
         except UnpackingError as failed:  # another one of its bundle
             assert isinstance(place, Place)
-            index = self._awaited_places().function_at(place.offset, failed.at)
+            index = self._run.index(self.number).function_at(place.offset, failed.at)
             name, error = self._spec.names[index], failed.error
         except Exception as raised:  # noqa: BLE001 -- raised again
             error = raised
@@ -298,16 +351,9 @@ class _Stage:
         """
         if self._all_places is None:
             outer = self._run.note.wait()
-            self._all_places = self._awaited_places()
+            self._all_places = self._run.index(self.number)
             self._run.note.leave(outer)
         return self._all_places[self._work.names()[name]]
-
-    def _awaited_places(self) -> Places:
-        while True:
-            published = self._run.folder.read(index_name(self.number))
-            if published is not None:
-                return unpack_message(published)
-            time.sleep(_INDEX_POLL)
 
 
 def _batches(functions: _Entries) -> Iterator[_Entries]:

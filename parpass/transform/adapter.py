@@ -67,12 +67,44 @@ class Excerpt:
 KeepOutside = Callable[[LargeValue], int | None]
 
 
+class Mutability(Protocol):
+    """How the functions of an IR are changed in place.
+
+    A pass that is given a function, changes it and returns it has returned the very
+    same object, as one has that did nothing. So each function is looked at before and
+    after a pass. Whether passes may do it is up to `to_change`.
+    """
+
+    def fingerprint(self, function: Any) -> Any:
+        """Return what compares as another (by `!=`) when a function has been changed.
+
+        It should be cheap: a counter of changes, say, or a digest.
+        """
+        ...
+
+    def to_change(self, function: Any) -> Any:
+        """Return what a pass is given: a copy, which it may change and return.
+
+        Or the function itself; a pass that changes that fails with an
+        `InputChangedError`.
+        """
+        ...
+
+
 class ModuleAdapter(Protocol):
     """What an IR must offer for its modules to go through pipelines.
 
     Modules are treated as values: no method changes the module it is given. An adapter
     is pickled to the workers, so it is best an object without state.
     """
+
+    @property
+    def mutability(self) -> Mutability | None:
+        """How functions are changed in place; None where they cannot be, being frozen.
+
+        Other functions than the one that it is given no pass may change.
+        """
+        ...
 
     def functions(self, mod: Any) -> Mapping[str, Any]:
         """Return the functions that function passes see, by name, in module order."""

@@ -6,20 +6,19 @@ import functools
 import inspect
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextvars import ContextVar, Token
+from types import MappingProxyType
 from typing import Any, cast
 
 import msgspec
 
-from parpass.diagnostic import renderer_is_overridden
+from parpass.diagnostic import renderer_is_overridden, tell_all
 from parpass.errors import (
     BudgetWarning,
     InputChangedError,
     PassResultError,
-    attach_others,
 )
 from parpass.errors.warning import warn
-from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.adapter import ModuleAdapter, Mutability
 from parpass.transform.budget import (
     UNLIMITED,
     Budget,
@@ -36,35 +35,13 @@ from parpass.transform.plan import Outcome, StepRecord
 from parpass.transform.record import (
     Recorder,
     current_recorder,
+    function_pass_body,
     has_error,
+    inside_function_pass,
     recording,
     start_recording,
     stop_recording,
 )
-
-_in_function_pass: ContextVar[bool] = ContextVar(
-    "parpass_in_function_pass", default=False
-)
-
-
-def inside_function_pass() -> bool:
-    """Return whether this is called from the body of a function pass.
-
-    Passes that such a body runs are not shown to instruments: they run in workers.
-    """
-    return _in_function_pass.get()
-
-
-class function_pass_body:  # noqa: N801 -- used like a function, as contextlib's own
-    """Mark what runs inside as bodies of function passes."""
-
-    __slots__ = ("_token",)
-
-    def __enter__(self) -> None:
-        self._token: Token[bool] = _in_function_pass.set(True)
-
-    def __exit__(self, *_: object) -> None:
-        _in_function_pass.reset(self._token)
 
 
 def applies_to(pass_: Pass, function: Any, adapter: ModuleAdapter) -> bool:
@@ -81,15 +58,16 @@ def transform_function(
     adapter: ModuleAdapter,
     budget: Budget = UNLIMITED,
     guard: MemoryGuard | None = None,
-    away: Callable[[], float] = float,
+    *watch: Callable[[], Any],
 ) -> Any:
     """Return what a function-wise pass makes of one function.
 
-    The last three arguments are those of `budget.within`.
+    The last arguments are those of `budget.within`.
 
     Raises:
         PassResultError: The pass returned something that is no function.
-        Exception: What the body raised, with a note that names pass and function.
+        InputChangedError: It changed the function in place, and may not.
+        BaseException: What the body raised.
     """
     recorder = current_recorder()
     if recorder is not None:
@@ -97,7 +75,17 @@ def transform_function(
 
     def checked() -> Any:
         body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
-        result = body(function, mod, context)
+        mutability = adapter.mutability
+        if mutability is None:
+            result = body(function, mod, context)
+        else:
+            result = _watched(
+                lambda given: body(given, mod, context),
+                mutability,
+                pass_.info.name,
+                name,
+                function,
+            )
         if result is not function and not adapter.is_function(result):
             raise PassResultError(
                 f"pass '{pass_.info.name}' must return a {type(function).__name__} for "
@@ -107,13 +95,31 @@ def transform_function(
             )
         return result
 
-    try:
-        if budget == UNLIMITED:  # not `is`: it may have travelled
-            return checked()
-        return within(budget, pass_.info.name, name, function, checked, guard, away)
-    except Exception as error:
-        error.add_note(f"in pass '{pass_.info.name}', on function '{name}'")
-        raise
+    if budget == UNLIMITED:  # not `is`: it may have travelled
+        return checked()
+    return within(budget, pass_.info.name, name, function, checked, guard, *watch)
+
+
+def _watched(
+    body: Callable[[Any], Any],
+    mutability: Mutability,
+    pass_name: str,
+    name: str,
+    function: Any,
+) -> Any:
+    """Return what a body makes of a function that it can change in place."""
+    given = mutability.to_change(function)
+    before = mutability.fingerprint(given)
+    result = body(given)
+    is_changed = mutability.fingerprint(given) != before
+    if is_changed and given is function:
+        raise InputChangedError(
+            f"pass '{pass_name}' changed function '{name}' in place, which functions "
+            "of this IR must not be; return a new function",
+            pass_name=pass_name,
+            function=name,
+        )
+    return function if result is given and not is_changed else result
 
 
 def run_stage_in_place(
@@ -121,10 +127,9 @@ def run_stage_in_place(
     mod: Any,
     context: PassContext,
     adapter: ModuleAdapter,
-    checkpoint: Callable[[], None] | None = None,
+    checkpoint: Callable[[int, Any], object] | None = None,
     *,
     budgets: Sequence[Budget] | None = None,
-    finds_others: bool = False,
     keeps: bool = False,
 ) -> Outcome:
     """Run function-wise passes here, one after the other: the serial definition.
@@ -132,9 +137,9 @@ def run_stage_in_place(
     They are run up to the first after which a hook is called or diagnostics are shown,
     so that what the next ones log comes after that; the plan asks for them then.
 
-    `checkpoint` is called before each function, and may raise to end the run. By
-    default `budgets` are those of the passes and the context. With `finds_others` a
-    pass that failed goes on, only to learn where else it fails. With `keeps` what is
+    `checkpoint` is called before each function, given by its index and itself, and may
+    raise to end the run. By
+    default `budgets` are those of the passes and the context. With `keeps` what is
     logged and warned of is left in the records, as what passes before these said is,
     and all passes are run.
     """
@@ -152,21 +157,15 @@ def run_stage_in_place(
         )
     with function_pass_body(), marking:
         for pass_, budget in zip(steps, budgets, strict=True):
-            before = mod
             run = _run_step_silently if keeps else _run_step
             mod, record = run(pass_, budget, mod, context, adapter, checkpoint)
             records.append(record)
-            if record.failure is not None and finds_others:
-                failures = _failures_after(
-                    record, pass_, budget, before, context, adapter, checkpoint
-                )
-                attach_others(record.failure, failures)
-            if ends_the_stage(record) or not (keeps or _is_silent(record, context)):
+            if ends_the_stage(record) or not (keeps or is_silent(record, context)):
                 break
     return Outcome(mod, records, began, time.perf_counter())
 
 
-def _is_silent(record: StepRecord, context: PassContext) -> bool:
+def is_silent(record: StepRecord, context: PassContext) -> bool:
     """Return whether nothing is heard of a pass before the next one runs."""
     return not (record.diagnostics or context.instruments or renderer_is_overridden())
 
@@ -177,43 +176,97 @@ def ends_the_stage(record: StepRecord) -> bool:
     return record.failure is not None or (bool(said) and has_error(said))
 
 
+class StepHere:
+    """One function-wise pass on the functions of a module, here: the serial definition.
+
+    Args:
+        pass_: The pass.
+        budget: Its budget.
+        mod: The module.
+        context: The settings in force.
+        adapter: How the module is handled.
+
+    Attributes:
+        changed: The functions that came out as others, by name.
+        told: What was said and counted on functions, by index, where anything was.
+    """
+
+    def __init__(
+        self,
+        pass_: Pass,
+        budget: Budget,
+        mod: Any,
+        context: PassContext,
+        adapter: ModuleAdapter,
+    ) -> None:
+        self._pass, self._budget = pass_, budget
+        self._mod, self._context, self._adapter = mod, context, adapter
+        self._recorder: Recorder | None = None
+        self._failure: BaseException | None = None
+        self._failed_on: str | None = None
+        self.changed: dict[str, Any] = {}
+        self.told: dict[int, Recorder] = {}
+
+    def run(self, goes_on: Callable[[int, Any], object] | None = None) -> bool:
+        """Run it on the functions in order; return whether on all that are to be run.
+
+        Args:
+            goes_on: Asked before each function, given by index and itself; the pass is
+                left where this returns False. It may raise to end the run.
+        """
+        pass_, adapter, context = self._pass, self._adapter, self._context
+        pass_name, budget = pass_.info.name, self._budget
+        functions = adapter.functions(self._mod)
+        view = MappingProxyType(dict(functions))
+        view = adapter.read_only(self._mod, view, pass_name)
+        # Of the pass; a body sees what it says itself.
+        self._recorder = recorder = Recorder(view, pass_name)
+        for at, (name, function) in enumerate(functions.items()):
+            if goes_on is not None and goes_on(at, function) is False:
+                return False
+            if not applies_to(pass_, function, adapter):
+                continue
+            result, own = function, Recorder(view, pass_name)
+            own.said_before = len(recorder.said)
+            try:
+                with recording(own):
+                    result = transform_function(
+                        pass_, name, function, view, context, adapter, budget
+                    )
+            except BaseException as error:  # noqa: BLE001 -- raised by the plan
+                self._failure, self._failed_on = error, name
+            if own.said or own.counted:
+                self.told[at] = own
+                recorder.take_over(own)
+            if self._failure is not None:
+                tell_all(self._failure, own.said, recorder.said)
+                break
+            if self._failed_on is None and own.said and has_error(own.said):
+                self._failed_on = name
+            if result is not function:
+                self.changed[name] = result
+        return True
+
+    def outcome(self, began: float) -> tuple[Any, StepRecord]:
+        """Return the module, and what there is to tell, when all were run."""
+        assert self._recorder is not None
+        name, recorder = self._pass.info.name, self._recorder
+        record = _record(name, recorder, began, self._failure, self._failed_on)
+        return self._adapter.replace_functions(self._mod, self.changed), record
+
+
 def _run_step(
     pass_: Pass,
     budget: Budget,
     mod: Any,
     context: PassContext,
     adapter: ModuleAdapter,
-    checkpoint: Callable[[], None] | None,
+    checkpoint: Callable[[int, Any], object] | None,
 ) -> tuple[Any, StepRecord]:
     began = time.perf_counter()
-    pass_name = pass_.info.name
-    functions = adapter.functions(mod)
-    view = adapter.read_only(mod, dict(functions), pass_name)
-    recorder = Recorder(view, pass_name)
-    changed: dict[str, Any] = {}
-    failure: Exception | None = None
-    failed_on: str | None = None
-    with recording(recorder):
-        for name, function in functions.items():
-            if checkpoint is not None:
-                checkpoint()
-            if not applies_to(pass_, function, adapter):
-                continue
-            before = len(recorder.said)
-            try:
-                result = transform_function(
-                    pass_, name, function, view, context, adapter, budget
-                )
-            except Exception as error:  # noqa: BLE001 -- raised by the plan
-                failure, failed_on = error, name
-                break
-            said = recorder.said
-            if failed_on is None and len(said) > before and has_error(said[before:]):
-                failed_on = name
-            if result is not function:
-                changed[name] = result
-    record = _record(pass_name, recorder, began, failure, failed_on)
-    return adapter.replace_functions(mod, changed), record
+    step = StepHere(pass_, budget, mod, context, adapter)
+    step.run(checkpoint)
+    return step.outcome(began)
 
 
 def _run_step_silently(*args: Any) -> tuple[Any, StepRecord]:
@@ -221,40 +274,6 @@ def _run_step_silently(*args: Any) -> tuple[Any, StepRecord]:
         mod, record = _run_step(*args)
         record.emissions = tape.take()
     return mod, record
-
-
-def _failures_after(
-    record: StepRecord,
-    pass_: Pass,
-    budget: Budget,
-    mod: Any,
-    context: PassContext,
-    adapter: ModuleAdapter,
-    checkpoint: Callable[[], None] | None,
-) -> list[Exception]:
-    """Return what a pass fails with on the functions after the one it failed on."""
-    functions = adapter.functions(mod)
-    view = adapter.read_only(mod, dict(functions), pass_.info.name)
-    failures: list[Exception] = []
-    names = list(functions)
-    assert record.function is not None
-    with (
-        recording(Recorder(view)),
-        intercepting(),
-        keeping(),  # in the order of the run none of this has happened
-    ):
-        for name in names[names.index(record.function) + 1 :]:
-            if checkpoint is not None:
-                checkpoint()
-            if not applies_to(pass_, functions[name], adapter):
-                continue
-            try:
-                transform_function(
-                    pass_, name, functions[name], view, context, adapter, budget
-                )
-            except Exception as error:  # noqa: BLE001 -- it is returned
-                failures.append(error)
-    return failures
 
 
 def run_module_pass(
@@ -266,12 +285,13 @@ def run_module_pass(
     config = context.config
     watched = config and config.get(IMMUTABLE_MODULE, False)
     content = _content(mod, adapter) if watched else None
-    result, failure = mod, None
+    result = mod
+    failure: BaseException | None = None
     began = time.perf_counter()
     token = start_recording(recorder)
     try:
         result = cast("ModulePass", pass_).transform_module(mod, context)
-    except Exception as error:  # noqa: BLE001 -- raised by the plan
+    except BaseException as error:  # noqa: BLE001 -- raised by the plan
         failure = error
     finally:
         stop_recording(token)
@@ -306,13 +326,10 @@ class _ModuleRun(msgspec.Struct, frozen=True):
     began: float
 
 
-def _outcome(run: _ModuleRun, result: Any, failure: Exception | None) -> Outcome:
-    name = run.pass_.info.name
+def _outcome(run: _ModuleRun, result: Any, failure: BaseException | None) -> Outcome:
     if failure is None:
         failure = _why_wrong(run, result)
-    if failure is not None:
-        failure.add_note(f"in pass '{name}'")
-    record = _record(name, run.recorder, run.began, failure)
+    record = _record(run.pass_.info.name, run.recorder, run.began, failure)
     return Outcome(result, (record,), run.began, run.began + record.seconds)
 
 
@@ -359,7 +376,7 @@ def _record(
     pass_name: str,
     recorder: Recorder,
     began: float,
-    failure: Exception | None = None,
+    failure: BaseException | None = None,
     function: str | None = None,
 ) -> StepRecord:
     spent = time.perf_counter() - began
@@ -369,6 +386,7 @@ def _record(
 
 __all__ = [
     "AsyncBody",
+    "StepHere",
     "applies_to",
     "ends_the_stage",
     "function_pass_body",

@@ -203,8 +203,11 @@ def within(
     body: Callable[[], Any],
     guard: MemoryGuard | None = None,
     away: Callable[[], float] = float,
+    begin_again: Callable[[], object] = int,
 ) -> Any:
     """Return what the body of a pass makes of a function, under a budget.
+
+    Each try has all of it.
 
     Args:
         budget: The budget.
@@ -214,6 +217,7 @@ def within(
         body: Calls the body.
         guard: Limits memory while it is entered.
         away: Seconds so far that are not to be counted.
+        begin_again: Called before a second try.
 
     Raises:
         FunctionTimeoutError: It took too long.
@@ -226,12 +230,14 @@ def within(
         tries -= 1
         inner = Recorder(None if outer is None else outer.module, pass_name)
         inner.function_name = name
+        inner.said_before = 0 if outer is None else outer.said_so_far
         try:
             with recording(inner):
                 result = _limited(budget, pass_name, name, body, guard, away)
         except Exception as error:
             is_told = isinstance(error, DiagnosticError)  # the program is at fault
             if tries and not is_told:
+                begin_again()
                 continue
             if budget.on_failure is OnFailure.SKIP and not is_told:
                 tell_skipped(pass_name, name, reason_of(error))
@@ -264,8 +270,11 @@ def _limited(
     result = None
     try:
         with _holding(budget, guard):
-            result = body()
-    except Exception as error:  # noqa: BLE001 -- raised below, if it was in time
+            try:
+                result = body()
+            except Exception as error:  # noqa: BLE001 -- raised below, if it was in time
+                cause = error  # not in the block, which would write to it: `in_force`
+    except Exception as error:  # noqa: BLE001 -- what the guard itself raised
         cause = error
     spent = time.perf_counter() - away() - began
     if budget.seconds is not None and spent > budget.seconds:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext
-from parpass.errors import DiagnosticError
+from parpass.errors import DiagnosticError, add_note
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.bisect import TellVerdicts
 from parpass.transform.context import PassContext
@@ -17,6 +17,13 @@ from parpass.transform.instrumentation import Hooks, call_pass_hook
 from parpass.transform.interception import emit_all
 from parpass.transform.passes import Pass
 from parpass.transform.reproducer import Failure, write_reproducer
+
+
+def place(pass_name: str, function: str | None) -> str:
+    """Return where something went wrong, for a note on an error."""
+    if function is None:
+        return f"in pass '{pass_name}'"
+    return f"in pass '{pass_name}', on function '{function}'"
 
 
 class StepRecord(msgspec.Struct):
@@ -32,11 +39,16 @@ class StepRecord(msgspec.Struct):
     diagnostics: Sequence[Diagnostic] = ()
     counters: Mapping[str, int] | None = None
     seconds: float = 0.0
-    failure: Exception | None = None
+    failure: BaseException | None = None
     function: str | None = None
     emissions: Sequence[Emission] = ()
 
-    def fail_at(self, emission: Emission, error: Exception) -> None:
+    @property
+    def where(self) -> str:
+        """The pass that failed, and the function, as a note on the failure says it."""
+        return place(self.pass_name, self.function)
+
+    def fail_at(self, emission: Emission, error: BaseException) -> None:
         """Have the pass have failed where it logged, or warned of, something."""
         self.failure, self.function = error, emission.function
         self.diagnostics = self.diagnostics[: emission.said]
@@ -90,8 +102,6 @@ class RunStage(msgspec.Struct, frozen=True):
 
     `wanted` tells whether somebody will look at the functions right after, `is_last`
     whether no function-wise pass comes after these, `ends_run` whether no pass does.
-    `is_part` is for drivers that run a stage in parts: what a part says has to wait for
-    its turn.
     """
 
     steps: tuple[Pass, ...]
@@ -99,7 +109,12 @@ class RunStage(msgspec.Struct, frozen=True):
     wanted: bool
     is_last: bool = False
     ends_run: bool = False
-    is_part: bool = False
+
+    def first(self, count: int) -> RunStage:
+        """Return the command for so many of the steps, for a driver that ends there."""
+        if count >= len(self.steps):
+            return self
+        return RunStage(self.steps[:count], self.mod, wanted=False)
 
 
 class NameFunctions(msgspec.Struct, frozen=True):
@@ -140,7 +155,7 @@ class Emit(msgspec.Struct, frozen=True):
 
     def emit(self) -> tuple[Emission, Exception] | None:
         """Emit all, up to the first at which something is raised."""
-        return emit_all(self.record.emissions, self.record.pass_name)
+        return emit_all(self.record.emissions)
 
 
 class Render(msgspec.Struct, frozen=True):
@@ -161,7 +176,7 @@ class Render(msgspec.Struct, frozen=True):
         try:
             diag_ctx.render()
         except DiagnosticError as error:
-            error.add_note(f"in pass '{self.record.pass_name}'")
+            add_note(error, place(self.record.pass_name, None))
             raise
 
 

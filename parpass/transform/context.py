@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from types import MappingProxyType, TracebackType
 from typing import Any, Self, cast
@@ -18,7 +17,7 @@ from parpass.transform.instrumentation import (
     enter_instruments,
     exit_instruments,
 )
-from parpass.transform.record import current_recorder
+from parpass.transform.record import current_recorder, inside_function_pass
 
 
 class PassContext:
@@ -60,7 +59,7 @@ class PassContext:
         self._instruments = checked_instruments(instruments)
         self._config = checked_config(config or {})
         self._diag_ctx: DiagnosticContext | None = None
-        self.statistics: dict[str, Counter[str]] = {}
+        self._statistics: dict[str, Counter[str]] = {}
 
     @classmethod
     def restored(
@@ -92,8 +91,11 @@ class PassContext:
 
     @property
     def instruments(self) -> tuple[Any, ...]:
-        """The instruments; see `override_instruments`."""
-        return self._instruments
+        """The instruments; see `override_instruments`.
+
+        The body of a function pass, which may run in another process, is shown none.
+        """
+        return () if inside_function_pass() else self._instruments
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -129,6 +131,15 @@ class PassContext:
         if recorder is not None:
             recorder.counters[counter] += amount
 
+    @property
+    def statistics(self) -> dict[str, Counter[str]]:
+        """What passes have counted so far, by their names.
+
+        The body of a function pass is shown none, as it may run before others have
+        come to their end.
+        """
+        return {} if inside_function_pass() else self._statistics
+
     def pass_enabled(self, info: PassInfo) -> bool:
         """Return whether a `Sequential` under this context runs a pass."""
         if info.name in self._disabled:
@@ -140,7 +151,15 @@ class PassContext:
 
         If an exit hook raises, the present ones stay; if an enter hook raises, the new
         ones are kept in the list but not entered, as when entering a context fails.
+
+        Raises:
+            PassContextError: This is the body of a function pass.
         """
+        if inside_function_pass():
+            raise PassContextError(
+                "the body of a function pass cannot override instruments: it may run "
+                "in another process; write a module pass"
+            )
         new = checked_instruments(instruments)
         exit_instruments(self._instruments)
         self._instruments = new
@@ -208,14 +227,21 @@ _active: ContextVar[tuple[PassContext, ...]] = ContextVar("parpass_active", defa
 _default: ContextVar[PassContext | None] = ContextVar("parpass_default", default=None)
 
 
-@contextlib.contextmanager
-def in_force(context: PassContext) -> Generator[None]:
+class in_force:  # noqa: N801 -- used like a function, as contextlib's own
     """Make a context the current one without calling its instruments' hooks.
 
-    For the workers, where a context arrives as a snapshot that is entered already.
+    For the workers, where a context arrives as a snapshot that is entered already. It
+    is no generator, for `contextlib` writes to an exception that comes through one, and
+    those of users may be frozen.
     """
-    token = _active.set((*_active.get(), context))
-    try:
-        yield
-    finally:
-        _active.reset(token)
+
+    __slots__ = ("_context", "_token")
+
+    def __init__(self, context: PassContext) -> None:
+        self._context = context
+
+    def __enter__(self) -> None:
+        self._token = _active.set((*_active.get(), self._context))
+
+    def __exit__(self, *_: object) -> None:
+        _active.reset(self._token)

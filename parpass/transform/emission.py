@@ -136,7 +136,7 @@ def _place() -> tuple[str | None, int]:
     recorder = current_recorder()
     if recorder is None:
         return None, 0
-    return recorder.function_name, len(recorder.said)
+    return recorder.function_name, recorder.said_so_far
 
 
 def _detach_error(content: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from parpass.errors import ArgumentError, InstrumentError
+from parpass.errors import ArgumentError, InstrumentError, add_note
 
 Hook = Callable[..., Any]
 
@@ -85,7 +85,7 @@ def enter_instruments(instruments: Sequence[Any]) -> None:
     for at, instrument in enumerate(instruments):
         try:
             _call_context_hook(instrument, "enter_pass_ctx")
-        except Exception as error:  # noqa: BLE001 -- rolled back, then raised
+        except BaseException as error:  # noqa: BLE001 -- rolled back, then raised
             entered = instruments[:at][::-1]
             _raise_together([error, *_exit_all(entered)], "entering a PassContext")
 
@@ -95,21 +95,21 @@ def exit_instruments(instruments: Sequence[Any]) -> None:
     _raise_together(_exit_all(instruments), "leaving a PassContext")
 
 
-def _exit_all(instruments: Sequence[Any]) -> list[Exception]:
-    errors: list[Exception] = []
+def _exit_all(instruments: Sequence[Any]) -> list[BaseException]:
+    errors: list[BaseException] = []
     for instrument in instruments:
         try:
             _call_context_hook(instrument, "exit_pass_ctx")
-        except Exception as error:  # noqa: BLE001 -- raised together with the others
+        except BaseException as error:  # noqa: BLE001 -- raised with the others
             errors.append(error)
     return errors
 
 
-def _raise_together(errors: Sequence[Exception], when: str) -> None:
+def _raise_together(errors: Sequence[BaseException], when: str) -> None:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise ExceptionGroup(f"several instruments failed while {when}", errors)
+        raise BaseExceptionGroup(f"several instruments failed while {when}", errors)
 
 
 def _call_context_hook(instrument: Any, hook_name: str) -> None:
@@ -120,7 +120,7 @@ def _call_context_hook(instrument: Any, hook_name: str) -> None:
     try:
         hook()
     except Exception as error:
-        error.add_note(f"in {hook_name} of instrument '{hooks.name}'")
+        add_note(error, f"in {hook_name} of instrument '{hooks.name}'")
         raise
 
 
@@ -135,8 +135,9 @@ def call_pass_hook(hooks: Hooks, hook_name: str, *args: Any) -> Any:
     try:
         answer = getattr(hooks, hook_name)(*args)
     except Exception as error:
-        error.add_note(
-            f"in {hook_name} of instrument '{hooks.name}', around pass '{info.name}'"
+        add_note(
+            error,
+            f"in {hook_name} of instrument '{hooks.name}', around pass '{info.name}'",
         )
         raise
     if hook_name == "should_run" and not isinstance(answer, int):

@@ -89,9 +89,7 @@ class keeping:  # noqa: N801 -- used like a function, as contextlib's own
         _tape.reset(self._token)
 
 
-def emit_all(
-    emissions: Sequence[Emission], pass_name: str
-) -> tuple[Emission, Exception] | None:
+def emit_all(emissions: Sequence[Emission]) -> tuple[Emission, Exception] | None:
     """Emit in order.
 
     A handler or filter that raises ends it, as it ends a body: returned are the error
@@ -102,8 +100,6 @@ def emit_all(
             try:
                 emission.emit()
             except Exception as error:  # noqa: BLE001 -- it is returned
-                where = f"in pass '{pass_name}', on function '{emission.function}'"
-                error.add_note(where)
                 return emission, error
     return None
 

@@ -36,6 +36,7 @@ from parpass.diagnostic import (
     DiagnosticLevel,
     renderer_is_overridden,
 )
+from parpass.errors import add_note
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.bisect import Gate
 from parpass.transform.commands import (
@@ -50,6 +51,7 @@ from parpass.transform.commands import (
     RunStage,
     StepRecord,
     TellVerdicts,
+    place,
 )
 from parpass.transform.context import PassContext
 from parpass.transform.instrumentation import Hooks, hooks_of
@@ -350,6 +352,7 @@ class _Walk:
         elif record.diagnostics or renderer_is_overridden():
             yield Render(record, self.given)
         if record.failure is not None:
+            add_note(record.failure, record.where)
             raise record.failure
         if record.counters and self.instrumented:
             totals = self.context.statistics
@@ -400,7 +403,7 @@ class _Walk:
                 try:
                     yield self._hook(*failed, error)
                 except Exception as second:  # noqa: BLE001 -- told with the first error
-                    error.add_note(f"then {type(second).__name__}: {second}")
+                    add_note(error, f"then {type(second).__name__}: {second}")
 
 
 __all__ = [
@@ -416,5 +419,6 @@ __all__ = [
     "RunStage",
     "StepRecord",
     "TellVerdicts",
+    "place",
     "plan",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
 
+_in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
 _recorder: ContextVar[Recorder | None] = ContextVar("parpass_recorder", default=None)
 
 
@@ -26,9 +27,18 @@ class Recorder:
         module: The module.
         pass_name: The name.
         function_name: The function that a function pass is running on.
+        said_before: How many diagnostics the pass has emitted before, as far as is
+            known here.
     """
 
-    __slots__ = ("_counters", "_diag_ctx", "function_name", "module", "pass_name")
+    __slots__ = (
+        "_counters",
+        "_diag_ctx",
+        "function_name",
+        "module",
+        "pass_name",
+        "said_before",
+    )
 
     def __init__(self, module: Any, pass_name: str | None = None) -> None:
         self.module = module
@@ -36,6 +46,7 @@ class Recorder:
         self._diag_ctx: DiagnosticContext | None = None
         self._counters: Counter[str] | None = None
         self.function_name: str | None = None
+        self.said_before = 0
 
     @property
     def diag_ctx(self) -> DiagnosticContext:
@@ -61,6 +72,11 @@ class Recorder:
     def counted(self) -> Mapping[str, int] | None:
         """The counters so far, None if there are none."""
         return self._counters
+
+    @property
+    def said_so_far(self) -> int:
+        """How many diagnostics the pass has emitted."""
+        return self.said_before + len(self.said)
 
     def take_over(self, other: Recorder) -> None:
         """Add what another one has taken down."""
@@ -102,3 +118,23 @@ class recording:  # noqa: N801 -- used like a function, as contextlib's own
 
     def __exit__(self, *_: object) -> None:
         _recorder.reset(self._token)
+
+
+def inside_function_pass() -> bool:
+    """Return whether this is called from the body of a function pass.
+
+    Passes that such a body runs are not shown to instruments: they run in workers.
+    """
+    return _in_function_pass.get()
+
+
+class function_pass_body:  # noqa: N801 -- used like a function, as contextlib's own
+    """Mark what runs inside as bodies of function passes."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token: Token[bool] = _in_function_pass.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        _in_function_pass.reset(self._token)

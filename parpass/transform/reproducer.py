@@ -28,6 +28,7 @@ from parpass.errors import (
     ReproducerError,
     UnprintablePassError,
     WorkerError,
+    add_note,
 )
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.budget import budgets_of
@@ -195,9 +196,9 @@ def write_reproducer(
         made = _reproducer(failure, mod, context, adapter)
         path = _write(made, Path(context.config[REPRODUCER]))
     except Exception as problem:  # noqa: BLE001 -- the pass's own error is raised
-        error.add_note(f"{_NOTE}none, {type(problem).__name__}: {problem}")
+        add_note(error, f"{_NOTE}none, {type(problem).__name__}: {problem}")
         return
-    error.add_note(f"{_NOTE}{path}")
+    add_note(error, f"{_NOTE}{path}")
     if hasattr(error, "reproducer"):
         error.reproducer = str(path)  # pyright: ignore[reportAttributeAccessIssue]
 

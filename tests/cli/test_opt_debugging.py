@@ -75,7 +75,7 @@ def test_wrong_numbers_are_usage_errors(
 
 
 @pytest.mark.parametrize("jobs", ["-j0", "-j2"])
-def test_each_function_that_a_pass_failed_on_is_named(tmp_path: Path, jobs: str):
+def test_the_first_function_that_a_pass_failed_on_is_named(tmp_path: Path, jobs: str):
     path = tmp_path / "many.relay"
     one = "def @f{}(%x: Tensor[(2), float32]) {{ exp(%x) }}"
     path.write_text("\n".join(one.format(at) for at in range(13)))
@@ -83,11 +83,6 @@ def test_each_function_that_a_pass_failed_on_is_named(tmp_path: Path, jobs: str)
     assert result.stderr.splitlines() == [
         "Error: ValueError: no exp",
         "  in pass 'FailOnExp', on function 'f0'",
-        *(
-            f"  also in pass 'FailOnExp', on function 'f{at}': ValueError: no exp"
-            for at in range(1, 11)
-        ),
-        "  also on 2 other functions",
     ]
 
 
@@ -165,7 +160,7 @@ def test_the_contract_is_checked(model: Path, tmp_path: Path):
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
         "Error: ContractError: pass 'keeping' changed the global 'names', on function "
-        f"'main'\n  reproducer: {failure}\n"
+        f"'main'\n  in pass 'keeping', on function 'main'\n  reproducer: {failure}\n"
     )
     assert command("replay", failure).exit_code == 1
     assert command("opt", "-j0", model, *passes).exit_code == 0

@@ -1,11 +1,30 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
+from parpass.relay import wire
+from parpass.relay.expr import Constant, Function
 from parpass.relay.ndarray import NDArray
+from tests.support.op_calls import Array
+
+Change = Callable[[Array], Array]
+
+
+class Copied:
+    """Where the bytes of an array are that came from another process."""
+
+    original = None
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    def fetch(self) -> memoryview:
+        return memoryview(self.content)
 
 
 def test_the_array_can_only_be_read():
@@ -18,6 +37,42 @@ def test_the_callers_array_stays_writable():
     mine = np.zeros(3)
     NDArray(mine)
     mine[0] = 1
+
+
+CHANGES: list[Change] = [
+    lambda a: a.T,
+    lambda a: a[:, ::2],
+    lambda a: a[::-1],
+    lambda a: np.asfortranarray(a)[1:],
+    lambda a: a.astype(">f4"),
+    lambda a: a[:0].T,
+    lambda a: np.broadcast_to(a[0], (5, 6)),
+]
+
+
+@pytest.mark.parametrize("make", CHANGES)
+@pytest.mark.parametrize("large", [False, True])
+def test_elements_lie_as_they_do_after_a_journey(make: Change, *, large: bool):
+    rng = np.random.default_rng(0)
+    given = make(rng.standard_normal((4, 6)).astype("float32"))
+    kept: list[Any] = []
+
+    def keep_outside(value: Any) -> int | None:
+        kept.append(value)
+        return 0 if large else None
+
+    here = NDArray(given)
+    packed = wire.encode(Function((), Constant(here)), keep_outside)
+    body = wire.decode(packed, [Copied(here.raw().tobytes())]).body
+    assert isinstance(body, Constant)
+    there = body.data
+    assert all(one is here for one in kept)
+    one, other = here.numpy(), there.numpy()
+    assert (one.strides, one.dtype.str) == (other.strides, other.dtype.str)
+    assert (
+        one.tobytes() == other.tobytes() == np.ascontiguousarray(given, "<f4").tobytes()
+    )
+    assert one.flags.c_contiguous
 
 
 def test_content_is_compared_bit_by_bit():

@@ -3,7 +3,7 @@ from __future__ import annotations
 from parpass.diagnostic import Diagnostic, DiagnosticLevel
 from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.retained import Held
-from parpass.runtime.stage import FunctionOutcome, Said
+from parpass.runtime.stage import End, FunctionOutcome, Said
 
 NAMES = ["a", "b", "c"]
 WORD = {1: Said((Diagnostic(DiagnosticLevel.NOTE, None, "word"),))}
@@ -46,3 +46,38 @@ def test_the_outcome_of_a_second_run_counts():
     outcomes.put(0, again, FunctionOutcome(None, [0.0, 0.0]))
     assert outcomes.told == {}
     assert outcomes.by_name() == {"a": again}
+
+
+def failing(steps: int) -> FunctionOutcome:
+    return FunctionOutcome(None, [0.0] * steps, failure=ValueError())
+
+
+def test_the_end_is_the_first_failure_in_the_order_of_passes_and_then_of_functions():
+    outcomes = StageOutcomes(NAMES, 3)
+    assert [outcomes.end.steps_on(at) for at in range(3)] == [3, 3, 3]
+    outcomes.put(0, Held(), failing(3))
+    assert [outcomes.end.steps_on(at) for at in range(3)] == [3, 2, 2]
+    outcomes.put(2, Held(), failing(2))
+    assert [outcomes.end.steps_on(at) for at in range(3)] == [2, 2, 2]
+    outcomes.put(1, Held(), failing(2))
+    assert [outcomes.end.steps_on(at) for at in range(3)] == [2, 2, 1]
+
+
+def test_a_reported_error_does_not_end_its_pass():
+    said = Said((Diagnostic(DiagnosticLevel.ERROR, None, "wrong"),))
+    outcomes = StageOutcomes(NAMES, 3)
+    outcomes.put(0, Held(), FunctionOutcome(None, [0.0], {0: said}))
+    assert [outcomes.end.steps_on(at) for at in range(3)] == [1, 1, 1]
+    outcomes.put(1, Held(), failing(1))
+    assert outcomes.end == End(0, 1)
+
+
+def test_what_was_cut_short_by_a_failure_that_may_not_be_one_runs_again():
+    outcomes = StageOutcomes(NAMES, 2)
+    outcomes.put(0, Held(), FunctionOutcome(None, [0.0, 0.0]))
+    failed = FunctionOutcome(None, [0.0], failure=ValueError(), looked_at_others=True)
+    outcomes.put(1, Held(), failed)
+    outcomes.put(2, Held(), FunctionOutcome(None, []))
+    outcomes.forget_those_that_looked()
+    assert outcomes.missing() == [1, 2]
+    assert outcomes.end == End(1)

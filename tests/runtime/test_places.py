@@ -31,7 +31,7 @@ def test_a_worker_reads_any_function_of_the_file(folder: Folder, function_bytes:
     writer = folder.open_writer("functions")
     bundles = dict.fromkeys(one.bundle for one in packed)
     refs = {bundle: writer.append(bundle.payload) for bundle in bundles}
-    file = FunctionsFile(folder.open_reader("functions"), ADAPTER, values, None)
+    file = FunctionsFile(lambda: folder.open_reader("functions"), ADAPTER, values, None)
     for at in (2_999, 0, 1_500, 1, 2_998, *range(0, 3_000, 100), 1_500):
         _, offset, length = refs[packed[at].bundle]
         place = Place(offset, length, packed[at].at, packed[at].size, ())

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from parpass.runtime.retained import AbandonedError, Held, HeldModule, Retainer
+from parpass.runtime.retained import Held, HeldModule, Retainer
+from parpass.runtime.stage import AbandonedError
 from tests.support.toy_ir import Fn, Program, ToyAdapter, program
 
 

@@ -18,6 +18,7 @@ from parpass.runtime.schedule import (
     GiveUp,
     JobFinished,
     JobLost,
+    Recalled,
     Schedule,
     Settled,
     SubmitJob,
@@ -182,6 +183,37 @@ def test_jobs_stay_small_when_functions_turn_out_to_be_slow():
     pool = ready(1000)
     pool.finish(1, seconds=len(pool.in_flight[1].functions) * 1.0)
     assert len(pool.in_flight[5].functions) == 1
+
+
+def test_what_is_recalled_is_in_no_job_and_the_rest_comes_to_its_end():
+    schedule = Schedule(total=500, workers=2)
+    jobs = schedule.handle(FunctionsReady(range(400), [10] * 400))
+    assert schedule.handle(Recalled()) == []
+    assert schedule.handle(FunctionsReady(range(400, 450), [10] * 50)) == []
+    *most, last = [job for job in jobs if isinstance(job, SubmitJob)]
+    for job in most:
+        assert schedule.handle(JobFinished(job.job, 1.0)) == []
+    assert schedule.handle(JobFinished(last.job, 1.0)) == [Finish()]
+
+
+def test_a_suspect_is_not_recalled():
+    schedule = Schedule(total=3, workers=1)
+    jobs = schedule.handle(FunctionsReady([0, 1, 2], [30, 20, 10]))
+    first, second = [job for job in jobs if isinstance(job, SubmitJob)]
+    schedule.handle(JobLost(first.job, first.functions[0]))
+    assert schedule.handle(Recalled()) == []
+    (alone,) = schedule.handle(JobFinished(second.job, 0.1))
+    assert isinstance(alone, SubmitJob)
+    assert (alone.functions, alone.alone) == (first.functions[:1], True)
+    assert schedule.handle(JobFinished(alone.job, 0.1)) == [Finish()]
+
+
+def test_the_share_that_is_done_is_told_by_weight():
+    schedule = Schedule(total=4, workers=1)
+    schedule.handle(FunctionsReady([0, 1], [30, 10]))
+    assert schedule.share_done == 0
+    schedule.handle(JobFinished(1, 1.0))
+    assert schedule.share_done == pytest.approx(30 / 80)
 
 
 def test_a_stage_with_one_function_is_one_job():

@@ -121,7 +121,27 @@ def test_names_and_number_are_known_without_loading():
 def test_a_function_that_is_not_there_is_a_key_error():
     outcome = work_on(program(0), [AddFrom("f9")]).run("f0")
     assert isinstance(outcome.failure, KeyError)
-    assert outcome.failure.__notes__ == ["in pass 'AddFrom', on function 'f0'"]
+
+
+def test_after_a_failure_no_pass_is_run_that_comes_after_it():
+    work = work_on(program(0, 1, 2), [Add(1), FailOn(2), Add(1)])
+    runs = [work.run(name) for name in ("f1", "f2", "f0")]
+    assert [len(outcome.seconds) for outcome in runs] == [2, 1, 2]
+
+
+def test_what_cannot_be_reached_any_more_is_not_even_loaded():
+    loads: list[str] = []
+    work = work_on(program(2, 1), [FailOn(2)], loads=loads)
+    assert isinstance(work.run("f0").failure, ValueError)
+    assert work.run("f1").seconds == []
+    assert loads == ["f0"]
+
+
+def test_an_exit_is_an_outcome_and_an_interrupt_here_is_not():
+    work = work_on(program(2), [FailOn(2, SystemExit)])
+    assert isinstance(work.run("f0").failure, SystemExit)
+    with pytest.raises(KeyboardInterrupt):
+        work_on(program(2), [FailOn(2, KeyboardInterrupt)]).run("f0")
 
 
 def test_the_module_can_only_be_read():

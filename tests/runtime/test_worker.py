@@ -20,10 +20,10 @@ from parpass.runtime.packing import (
     index_name,
     pack_message,
     spec_name,
-    unpack_error,
     unpack_message,
 )
 from parpass.runtime.places import Place, Places
+from parpass.runtime.raised import unpack_error
 from parpass.runtime.retained import Retainer
 from parpass.runtime.shipment import (
     UnloadableError,
@@ -31,12 +31,15 @@ from parpass.runtime.shipment import (
     pack_shipment,
 )
 from parpass.runtime.snapshot import Snapshot
+from parpass.runtime.stage import End
 from parpass.transform import ModuleAdapter, Pass, PassContext
+from tests.support.ending import EndsOnTheWay
 from tests.support.hard_passes import Remember
 from tests.support.toy_ir import Fn, Program, RunAdapter, ToyAdapter, program
 from tests.support.toy_passes import Add, AddFrom, FailOn
 
 ADAPTER = ToyAdapter()
+NOWHERE = End(sys.maxsize)
 
 
 class Run:
@@ -67,9 +70,9 @@ class Run:
     def publish_index(self, stage: int) -> None:
         self.folder.publish(index_name(stage), pack_message(self.places))
 
-    def work(self, stage: int, *functions: int) -> JobResult:
+    def work(self, stage: int, *functions: int, end: End = NOWHERE) -> JobResult:
         places = self.places.of(functions)
-        job = pack_message(Job(self.folder.path, stage, functions, places))
+        job = pack_message(Job(self.folder.path, stage, functions, places, end))
         return unpack_message(worker.run_job(job))
 
     def values(self, result: JobResult) -> list[Any]:
@@ -108,12 +111,20 @@ def test_a_function_that_came_out_as_the_same_object_is_a_mark(run: Run):
     assert outcome.failure is None
 
 
-def test_a_failure_is_packed_and_the_others_are_run(run: Run):
-    run.publish(1, [FailOn(1)], program(1, 2))
-    failed, fine = run.work(1, 0, 1).outcomes
+def test_a_failure_is_packed_and_no_pass_is_run_that_comes_after_it(run: Run):
+    run.publish(1, [Add(), FailOn(2), Add()], program(0, 1, 2))
+    failed, later, earlier = run.work(1, 1, 2, 0).outcomes
     assert failed.failure is not None
-    assert str(unpack_error(failed.failure)) == "met 1"
-    assert fine.failure is None
+    assert str(unpack_error(failed.failure)) == "met 2"
+    assert [len(one.seconds) for one in (failed, later, earlier)] == [2, 1, 2]
+    assert (later.result, later.failure) == (None, None)
+
+
+def test_what_comes_after_a_failure_elsewhere_is_not_even_unpickled(run: Run):
+    odd: Any = EndsOnTheWay("raise", 0)
+    run.publish(1, [Add()], program(1, f1=Fn((odd,))))
+    (outcome,) = run.work(1, 1, end=End(0, 0)).outcomes
+    assert (outcome.seconds, outcome.result, outcome.failure) == ([], None, None)
 
 
 def test_jobs_of_two_runs_may_alternate(run: Run, other: Run):

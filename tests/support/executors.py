@@ -15,6 +15,7 @@ from concurrent.futures import Future, InvalidStateError
 from parpass.runtime.executor import JobEndedError, JobLostError
 from parpass.runtime.notes import Notes, Phase
 from parpass.runtime.packing import unpack_message
+from parpass.runtime.stage import AbandonedError
 from parpass.runtime.store import Folder
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from tests.support.toy_ir import Fn, Program
@@ -22,7 +23,7 @@ from tests.support.toy_ir import Fn, Program
 Work = tuple[Callable[[bytes], bytes], bytes, "Future[bytes]"]
 
 
-class WorkerDeath(BaseException):
+class WorkerDeath(AbandonedError):  # noqa: N818 -- it stands for one
     """Stands for the end of the process."""
 
 

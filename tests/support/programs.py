@@ -50,6 +50,16 @@ _UNARY = ["negative", "abs", "copy"]
 _BINARY = ["add", "subtract", "multiply", "maximum", "minimum"]
 _REDUCTIONS = [op.sum, op.max, op.min, op.mean]
 
+# The same values, lying otherwise.
+LAYOUTS: list[Callable[[Array], Array]] = [
+    lambda a: a,
+    lambda a: a,
+    lambda a: a.copy(order="F"),
+    lambda a: np.repeat(a, 2, -1)[..., ::2] if a.ndim else a,
+    lambda a: a[::-1].copy()[::-1] if a.ndim else a,
+    lambda a: a.astype(a.dtype.newbyteorder("S")),
+]
+
 Typed = tuple[Expr, Type]
 Step = Callable[[Sequence[Typed], int], Typed]
 
@@ -269,7 +279,7 @@ class Writer:
         if dims and self.draw(st.booleans()):
             steps = np.arange(values.size).reshape(dims) % 2
             values += steps.astype(values.dtype)
-        return const(values)
+        return const(self.draw(st.sampled_from(LAYOUTS))(values))
 
     def variable(self, type_: Type) -> Var:
         return Var(f"v{next(self.numbers)}", type_)

@@ -15,6 +15,7 @@ from parpass.transform import (
     PassInfo,
     Sequential,
 )
+from tests.support.op_calls import Array
 
 
 class Rename(FunctionPass):
@@ -71,18 +72,55 @@ class Loosen(FunctionPass):
 
 
 class Weigh(FunctionPass):
-    """Adds a constant of 20 kB to each function that has none so far."""
+    """Adds a constant, mostly of 20 kB, to each function that has none so far."""
 
     pass_info = PassInfo(0, "Weigh")
+
+    def __init__(self, layout: str = "plain") -> None:
+        self.layout = layout
 
     def transform_function(
         self, func: relay.Function, mod: IRModule, ctx: PassContext
     ) -> relay.Function:
         if isinstance(func.body, relay.Let) and func.body.var.name_hint == "weight":
             return func
-        weight = relay.const(np.arange(5_000, dtype="float32"))
+        weight = relay.const(_weight(self.layout))
         body = relay.Let(relay.var("weight"), weight, func.body)
         return relay.Function(func.params, body, func.ret_type)
+
+
+def _weight(layout: str) -> Array:
+    values = np.sqrt(np.arange(5_000, dtype="float32")).reshape(50, 100)
+    return {
+        "plain": values,
+        "transposed": values.T,
+        "strided": np.repeat(values, 2, 1)[:, ::2],
+        "swapped": values.astype(values.dtype.newbyteorder("S")),
+        "empty": values[:0].T,
+        "repeated": np.broadcast_to(values[0], values.shape),
+    }[layout]
+
+
+LAYOUTS = ["plain", "transposed", "strided", "swapped", "empty", "repeated"]
+
+
+class Average(FunctionPass):
+    """Adds the averages of the constants, whose bits tell how their elements lie."""
+
+    pass_info = PassInfo(0, "Average")
+
+    def transform_function(
+        self, func: relay.Function, mod: IRModule, ctx: PassContext
+    ) -> relay.Function:
+        class Averaged(relay.ExprMutator):
+            def visit_constant(self, const: relay.Constant) -> relay.Expr:
+                values = const.data.numpy()
+                if not values.size or values.dtype == bool:
+                    return const
+                average = np.mean(values, dtype=values.dtype)
+                return relay.const((values + average).astype(values.dtype))
+
+        return Averaged().visit(func)  # pyright: ignore[reportReturnType]
 
 
 class AddUp(FunctionPass):
@@ -139,9 +177,10 @@ def relay_pipelines() -> st.SearchStrategy[Sequential]:
 def hard_pipelines() -> st.SearchStrategy[Sequential]:
     """Generate pipelines of passes that change types, and look at values, as well."""
     made: st.SearchStrategy[Pass] = st.sampled_from(
-        [*_SHIPPED, Rename, Reverse, Loosen, Weigh, AddUp, Increment]
+        [*_SHIPPED, Rename, Reverse, Loosen, AddUp, Increment, Average]
     ).map(lambda make: make())
+    weigh = st.builds(Weigh, st.sampled_from(LAYOUTS))
     names = st.lists(st.sampled_from(["f0", "f1", "f2"]), min_size=1, max_size=2)
     retype: st.SearchStrategy[Pass] = names.map(lambda given: Retype(*given))
-    one = st.one_of(made, made, made, retype)
+    one = st.one_of(made, made, made, weigh, retype)
     return st.builds(Sequential, st.lists(one, min_size=1, max_size=6))

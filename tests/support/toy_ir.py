@@ -96,8 +96,20 @@ class Check(FunctionwisePass):
         return func if func.checked else replace(func, checked=True)
 
 
+class ToyMutability:
+    """Functions are frozen, but who wants to change one in place finds a way."""
+
+    def fingerprint(self, function: Fn) -> Any:
+        return function.values, function.skip, function.checked
+
+    def to_change(self, function: Fn) -> Fn:
+        return function
+
+
 class ToyAdapter:
     """Handles programs."""
+
+    mutability = ToyMutability()
 
     def functions(self, mod: Program) -> Mapping[str, Fn]:
         return mod.functions

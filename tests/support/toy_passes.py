@@ -66,7 +66,7 @@ class FailOn(FunctionPass):
 
     pass_info = PassInfo(0, "FailOn")
 
-    def __init__(self, number: int, error: type[Exception] = ValueError) -> None:
+    def __init__(self, number: int, error: type[BaseException] = ValueError) -> None:
         self.number = number
         self.error = error
 

@@ -56,7 +56,11 @@ def pipelines() -> st.SearchStrategy[Sequential]:
         st.builds(Duplicate),
     )
     failing = st.one_of(
-        st.builds(FailOn, st.integers(2, 5), st.sampled_from([ValueError, KeyError])),
+        st.builds(
+            FailOn,
+            st.integers(2, 5),
+            st.sampled_from([ValueError, KeyError, SystemExit]),
+        ),
         st.builds(Say, st.just(DiagnosticLevel.ERROR)),
         st.builds(FailWhole),
         st.builds(ReturnWrong),
@@ -84,7 +88,7 @@ class Seen:
     """
 
     result: Program | None
-    error: tuple[type[Exception], str, list[str]] | None
+    error: tuple[type[BaseException], str, list[str]] | None
     said: list[list[Diagnostic]]
     statistics: dict[str, Counter[str]]
     rendered_on: list[str] = field(compare=False)
@@ -111,7 +115,7 @@ def see(
     try:
         with context:
             result = root(mod) if run is None else run(root, mod)
-    except Exception as raised:  # noqa: BLE001 -- it is compared
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 -- it is compared
         notes: list[str] = getattr(raised, "__notes__", [])
         error = (type(raised), str(raised), notes)
     finally:

@@ -14,6 +14,7 @@ from parpass.relay.interpreter import evaluate
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.evaluation import Evaluator
 from parpass.relay.transform.fold_constant import ConstantFolder
+from parpass.transform import PassContext
 
 
 class KnownValues:
@@ -43,7 +44,7 @@ class KnownValues:
 
 def _evaluated(expr: Expr) -> npt.NDArray[Any]:
     """Return the value of a tensor, as FoldConstant finds it, and within its limit."""
-    with Evaluator(expr) as evaluator:
+    with Evaluator.of(expr, PassContext.current()) as evaluator:
         folder = ConstantFolder(evaluator)
         folded = folder.visit(expr)
     if isinstance(folded, Constant):
