@@ -15,6 +15,9 @@ because it was overdue. What becomes of it is settled by the coordinator: it is 
 with, or it runs once more under other conditions. The others go on in either case, so
 that the error which is raised at last does not depend on who was first.
 
+When a function has failed in the first pass, a serial run does not come to those after
+it: these are dropped, and jobs that have no others are ended, since they may hang.
+
 If the workers are slower than the coordinator's process would be alone, what is in no
 job yet can be recalled: it is run there.
 
@@ -88,6 +91,20 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """Event: a serial run ends before it comes to functions after this one."""
+
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """Event: a job was ended that was at what a serial run does not come to."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
 class Recalled:
     """Event: what is in no job yet is done elsewhere, but for what is suspected."""
 
@@ -103,6 +120,13 @@ class SubmitJob:
     functions: tuple[int, ...]
     alone: bool = False
     seconds: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class EndJob:
+    """Command: end a job, of which nothing is wanted any more."""
+
+    job: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +146,17 @@ class Finish:
     """Command: all functions have come back, or are to blame."""
 
 
-Event = FunctionsReady | JobFinished | JobLost | DeadlinePassed | Settled | Recalled
-Command = SubmitJob | Blame | GiveUp | Finish
+Event = (
+    FunctionsReady
+    | JobFinished
+    | JobLost
+    | DeadlinePassed
+    | Settled
+    | Ended
+    | Overtaken
+    | Recalled
+)
+Command = SubmitJob | EndJob | Blame | GiveUp | Finish
 
 
 class Schedule:
@@ -163,6 +196,7 @@ class Schedule:
         self._done_seconds = 0.0
         self._expected_pace = pace
         self._is_recalled = False
+        self._last: float = math.inf  # function of which anything is wanted
         self._sized = sized
 
     def handle(self, event: Event) -> list[Command]:
@@ -171,8 +205,6 @@ class Schedule:
             case FunctionsReady():
                 if not self._is_recalled:
                     self._announce(event)
-            case Recalled():
-                self._recall()
             case JobFinished():
                 functions = self._taken_back(event.job)
                 self._left -= len(functions)
@@ -184,6 +216,8 @@ class Schedule:
             case DeadlinePassed():
                 self._put_back_all(self._taken_back(event.job), but=event.function)
                 return [*self._blame(event.function), *self._next()]
+            case Ended() | Overtaken() | Recalled():
+                return [*self._cut(event), *self._next()]
             case Settled():
                 self._blamed.discard(event.function)
                 if event.again:
@@ -191,6 +225,31 @@ class Schedule:
                 else:
                     self._left -= 1
         return self._next()
+
+    def _cut(self, event: Ended | Overtaken | Recalled) -> list[Command]:
+        """Have less to do, and return what ends jobs."""
+        if isinstance(event, Ended):
+            return self._end_after(event.last)
+        if isinstance(event, Overtaken):
+            self._put_back_all(self._taken_back(event.job), but=None)
+        else:
+            self._recall()
+        return []
+
+    def _end_after(self, last: int) -> list[Command]:
+        """Drop functions after the last one, and end jobs that have no others."""
+        self._last = last
+        waiting, self._waiting = self._waiting, []
+        self._waiting_weight = 0
+        suspects, self._suspects = self._suspects, deque[int]()
+        for function in [function for _, function in waiting]:
+            self._put_back(function)
+        self._suspects.extend(function for function in suspects if function <= last)
+        self._left -= len(suspects) - len(self._suspects)
+        useless = [job for job, some in self._in_flight.items() if min(some) > last]
+        for job in useless:
+            self._left -= len(self._taken_back(job))
+        return [EndJob(job) for job in useless]
 
     def _recall(self) -> None:
         self._is_recalled = True
@@ -279,6 +338,9 @@ class Schedule:
         return pace * sum(self._weights[function] for function in functions)
 
     def _put_back(self, function: int) -> None:
+        if function > self._last:
+            self._left -= 1
+            return
         weight = self._weights[function]
         heapq.heappush(self._waiting, (-weight, function))
         self._waiting_weight += weight

@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from parpass.errors import (
-    PassStateWarning,
     RuntimeUseError,
     SlowerRunWarning,
     UnpicklablePassWarning,
 )
 from parpass.errors.warning import warn
 from parpass.runtime.account import Account
-from parpass.runtime.errand import packed_errand
 from parpass.runtime.executor import Executor, NoWorkersError
 from parpass.runtime.forecasts import (
     Forecast,
@@ -32,17 +30,16 @@ from parpass.runtime.forecasts import (
 )
 from parpass.runtime.in_process import settle, take_over
 from parpass.runtime.merge import merged_records
-from parpass.runtime.notes import Notes
 from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.pooled import PooledStage
 from parpass.runtime.report import Reason
 from parpass.runtime.retained import HeldModule, Retainer
+from parpass.runtime.sending import Sending, UnpublishedError
 from parpass.runtime.shipment import UnloadableError, UnsendableError
 from parpass.runtime.shipping import why_not_picklable
 from parpass.runtime.small_work import Left, begin_here, bring_through
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.store import StorageError
-from parpass.runtime.worker import run_errand
 from parpass.tables import keep_back, program_entries
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.apply import run_stage_in_place
@@ -75,14 +72,6 @@ _REASONS: dict[type[Exception], Reason] = {
 }
 
 
-class _UnpublishedError(Exception):
-    """What all jobs of a stage have in common cannot be sent."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__()
-        self.error = error
-
-
 class Stages:
     """Runs the stages of one run; see `Drive` for the arguments."""
 
@@ -105,6 +94,7 @@ class Stages:
         self._ledger = ledger
         self._retainer = retainer
         self._account = account
+        self._sending = Sending(host, retainer, account)
         self._isolated = isolated
         self._checkpoint = retainer.check_open if host.abandons else None
         self._why_none = Reason.NO_WORKERS  # where there is no executor
@@ -238,12 +228,12 @@ class Stages:
             alone_seconds=alone_seconds,
         )
         try:
-            await self._sent(stage, executor)
+            await self._sending.run(stage, executor, isolated=self._isolated)
         except tuple(_REASONS) as error:
             return await self._stay_here(command, _REASONS[type(error)], str(error))
         except UnloadableError as error:
             return await self._unloadable(command, error)
-        except _UnpublishedError as failed:
+        except UnpublishedError as failed:
             return await self._unsendable(command, snapshot, failed.error)
         if stage.is_recalled:
             steps = command.steps
@@ -261,76 +251,6 @@ class Stages:
         return await self._merged(
             command.steps, held, outcomes, began, settled=not assumes
         )
-
-    async def _sent(self, stage: PooledStage, executor: Executor) -> None:
-        """Have workers run a stage.
-
-        Raises:
-            StorageError: There is no room for it.
-            UnsendableError: Something in a function cannot be sent.
-            UnloadableError: A worker cannot load something.
-            NoWorkersError: There can be no workers.
-            _UnpublishedError: Passes, settings or the module cannot be sent.
-        """
-        try:
-            if self._isolated and await self._as_errand(stage, executor):
-                return
-            await self._host.call_through(stage.publish_spec)
-        except tuple(_REASONS):
-            raise
-        except Exception as error:
-            raise _UnpublishedError(error) from error
-        await self._pooled(stage, executor)
-
-    async def _as_errand(self, stage: PooledStage, executor: Executor) -> bool:
-        """Have one worker run a stage that is small; return whether that went well.
-
-        Raises:
-            Exception: Something in it cannot be pickled.
-        """
-        message = await self._host.call_through(packed_errand, stage)
-        if message is None:
-            return False
-        was_warm = executor.is_warm
-        answer = executor.submit(run_errand, message)
-        try:
-            await self._host.hear(answer)
-        finally:
-            if not answer.done():
-                executor.end(answer)
-        if answer.exception() is not None:
-            return False
-        _, new = stage.take_in(answer.result())
-        if stage.wanted:
-            await self._host.call(stage.look_at, new)
-        self._account.journey(stage.journey, stage.total, was_warm=was_warm)
-        stage.end()
-        self._have_run(stage)
-        return True
-
-    async def _pooled(self, stage: PooledStage, executor: Executor) -> None:
-        from parpass.runtime.coordinator import run_stage
-
-        notes = Notes(self._retainer.folder)
-        was_warm = executor.is_warm
-        try:
-            await self._host.run(run_stage, stage, executor, notes)
-        finally:
-            self._account.journey(stage.journey, stage.total, was_warm=was_warm)
-            await self._host.call_through(stage.end)
-        self._have_run(stage)
-
-    def _have_run(self, stage: PooledStage) -> None:
-        """Take down, and tell, what there is to tell of a stage that workers ran."""
-        self._account.functions(stage.outcomes)
-        for pass_name, attribute in stage.written:
-            warn(
-                f"pass '{pass_name}' changed its attribute '{attribute}' from one "
-                "function to another, in a worker; what a function pass writes to "
-                "itself does not come back, nor does it reach other workers. Count "
-                "with ctx.count, or write a module pass",
-                PassStateWarning,
-            )
 
     async def _merged(
         self,
