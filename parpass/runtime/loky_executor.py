@@ -6,6 +6,7 @@ the next job before it tells of the last one.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import math
@@ -56,7 +57,7 @@ class LokyExecutor:
         self._staff: dict[Worker, threading.Thread] = {}
         self._ended_starts = 0  # in a row
         self._closed = False
-        _executors.add(self)
+        _executors.add(weakref.ref(self, _executors.discard))
 
     @property
     def is_warm(self) -> bool:
@@ -69,6 +70,8 @@ class LokyExecutor:
             self._check_open()
             self._start_seconds = seconds
             self._hire(self.workers)
+        if not threading.main_thread().is_alive():
+            _check_threads()
 
     def submit(
         self, run: Callable[[bytes], bytes], job: bytes, seconds: float = math.inf
@@ -89,8 +92,8 @@ class LokyExecutor:
             for posted in waiting:
                 self._queue.remove(posted)
             for worker in self._staff:
-                for posted in (worker.current, worker.next):
-                    if posted is not None and posted.answer is answer:
+                for posted in worker.jobs():
+                    if posted.answer is answer:
                         posted.is_ended = True
                         if at_once:
                             posted.seconds = math.inf
@@ -117,7 +120,11 @@ class LokyExecutor:
 
         late = threading.Timer(2 * _REPLACEMENT_SECONDS, kill_if_late)
         late.daemon = True
-        late.start()
+        try:
+            late.start()
+        except RuntimeError:
+            worker.condemn()
+            worker.process.kill()
 
     def kill(self) -> None:
         """Kill all processes now."""
@@ -126,7 +133,7 @@ class LokyExecutor:
             self._queue.clear()
             for worker in staff:
                 worker.condemn()
-                if worker.next is not None:
+                if worker.next is not None and not worker.next.is_ended:
                     jobs.append(worker.next)
                     worker.next.is_ended = True
         for posted in jobs:
@@ -141,20 +148,35 @@ class LokyExecutor:
             self._closed = True
             staff, jobs = dict(self._staff), list(self._queue)
             self._queue.clear()
+            condemned: list[Worker] = []
             for worker in staff:
                 if worker.is_ready and worker.current is None:
                     worker.process.end()
                 elif worker.current is None or worker.current.is_ended:
                     worker.condemn()
-                    _in_thread(worker.process.kill)
+                    condemned.append(worker)
         for posted in jobs:
             _fail(posted.answer, JobEndedError())
+        for worker in condemned:
+            worker.process.kill()
         _wait_for(staff.values(), _GRACE_SECONDS)
         self.kill()
 
     def leave(self) -> None:
         """Have the processes end soon, and do not wait for it."""
         _in_thread(self.close)
+
+    def end_with_program(self) -> None:
+        """End the processes of a program that ends, and tell nobody.
+
+        Who waits for a job does so in a daemon thread, which goes without a word.
+        """
+        with self._lock:
+            waiting = [one for worker in self._staff for one in worker.jobs()]
+            for posted in waiting:
+                posted.is_ended = True
+            self._queue.clear()
+        self.close()
 
     def leave_to_parent(self) -> None:
         """Forget the processes: this one was forked off, and they are its parent's."""
@@ -181,7 +203,11 @@ class LokyExecutor:
                 self._queue.popleft()
 
     def _hire(self, wanted: int) -> None:
-        """Start processes if too few are on their way; called with the lock held."""
+        """Start processes if too few are on their way; called with the lock held.
+
+        Raises:
+            NoWorkersError: There are none, and no thread can be had for one.
+        """
         here = [one for one in self._staff if not one.is_over]
         free = sum(1 for one in here if one.current is None)
         for _ in range(min(self.workers - len(here), wanted - free)):
@@ -189,7 +215,26 @@ class LokyExecutor:
             attend = functools.partial(self._attend, worker)
             thread = threading.Thread(target=attend, name="parpass-worker", daemon=True)
             self._staff[worker] = thread
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:
+                del self._staff[worker]
+                if not self._staff:
+                    self._queue.clear()
+                    raise _no_workers(error) from error
+                return
+
+    def _hire_again(self) -> list[Posted]:
+        """Start processes for jobs that wait; return those that wait in vain.
+
+        Called with the lock held.
+        """
+        waiting = list(self._queue)
+        try:
+            self._hire(len(waiting))
+        except NoWorkersError:
+            return waiting
+        return []
 
     def _attend(self, worker: Worker) -> None:
         """Start a worker's process and wait for what it has to say, to its end."""
@@ -240,10 +285,12 @@ class LokyExecutor:
             if waiting is not None and not waiting.is_ended:
                 self._queue.appendleft(waiting)
             self._hand_out()
-            self._hire(len(self._queue))
-        if lost is not None:
+            in_vain = self._hire_again()
+        if lost is not None and not lost.is_ended:
             error = JobLostError(cause, process)
             _fail(lost.answer, JobEndedError() if worker.is_killed else error)
+        for posted in in_vain:
+            _fail(posted.answer, NoWorkersError("none", "no thread can be started"))
 
     def _could_not_start(self, worker: Worker, error: BaseException) -> None:
         """Try again, or tell those who wait that there is no use in waiting."""
@@ -256,7 +303,7 @@ class LokyExecutor:
             ends = isinstance(error, StartError) and not error.hangs
             most = _MOST_KILLED_STARTS if was_killed(str(error)) else _MOST_STARTS
             if ends and self._ended_starts < most:
-                self._hire(len(self._queue))
+                jobs = self._hire_again()
             elif not self.is_warm:
                 jobs = list(self._queue)
                 self._queue.clear()
@@ -264,12 +311,18 @@ class LokyExecutor:
             _fail(posted.answer, _no_workers(error))
 
 
-_executors: weakref.WeakSet[LokyExecutor] = weakref.WeakSet()
+_executors: set[weakref.ref[LokyExecutor]] = set()
 _of_parents: list[Worker] = []
 
 
+def _living() -> list[LokyExecutor]:
+    # Others may be made, and go, in other threads meanwhile.
+    found = [reference() for reference in list(_executors)]
+    return [executor for executor in found if executor is not None]
+
+
 def _after_fork() -> None:
-    for executor in list(_executors):
+    for executor in _living():
         executor.leave_to_parent()
 
 
@@ -278,14 +331,16 @@ if hasattr(os, "register_at_fork"):
 
 
 def _end_with_program() -> None:
-    """End what nobody closed when the program ends, as loky waits for it then."""
-    threading.main_thread().join()
-    for executor in list(_executors):
+    """End what nobody closed, when the threads that a program waits for are done.
+
+    Later, multiprocessing waits for all processes that were started with it.
+    """
+    for executor in _living():
         with contextlib.suppress(Exception):
-            executor.close()
+            executor.end_with_program()
 
 
-threading.Thread(target=_end_with_program, name="parpass-end", daemon=True).start()
+atexit.register(_end_with_program)
 
 
 def _fail(answer: Future[bytes], error: BaseException) -> None:
@@ -300,7 +355,22 @@ def _no_workers(error: BaseException) -> NoWorkersError:
 
 
 def _in_thread(call: Callable[[], None]) -> None:
-    threading.Thread(target=call, daemon=True).start()
+    try:
+        threading.Thread(target=call, daemon=True).start()
+    except RuntimeError:  # there can be no others, or the program is at its end
+        call()
+
+
+def _check_threads() -> None:
+    """Find out whether a program that is at its end may still start threads.
+
+    Raises:
+        NoWorkersError: It may not.
+    """
+    try:
+        threading.Thread(target=int, daemon=True).start()
+    except RuntimeError as error:
+        raise _no_workers(error) from error
 
 
 def _wait_for(threads: Iterable[threading.Thread], seconds: float | None) -> None:
