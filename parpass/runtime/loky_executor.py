@@ -6,14 +6,12 @@ the next job before it tells of the last one.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import math
 import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError
@@ -27,6 +25,7 @@ from parpass.runtime.executor import (
     NoWorkersError,
     was_killed,
 )
+from parpass.runtime.program import check_threads, in_thread, tell
 from parpass.runtime.serving import pack_call, unpack_answer
 from parpass.runtime.staff import Posted, Worker
 from parpass.runtime.worker_process import StartError
@@ -57,7 +56,7 @@ class LokyExecutor:
         self._staff: dict[Worker, threading.Thread] = {}
         self._ended_starts = 0  # in a row
         self._closed = False
-        _executors.add(weakref.ref(self, _executors.discard))
+        tell(self)
 
     @property
     def is_warm(self) -> bool:
@@ -70,8 +69,10 @@ class LokyExecutor:
             self._check_open()
             self._start_seconds = seconds
             self._hire(self.workers)
-        if not threading.main_thread().is_alive():
-            _check_threads()
+        try:
+            check_threads()  # this one needs none now, but others soon will
+        except RuntimeError as error:
+            raise _no_workers(error) from error
 
     def submit(
         self, run: Callable[[bytes], bytes], job: bytes, seconds: float = math.inf
@@ -107,7 +108,7 @@ class LokyExecutor:
             return
         if worker.left_seconds() > _REPLACEMENT_SECONDS or self._closed:
             worker.condemn()
-            _in_thread(worker.process.kill)
+            in_thread(worker.process.kill)
             return
 
         def kill_if_late() -> None:
@@ -164,7 +165,7 @@ class LokyExecutor:
 
     def leave(self) -> None:
         """Have the processes end soon, and do not wait for it."""
-        _in_thread(self.close)
+        in_thread(self.close)
 
     def end_with_program(self) -> None:
         """End the processes of a program that ends, and tell nobody.
@@ -311,36 +312,7 @@ class LokyExecutor:
             _fail(posted.answer, _no_workers(error))
 
 
-_executors: set[weakref.ref[LokyExecutor]] = set()
 _of_parents: list[Worker] = []
-
-
-def _living() -> list[LokyExecutor]:
-    # Others may be made, and go, in other threads meanwhile.
-    found = [reference() for reference in list(_executors)]
-    return [executor for executor in found if executor is not None]
-
-
-def _after_fork() -> None:
-    for executor in _living():
-        executor.leave_to_parent()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
-def _end_with_program() -> None:
-    """End what nobody closed, when the threads that a program waits for are done.
-
-    Later, multiprocessing waits for all processes that were started with it.
-    """
-    for executor in _living():
-        with contextlib.suppress(Exception):
-            executor.end_with_program()
-
-
-atexit.register(_end_with_program)
 
 
 def _fail(answer: Future[bytes], error: BaseException) -> None:
@@ -352,25 +324,6 @@ def _no_workers(error: BaseException) -> NoWorkersError:
     if isinstance(error, StartError):
         return NoWorkersError("hang" if error.hangs else "end", str(error))
     return NoWorkersError("none", f"{type(error).__name__}: {error}")
-
-
-def _in_thread(call: Callable[[], None]) -> None:
-    try:
-        threading.Thread(target=call, daemon=True).start()
-    except RuntimeError:  # there can be no others, or the program is at its end
-        call()
-
-
-def _check_threads() -> None:
-    """Find out whether a program that is at its end may still start threads.
-
-    Raises:
-        NoWorkersError: It may not.
-    """
-    try:
-        threading.Thread(target=int, daemon=True).start()
-    except RuntimeError as error:
-        raise _no_workers(error) from error
 
 
 def _wait_for(threads: Iterable[threading.Thread], seconds: float | None) -> None:

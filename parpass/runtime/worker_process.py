@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -32,6 +33,19 @@ class StartError(Exception):
         self.hangs = hangs
 
 
+def _check_needs() -> None:
+    """Look for what loky's own processes cannot do without; they end with a traceback.
+
+    Raises:
+        OSError: It is not there.
+    """
+    os.getcwd()
+    if not os.access(sys.executable or "", os.X_OK):  # None, where Python is embedded
+        raise FileNotFoundError(
+            f"there is no interpreter at sys.executable, {sys.executable!r}"
+        )
+
+
 class Process:
     """The process of one worker; one thread, its own, starts it and hears of it."""
 
@@ -53,8 +67,7 @@ class Process:
             # Of this thread only; the new process has it from here, until it is ready
             # to ignore the signal. Else Ctrl-C would have it print a traceback.
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        # Before loky starts a process of its own that cannot do without it.
-        os.getcwd()
+        _check_needs()
         self._ours, theirs = Pipe()
         with theirs:
             process = ServingProcess(

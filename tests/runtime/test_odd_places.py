@@ -34,7 +34,8 @@ ROOT = Path(__file__).parents[2]
 
 # Passes of the program itself: workers cannot import them.
 PROGRAM = """
-import os, sys
+import os, sys, warnings
+warnings.filterwarnings("ignore", "This process .* is multi-threaded")
 import parpass
 from parpass.transform import FunctionPass, PassInfo
 from tests.support.pooled import child_processes, pooled
