@@ -33,12 +33,16 @@ from parpass.runtime.schedule import (
     Blame,
     Command,
     DeadlinePassed,
+    Ended,
+    EndJob,
     Event,
     Finish,
     FunctionsReady,
     GiveUp,
     JobFinished,
     JobLost,
+    Overtaken,
+    Recalled,
     Schedule,
     Settled,
     SubmitJob,
@@ -49,6 +53,9 @@ _in_thread = trio.to_thread.run_sync
 
 _LONGEST_WAY = 0.01  # seconds from packing functions to sending them, mostly
 _LONGEST_LOOK = 0.1  # seconds between two looks at the notes
+_ENOUGH_JOBS = 4  # that came back, to say how fast they come,
+_ENOUGH_SECONDS = 0.05  # and since the first of them
+_BEHIND = 1.1  # times as long as this process takes, so that it takes the rest
 _LITTLE = 16_384  # bytes of functions that are unpacked sooner than a thread is asked
 _News = Event | tuple[int, Future[bytes]]
 _open_news = trio.open_memory_channel[_News]
@@ -100,11 +107,15 @@ class _StageRun:
         )
         self._in_flight: dict[int, tuple[SubmitJob, Future[bytes]]] = {}
         self._overdue: dict[int, Work] = {}  # by job; these were ended for it,
+        self._overtaken: set[int] = set()  # jobs, ended for being too far
         self._gone: set[str] = set()  # and the notes of their workers mean nothing
         self._to_blame: dict[int, Work] = {}  # by function
         self._causes: dict[int, str] = {}  # of deaths, likewise; the others were late
         self._tracebacks: dict[str, str] = {}  # by owner of a note
         self._spared: set[int] = set()
+        self._last: float = math.inf  # function that a serial run comes to
+        self._jobs_done = 0
+        self._first: tuple[float, float] | None = None  # when a job came, what was done
         self._cause = ""  # of the last death that no function is to blame for
         self._watching = trio.CancelScope()
         self._token = trio.lowlevel.current_trio_token()
@@ -136,6 +147,35 @@ class _StageRun:
                         self._carry_out(command)
                 if isinstance(known, FunctionsReady):
                     self._on_their_way.set()
+                self._look_for_the_end()
+                if isinstance(known, JobFinished) and self._is_behind():
+                    self._send.send_nowait(Recalled())
+                    self._stage.recall()
+
+    def _look_for_the_end(self) -> None:
+        """Tell the schedule where a serial run ends, when that is known anew."""
+        end = self._stage.outcomes.end
+        if end.step == 0 and end.function < self._last:
+            self._last = end.function
+            self._send.send_nowait(Ended(end.function))
+
+    def _is_behind(self) -> bool:
+        """Return whether the workers are slower than this process would be alone.
+
+        What they deliver is measured while they do: from the first job that came back
+        on, so that their start is no part of it.
+        """
+        stage, share, now = self._stage, self._schedule.share_done, time.monotonic()
+        if stage.alone_seconds is None or stage.is_recalled:
+            return False
+        if self._first is None:
+            self._first = now, share
+            return False
+        began, before = self._first
+        if self._jobs_done < _ENOUGH_JOBS or now - began < _ENOUGH_SECONDS:
+            return False
+        here = (share - before) * stage.alone_seconds
+        return now - began > _BEHIND * here
 
     def end_jobs(self) -> None:
         """End all jobs; nobody waits for them any more."""
@@ -164,6 +204,8 @@ class _StageRun:
         if not isinstance(event, tuple):
             return event
         job, answer = event
+        if job not in self._in_flight:
+            return None  # it was ended, since nothing of it is wanted
         command, _ = self._in_flight.pop(job)
         error = answer.exception()
         if isinstance(error, NoWorkersError):
@@ -174,6 +216,7 @@ class _StageRun:
             return self._ended(command)
         self._overdue.pop(job, None)  # it was done just before it was ended
         seconds, new = self._stage.take_in(answer.result())
+        self._jobs_done += 1
         if new and self._stage.wanted:
             if sum(map(_weight, new)) <= _LITTLE:
                 self._stage.look_at(new)
@@ -189,6 +232,9 @@ class _StageRun:
         return _hanging(self._stage.start_seconds)
 
     def _ended(self, command: SubmitJob) -> Event:
+        if command.job in self._overtaken:
+            self._overtaken.discard(command.job)
+            return Overtaken(command.job)
         late = self._overdue.pop(command.job, None)
         if late is None:  # somebody killed all workers of the pool
             return JobLost(command.job, None, killed=True)
@@ -210,6 +256,8 @@ class _StageRun:
         ):
             self._cause = error.cause
             return JobLost(command.job, None, killed)
+        if work.step >= self._stage.outcomes.end.steps_on(work.function):
+            return Overtaken(command.job)  # a serial run does not come there
         self._tracebacks[work.owner] = await _in_thread(
             self._notes.traceback, work.owner
         )
@@ -248,11 +296,16 @@ class _StageRun:
     async def _look(self) -> None:
         now, works = time.monotonic_ns(), await _in_thread(self._notes.read)
         overdue = [work for work in works if self._stage.overdue(work, now)]
+        end = self._stage.outcomes.end
+        is_cut = any(work.step >= end.steps_on(work.function) for work in works)
+        if not overdue and not is_cut:
+            return
         jobs = {
             function: job
             for job, (command, _) in self._in_flight.items()
-            for function in (command.functions if overdue else ())
+            for function in command.functions
         }
+        self._end_overtaken(works, jobs)
         late = [
             work
             for work in overdue
@@ -262,6 +315,18 @@ class _StageRun:
         if late and not at_work:
             raise _hanging(self._stage.start_seconds)
         await self._end_late(at_work, jobs)
+
+    def _end_overtaken(self, works: Sequence[Work], jobs: Mapping[int, int]) -> None:
+        """End jobs that are at what a serial run does not come to: it may hang."""
+        steps_on = self._stage.outcomes.end.steps_on
+        for work in works:
+            job = jobs.get(work.function)
+            if job is None or work.owner in self._gone or work.phase != Phase.PASS:
+                continue
+            if work.step >= steps_on(work.function):
+                self._overtaken.add(job)
+                self._gone.add(work.owner)
+                self._executor.end(self._in_flight[job][1], at_once=True)
 
     async def _end_late(self, late: Sequence[Work], jobs: Mapping[int, int]) -> None:
         """End the jobs, given by function, of workers that are overdue."""
@@ -277,6 +342,9 @@ class _StageRun:
         match command:
             case SubmitJob():
                 self._submit(command)
+            case EndJob():
+                _, answer = self._in_flight.pop(command.job)
+                self._executor.end(answer, at_once=True)
             case GiveUp():
                 raise _dying(self._cause)
             case Blame() | Finish():

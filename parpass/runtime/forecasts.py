@@ -37,6 +37,7 @@ _SAMPLE = 64  # functions that are counted, about, to tell the size of all
 _LITTLE = 100  # nodes
 _ENOUGH = 8  # where they are large
 _BYTES = 20  # of a node that is packed, about
+_FAR = 4.0  # times as much work as was counted may be there at the most
 _OFF = 1.5  # times as long, or as short, as was forecast, to be learnt from
 
 
@@ -119,18 +120,32 @@ def best_place(
     known = _forecast(steps, functions, adapter)
     if known is None:
         return _NOT_KNOWN
-    gain = gain_of(executor)
-    work = known.seconds, known.nodes, len(functions)
+    return _weighed(known, len(functions), executor, asking, ledger)
+
+
+def _weighed(
+    known: Forecast, functions: int, executor: Executor, asking: float, ledger: Ledger
+) -> Forecast:
+    """Tell where to run a stage of which it is known what it takes here."""
+    gain, work = gain_of(executor), (known.seconds, known.nodes, functions)
     saved = min(gain.seconds(*work), known.seconds - known.longest)
     if saved > asking:
         start = 0.0 if executor.is_warm else _COLD_SECONDS
         expected = start + gain.expected(*work)
         return Forecast(Place.WORKERS, *work[:2], expected=expected)
-    if known.place is Place.UNKNOWN:
+    if known.place is Place.UNKNOWN and not _is_far_from_worth(gain, work, asking):
         return _NOT_KNOWN
     DELIVERED.forget_a_little()
     ledger.forgo(saved)
-    return known
+    return msgspec.structs.replace(known, place=Place.HERE)
+
+
+def _is_far_from_worth(
+    gain: Gain, work: tuple[float, float, int], asking: float
+) -> bool:
+    """Return whether workers would lose even on much more work than is known of."""
+    seconds, nodes, functions = work
+    return gain.seconds(_FAR * seconds, nodes, functions) < asking
 
 
 def forecast_of_small(

@@ -77,11 +77,15 @@ class PooledStage:
         is_last: Whether no function will be sent to workers any more.
         workers: How many workers there are.
         assumes: Whether functions are taken to keep their signatures.
+        alone_seconds: What this process would take; None if that is not known, or it
+            must not take over.
 
     Attributes:
         adapter: How modules are handled.
+        alone_seconds: The same as the argument.
         assumes: The same.
         budgets: Of the passes.
+        is_recalled: Whether functions that are in no job stay with this process.
         journey: How the time goes.
         optimizations: What is done to be fast.
         start_seconds: How long a worker may take to start, or to load the stage.
@@ -103,8 +107,11 @@ class PooledStage:
         is_last: bool,
         workers: int = 1,
         assumes: bool = True,
+        alone_seconds: float | None = None,
     ) -> None:
         self.assumes = assumes
+        self.alone_seconds = alone_seconds
+        self.is_recalled = False
         self.adapter = retainer.adapter
         self.journey = Journey()
         self.steps = steps
@@ -196,6 +203,8 @@ class PooledStage:
 
         None says that all are packed, and their index is published.
         """
+        if self.is_recalled:
+            return None
         if not self._is_sorted:
             all_seen = self._put_large_ones_first()
             self._is_sorted = all_seen or self._packed > 0
@@ -294,6 +303,10 @@ class PooledStage:
             if function is not None and self.places[at].has_others:
                 found[at] = self._packer.pack_alone(function)
         return found
+
+    def recall(self) -> None:
+        """Have functions that are in no job stay with this process."""
+        self.is_recalled = True
 
     def take_in(self, message: bytes) -> tuple[float, list[Held]]:
         """Take in a job's result; return its seconds and the new functions."""

@@ -18,6 +18,7 @@ class Reason(enum.StrEnum):
     UNSENDABLE = "what cannot be sent"
     UNLOADABLE = "what workers cannot load"
     NO_ROOM = "no room to share bytes"
+    BEHIND = "workers that were behind"
     NO_PROCESSES = "no processes to be had"
 
 

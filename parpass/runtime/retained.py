@@ -157,8 +157,11 @@ class Retainer:
         judged, verdicts = self._judged
         return verdicts if list(judged) == list(steps) else {}
 
-    def check_open(self) -> None:
-        """End what goes on in a thread that a cancelled run abandoned."""
+    def check_open(self, *_: object) -> None:
+        """End what goes on in a thread that a cancelled run abandoned.
+
+        It may be called as a checkpoint, whose arguments do not matter to it.
+        """
         if self.has_ended:
             raise AbandonedError
 

@@ -15,6 +15,12 @@ because it was overdue. What becomes of it is settled by the coordinator: it is 
 with, or it runs once more under other conditions. The others go on in either case, so
 that the error which is raised at last does not depend on who was first.
 
+When a function has failed in the first pass, a serial run does not come to those after
+it: these are dropped, and jobs that have no others are ended, since they may hang.
+
+If the workers are slower than the coordinator's process would be alone, what is in no
+job yet can be recalled: it is run there.
+
 A death on which nobody was working (while a stage is loaded, say) costs nothing but the
 job. If workers end by themselves like that, and nothing is done in between, no worker
 can work here, and the schedule gives up. If they are killed by somebody else it goes on
@@ -85,6 +91,25 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """Event: a serial run ends before it comes to functions after this one."""
+
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """Event: a job was ended that was at what a serial run does not come to."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Event: what is in no job yet is done elsewhere, but for what is suspected."""
+
+
+@dataclass(frozen=True, slots=True)
 class SubmitJob:
     """Command: send these functions to a worker; `alone` while no other job runs.
 
@@ -95,6 +120,13 @@ class SubmitJob:
     functions: tuple[int, ...]
     alone: bool = False
     seconds: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class EndJob:
+    """Command: end a job, of which nothing is wanted any more."""
+
+    job: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +146,17 @@ class Finish:
     """Command: all functions have come back, or are to blame."""
 
 
-Event = FunctionsReady | JobFinished | JobLost | DeadlinePassed | Settled
-Command = SubmitJob | Blame | GiveUp | Finish
+Event = (
+    FunctionsReady
+    | JobFinished
+    | JobLost
+    | DeadlinePassed
+    | Settled
+    | Ended
+    | Overtaken
+    | Recalled
+)
+Command = SubmitJob | EndJob | Blame | GiveUp | Finish
 
 
 class Schedule:
@@ -154,13 +195,16 @@ class Schedule:
         self._done_weight = 0
         self._done_seconds = 0.0
         self._expected_pace = pace
+        self._is_recalled = False
+        self._last: float = math.inf  # function of which anything is wanted
         self._sized = sized
 
     def handle(self, event: Event) -> list[Command]:
         """Take in an event and return what to do."""
         match event:
             case FunctionsReady():
-                self._announce(event)
+                if not self._is_recalled:
+                    self._announce(event)
             case JobFinished():
                 functions = self._taken_back(event.job)
                 self._left -= len(functions)
@@ -172,6 +216,8 @@ class Schedule:
             case DeadlinePassed():
                 self._put_back_all(self._taken_back(event.job), but=event.function)
                 return [*self._blame(event.function), *self._next()]
+            case Ended() | Overtaken() | Recalled():
+                return [*self._cut(event), *self._next()]
             case Settled():
                 self._blamed.discard(event.function)
                 if event.again:
@@ -179,6 +225,37 @@ class Schedule:
                 else:
                     self._left -= 1
         return self._next()
+
+    def _cut(self, event: Ended | Overtaken | Recalled) -> list[Command]:
+        """Have less to do, and return what ends jobs."""
+        if isinstance(event, Ended):
+            return self._end_after(event.last)
+        if isinstance(event, Overtaken):
+            self._put_back_all(self._taken_back(event.job), but=None)
+        else:
+            self._recall()
+        return []
+
+    def _end_after(self, last: int) -> list[Command]:
+        """Drop functions after the last one, and end jobs that have no others."""
+        self._last = last
+        waiting, self._waiting = self._waiting, []
+        self._waiting_weight = 0
+        suspects, self._suspects = self._suspects, deque[int]()
+        for function in [function for _, function in waiting]:
+            self._put_back(function)
+        self._suspects.extend(function for function in suspects if function <= last)
+        self._left -= len(suspects) - len(self._suspects)
+        useless = [job for job, some in self._in_flight.items() if min(some) > last]
+        for job in useless:
+            self._left -= len(self._taken_back(job))
+        return [EndJob(job) for job in useless]
+
+    def _recall(self) -> None:
+        self._is_recalled = True
+        self._left -= self._unannounced + len(self._waiting)
+        self._unannounced = self._waiting_weight = 0
+        self._waiting.clear()
 
     def _announce(self, event: FunctionsReady) -> None:
         missing = max(event.functions, default=-1) + 1 - len(self._weights)
@@ -261,6 +338,9 @@ class Schedule:
         return pace * sum(self._weights[function] for function in functions)
 
     def _put_back(self, function: int) -> None:
+        if function > self._last:
+            self._left -= 1
+            return
         weight = self._weights[function]
         heapq.heappush(self._waiting, (-weight, function))
         self._waiting_weight += weight
@@ -296,6 +376,12 @@ class Schedule:
         if idle > 0:  # what is there is for all of them
             share = min(share, self._waiting_weight / idle)
         return share
+
+    @property
+    def share_done(self) -> float:
+        """The share of the work that is done, by weight, as far as that is known."""
+        unannounced = self._unannounced * self._known_weight / max(1, self._known)
+        return self._done_weight / max(1.0, self._known_weight + unannounced)
 
     @property
     def pace(self) -> float | None:

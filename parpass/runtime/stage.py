@@ -142,7 +142,7 @@ class StageWork:
     ) -> None:
         self._steps = steps
         self._context = context
-        self._adapter = adapter
+        self.adapter = adapter
         self._load = load
         self._note = note
         self._guard = guard
@@ -174,22 +174,33 @@ class StageWork:
 
     def run(self, name: str) -> FunctionOutcome:
         """Run steps on a function, as far as a serial run comes."""
+        return self.go_on(name, FunctionOutcome(None))
+
+    def go_on(self, name: str, begun: FunctionOutcome) -> FunctionOutcome:
+        """Run steps on a function that has been through some of them already."""
+        self._stop_after(name, begun)
         with keeping() as tape:
-            outcome = self._run(name, tape)
+            outcome = self._run(name, begun, tape)
+        self._stop_after(name, outcome)
+        return outcome
+
+    def know(self, name: str, function: Any, at: int) -> None:
+        """Take down how a function stands when step `at` begins."""
+        self._versions[name, at] = function
+
+    def _stop_after(self, name: str, outcome: FunctionOutcome) -> None:
         end = outcome.end(self._index[name])
         if end is not None:
             self.end = min(self.end, end)
-        return outcome
 
-    def _run(self, name: str, tape: Tape) -> FunctionOutcome:
-        steps = self._steps[: self.steps_on(name)]
-        function = self._load(name) if steps else None
-        resigned = False
-        seconds: list[float] = []
-        told: dict[int, Said] = {}
+    def _run(self, name: str, begun: FunctionOutcome, tape: Tape) -> FunctionOutcome:
+        seconds, told = list(begun.seconds), dict(begun.said)
+        steps = self._steps[len(seconds) : self.steps_on(name)]
+        function = begun.function if seconds else self._load(name) if steps else None
+        resigned = begun.has_new_signature
         failure: BaseException | None = None
         began = time.perf_counter()
-        for at, step in enumerate(steps):
+        for at, step in enumerate(steps, len(seconds)):
             if self._note is not None:
                 self._note.write(self._index[name], at)
             recorder = Recorder(self.module_before(at), step.info.name)
@@ -197,7 +208,7 @@ class StageWork:
                 try:
                     before, function = function, self._step(at, name, function)
                     if function is not before and not resigned:
-                        resigned = not self._adapter.keeps_signature(before, function)
+                        resigned = not self.adapter.keeps_signature(before, function)
                 except AbandonedError:
                     raise
                 except BaseException as error:
@@ -219,7 +230,7 @@ class StageWork:
         view = self._views.get(at)
         if view is None:
             functions, reader = _Version(self, at), self._steps[at].info.name
-            view = self._adapter.read_only(self._module, functions, reader)
+            view = self.adapter.read_only(self._module, functions, reader)
             self._views[at] = view
         return view
 
@@ -232,11 +243,11 @@ class StageWork:
         if self._assumes and name in self._index and (name, at) not in self._versions:
             self._looked = True
             if name not in self._signatures:
-                first = self._adapter.signature(self._fetched(name, at))
+                first = self.adapter.signature(self._fetched(name, at))
                 self._signatures[name] = first
             if self._signatures[name] is not None:
                 return self._signatures[name]
-        return self._adapter.signature(self.version(name, at))
+        return self.adapter.signature(self.version(name, at))
 
     def version(self, name: str, at: int) -> Any:
         """Return a function as it stands when step `at` begins."""
@@ -281,7 +292,7 @@ class StageWork:
 
     def _step(self, at: int, name: str, function: Any) -> Any:
         step = self._steps[at]
-        if not applies_to(step, function, self._adapter):
+        if not applies_to(step, function, self.adapter):
             return function
         key = (name, at)
         verdict = self.verdicts.get(key)
@@ -299,7 +310,7 @@ class StageWork:
                 function,
                 self.module_before(at),
                 self._context,
-                self._adapter,
+                self.adapter,
                 self._budgets[at],
                 self._guard,
                 lambda: self._away,

@@ -7,20 +7,17 @@ that cannot be pickled, bytes for which there is no room. The result is the same
 from __future__ import annotations
 
 import functools
-import itertools
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from parpass.errors import (
-    PassStateWarning,
     RuntimeUseError,
     SlowerRunWarning,
     UnpicklablePassWarning,
 )
 from parpass.errors.warning import warn
 from parpass.runtime.account import Account
-from parpass.runtime.errand import packed_errand
 from parpass.runtime.executor import Executor, NoWorkersError
 from parpass.runtime.forecasts import (
     Forecast,
@@ -31,25 +28,24 @@ from parpass.runtime.forecasts import (
     seconds_here,
     why_here,
 )
-from parpass.runtime.in_process import settle
+from parpass.runtime.in_process import settle, take_over
 from parpass.runtime.merge import merged_records
-from parpass.runtime.notes import Notes
 from parpass.runtime.outcomes import StageOutcomes
 from parpass.runtime.pooled import PooledStage
 from parpass.runtime.report import Reason
 from parpass.runtime.retained import HeldModule, Retainer
+from parpass.runtime.sending import Sending, UnpublishedError
 from parpass.runtime.shipment import UnloadableError, UnsendableError
 from parpass.runtime.shipping import why_not_picklable
-from parpass.runtime.small_work import begin_here
+from parpass.runtime.small_work import Left, begin_here, bring_through
 from parpass.runtime.snapshot import Snapshot
 from parpass.runtime.store import StorageError
-from parpass.runtime.worker import run_errand
 from parpass.tables import keep_back, program_entries
 from parpass.transform import ModuleAdapter, Pass, PassContext
-from parpass.transform.apply import ends_the_stage, run_stage_in_place
+from parpass.transform.apply import run_stage_in_place
 from parpass.transform.budget import Budget, are_limited, budgets_of
 from parpass.transform.optimizations import optimizations_in
-from parpass.transform.plan import Outcome, RunStage, StepRecord
+from parpass.transform.plan import Outcome, RunStage
 from parpass.transform.serial import Later
 
 if TYPE_CHECKING:
@@ -76,17 +72,6 @@ _REASONS: dict[type[Exception], Reason] = {
 }
 
 
-class _UnpublishedError(Exception):
-    """What all jobs of a stage have in common cannot be sent."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__()
-        self.error = error
-
-
-RunPart = Callable[[RunStage], Awaitable[Outcome]]
-
-
 class Stages:
     """Runs the stages of one run; see `Drive` for the arguments."""
 
@@ -109,6 +94,7 @@ class Stages:
         self._ledger = ledger
         self._retainer = retainer
         self._account = account
+        self._sending = Sending(host, retainer, account)
         self._isolated = isolated
         self._checkpoint = retainer.check_open if host.abandons else None
         self._why_none = Reason.NO_WORKERS  # where there is no executor
@@ -161,52 +147,61 @@ class Stages:
         self, command: RunStage, executor: Executor, forecast: Forecast
     ) -> Outcome:
         most = _MOST_STEPS if self._optimizations.stages else 1
-        if len(command.steps) > most:
-            parts = range(0, len(command.steps), most)
-            steps = [command.steps[at : at + most] for at in parts]
-            return await self.run_in_parts(command, [(self.run, one) for one in steps])
+        command = command.first(most)
         began = time.perf_counter()
+        left = None
+        if forecast.place is Place.UNKNOWN:
+            begun = await self._host.call(self._begun_here, command, executor)
+            if isinstance(begun, Outcome):
+                return begun
+            left = begun
         held = await self._host.call_through(self._retainer.hold, command.mod)
         outcomes = StageOutcomes(list(held.held), len(command.steps))
-        is_done = not outcomes.names
-        if forecast.place is Place.UNKNOWN:
+        if left is not None:
             with self._account.here(Reason.SMALL):
-                is_done = await self._host.call(
-                    begin_here,
+                await self._host.call(
+                    bring_through,
+                    left,
                     command.steps,
                     held,
                     self._context,
-                    executor,
                     self._retainer,
-                    self._ledger,
                     outcomes,
                 )
-        if is_done:
-            return await self._merged(command.steps, held, outcomes, began)
-        left = {name: held.held[name] for name in outcomes.missing_names()}
-        self._account.would_take(seconds_here(command.steps, left, self._adapter))
-        outcome = await self._there(command, held, outcomes, executor, began)
+        there = {name: held.held[name] for name in outcomes.missing_names()}
+        alone = seconds_here(command.steps, there, self._adapter)
+        self._account.would_take(alone)
+        is_weighed = left is not None or forecast.expected > 0
+        outcome = await self._there(
+            command,
+            held,
+            outcomes,
+            executor,
+            began,
+            alone_seconds=alone if is_weighed else None,
+        )
         if forecast.seconds:
             args = (forecast, command.steps, command.mod, outcome, self._adapter)
             await self._host.call(correct, *args)
         return outcome
 
-    async def run_in_parts(
-        self, command: RunStage, parts: Sequence[tuple[RunPart, tuple[Pass, ...]]]
-    ) -> Outcome:
-        """Run some passes of a stage after the others, each part in its own way."""
-        began = time.perf_counter()
-        mod = command.mod
-        records: list[StepRecord] = []
-        for run, steps in parts:
-            ends = steps is parts[-1][1]
-            wanted, is_last = command.wanted and ends, command.is_last and ends
-            outcome = await run(RunStage(steps, mod, wanted, is_last, is_part=True))
-            mod = outcome.mod
-            records.extend(outcome.records)
-            if ends_the_stage(records[-1]):
-                break
-        return Outcome(mod, records, began, time.perf_counter())
+    def _begun_here(self, command: RunStage, executor: Executor) -> Outcome | Left:
+        """Run the first pass of a stage here, while that is cheaper."""
+        mod = self.module(command.mod)
+        functions = len(self._adapter.functions(mod))
+        with self._account.here(Reason.SMALL):
+            begun = begin_here(
+                command.steps,
+                mod,
+                functions,
+                self._context,
+                executor,
+                self._retainer,
+                self._ledger,
+            )
+        if isinstance(begun, Outcome):
+            self._account.work(begun.records)
+        return begun
 
     async def _there(
         self,
@@ -217,6 +212,7 @@ class Stages:
         began: float,
         *,
         assumes: bool = True,
+        alone_seconds: float | None = None,
     ) -> Outcome:
         snapshot = await self._host.call_through(Snapshot.take, self._context)
         stage = PooledStage(
@@ -229,15 +225,22 @@ class Stages:
             is_last=command.is_last,
             workers=executor.workers,
             assumes=assumes,
+            alone_seconds=alone_seconds,
         )
         try:
-            await self._sent(stage, executor)
+            await self._sending.run(stage, executor, isolated=self._isolated)
         except tuple(_REASONS) as error:
             return await self._stay_here(command, _REASONS[type(error)], str(error))
         except UnloadableError as error:
             return await self._unloadable(command, error)
-        except _UnpublishedError as failed:
+        except UnpublishedError as failed:
             return await self._unsendable(command, snapshot, failed.error)
+        if stage.is_recalled:
+            steps = command.steps
+            with self._account.here(Reason.BEHIND):
+                await self._host.call(
+                    take_over, steps, held, self._context, self._retainer, outcomes
+                )
         never_here = self._isolated or are_limited(stage.budgets)
         if assumes and outcomes.has_new_signature and never_here:
             # `settle` would do it in this process, where nobody can end a pass.
@@ -248,76 +251,6 @@ class Stages:
         return await self._merged(
             command.steps, held, outcomes, began, settled=not assumes
         )
-
-    async def _sent(self, stage: PooledStage, executor: Executor) -> None:
-        """Have workers run a stage.
-
-        Raises:
-            StorageError: There is no room for it.
-            UnsendableError: Something in a function cannot be sent.
-            UnloadableError: A worker cannot load something.
-            NoWorkersError: There can be no workers.
-            _UnpublishedError: Passes, settings or the module cannot be sent.
-        """
-        try:
-            if self._isolated and await self._as_errand(stage, executor):
-                return
-            await self._host.call_through(stage.publish_spec)
-        except tuple(_REASONS):
-            raise
-        except Exception as error:
-            raise _UnpublishedError(error) from error
-        await self._pooled(stage, executor)
-
-    async def _as_errand(self, stage: PooledStage, executor: Executor) -> bool:
-        """Have one worker run a stage that is small; return whether that went well.
-
-        Raises:
-            Exception: Something in it cannot be pickled.
-        """
-        message = await self._host.call_through(packed_errand, stage)
-        if message is None:
-            return False
-        was_warm = executor.is_warm
-        answer = executor.submit(run_errand, message)
-        try:
-            await self._host.hear(answer)
-        finally:
-            if not answer.done():
-                executor.end(answer)
-        if answer.exception() is not None:
-            return False
-        _, new = stage.take_in(answer.result())
-        if stage.wanted:
-            await self._host.call(stage.look_at, new)
-        self._account.journey(stage.journey, stage.total, was_warm=was_warm)
-        stage.end()
-        self._have_run(stage)
-        return True
-
-    async def _pooled(self, stage: PooledStage, executor: Executor) -> None:
-        from parpass.runtime.coordinator import run_stage
-
-        notes = Notes(self._retainer.folder)
-        was_warm = executor.is_warm
-        try:
-            await self._host.run(run_stage, stage, executor, notes)
-        finally:
-            self._account.journey(stage.journey, stage.total, was_warm=was_warm)
-            await self._host.call_through(stage.end)
-        self._have_run(stage)
-
-    def _have_run(self, stage: PooledStage) -> None:
-        """Take down, and tell, what there is to tell of a stage that workers ran."""
-        self._account.functions(stage.outcomes)
-        for pass_name, attribute in stage.written:
-            warn(
-                f"pass '{pass_name}' changed its attribute '{attribute}' from one "
-                "function to another, in a worker; what a function pass writes to "
-                "itself does not come back, nor does it reach other workers. Count "
-                "with ctx.count, or write a module pass",
-                PassStateWarning,
-            )
 
     async def _merged(
         self,
@@ -380,28 +313,24 @@ class Stages:
         Raises:
             RuntimeUseError: The run is isolated.
         """
-        for step, reason in zip(command.steps, reasons, strict=True):
-            name = step.info.name
-            if reason is not None and self._isolated:
-                raise self._not_isolated(f"pass '{name}' cannot {what}: {reason}")
-            if reason is not None:
-                self._account.stays(name, reason)
-                warn(
-                    f"pass '{name}' cannot {what}, so it runs in this process: "
-                    f"{reason}",
-                    UnpicklablePassWarning,
-                )
-
-        async def here(part: RunStage) -> Outcome:
-            return await self._host.call(self._here, part, Reason.UNSENDABLE)
-
         stays = [reason is not None for reason in reasons]
-        pairs = zip(stays, command.steps, strict=True)
-        parts = [
-            (here if stay else self.run, tuple(step for _, step in part))
-            for stay, part in itertools.groupby(pairs, key=lambda pair: pair[0])
-        ]
-        return await self.run_in_parts(command, parts)
+        if any(stays) and self._isolated:
+            at = stays.index(True)
+            name, reason = command.steps[at].info.name, reasons[at]
+            raise self._not_isolated(f"pass '{name}' cannot {what}: {reason}")
+        # The plan asks for what comes after those that go the same way as the first.
+        count = next((at for at, one in enumerate(stays) if one != stays[0]), None)
+        first = command if count is None else command.first(count)
+        if not stays[0]:
+            return await self.run(first)
+        for step, reason in zip(first.steps, reasons, strict=False):
+            name = step.info.name
+            self._account.stays(name, str(reason))
+            warn(
+                f"pass '{name}' cannot {what}, so it runs in this process: {reason}",
+                UnpicklablePassWarning,
+            )
+        return await self._host.call(self._here, first, Reason.UNSENDABLE)
 
     async def _stay_here(
         self, command: RunStage, reason: Reason, detail: str
@@ -441,7 +370,6 @@ class Stages:
             self._adapter,
             self._checkpoint,
             budgets=budgets,
-            keeps=command.is_part,
         )
         self._account.stayed(reason, outcome)
         return outcome

@@ -127,7 +127,7 @@ def run_stage_in_place(
     mod: Any,
     context: PassContext,
     adapter: ModuleAdapter,
-    checkpoint: Callable[[], None] | None = None,
+    checkpoint: Callable[[int, Any], object] | None = None,
     *,
     budgets: Sequence[Budget] | None = None,
     keeps: bool = False,
@@ -137,7 +137,8 @@ def run_stage_in_place(
     They are run up to the first after which a hook is called or diagnostics are shown,
     so that what the next ones log comes after that; the plan asks for them then.
 
-    `checkpoint` is called before each function, and may raise to end the run. By
+    `checkpoint` is called before each function, given by its index and itself, and may
+    raise to end the run. By
     default `budgets` are those of the passes and the context. With `keeps` what is
     logged and warned of is left in the records, as what passes before these said is,
     and all passes are run.
@@ -159,12 +160,12 @@ def run_stage_in_place(
             run = _run_step_silently if keeps else _run_step
             mod, record = run(pass_, budget, mod, context, adapter, checkpoint)
             records.append(record)
-            if ends_the_stage(record) or not (keeps or _is_silent(record, context)):
+            if ends_the_stage(record) or not (keeps or is_silent(record, context)):
                 break
     return Outcome(mod, records, began, time.perf_counter())
 
 
-def _is_silent(record: StepRecord, context: PassContext) -> bool:
+def is_silent(record: StepRecord, context: PassContext) -> bool:
     """Return whether nothing is heard of a pass before the next one runs."""
     return not (record.diagnostics or context.instruments or renderer_is_overridden())
 
@@ -175,47 +176,97 @@ def ends_the_stage(record: StepRecord) -> bool:
     return record.failure is not None or (bool(said) and has_error(said))
 
 
+class StepHere:
+    """One function-wise pass on the functions of a module, here: the serial definition.
+
+    Args:
+        pass_: The pass.
+        budget: Its budget.
+        mod: The module.
+        context: The settings in force.
+        adapter: How the module is handled.
+
+    Attributes:
+        changed: The functions that came out as others, by name.
+        told: What was said and counted on functions, by index, where anything was.
+    """
+
+    def __init__(
+        self,
+        pass_: Pass,
+        budget: Budget,
+        mod: Any,
+        context: PassContext,
+        adapter: ModuleAdapter,
+    ) -> None:
+        self._pass, self._budget = pass_, budget
+        self._mod, self._context, self._adapter = mod, context, adapter
+        self._recorder: Recorder | None = None
+        self._failure: BaseException | None = None
+        self._failed_on: str | None = None
+        self.changed: dict[str, Any] = {}
+        self.told: dict[int, Recorder] = {}
+
+    def run(self, goes_on: Callable[[int, Any], object] | None = None) -> bool:
+        """Run it on the functions in order; return whether on all that are to be run.
+
+        Args:
+            goes_on: Asked before each function, given by index and itself; the pass is
+                left where this returns False. It may raise to end the run.
+        """
+        pass_, adapter, context = self._pass, self._adapter, self._context
+        pass_name, budget = pass_.info.name, self._budget
+        functions = adapter.functions(self._mod)
+        view = MappingProxyType(dict(functions))
+        view = adapter.read_only(self._mod, view, pass_name)
+        # Of the pass; a body sees what it says itself.
+        self._recorder = recorder = Recorder(view, pass_name)
+        for at, (name, function) in enumerate(functions.items()):
+            if goes_on is not None and goes_on(at, function) is False:
+                return False
+            if not applies_to(pass_, function, adapter):
+                continue
+            result, own = function, Recorder(view, pass_name)
+            own.said_before = len(recorder.said)
+            try:
+                with recording(own):
+                    result = transform_function(
+                        pass_, name, function, view, context, adapter, budget
+                    )
+            except BaseException as error:  # noqa: BLE001 -- raised by the plan
+                self._failure, self._failed_on = error, name
+            if own.said or own.counted:
+                self.told[at] = own
+                recorder.take_over(own)
+            if self._failure is not None:
+                tell_all(self._failure, own.said, recorder.said)
+                break
+            if self._failed_on is None and own.said and has_error(own.said):
+                self._failed_on = name
+            if result is not function:
+                self.changed[name] = result
+        return True
+
+    def outcome(self, began: float) -> tuple[Any, StepRecord]:
+        """Return the module, and what there is to tell, when all were run."""
+        assert self._recorder is not None
+        name, recorder = self._pass.info.name, self._recorder
+        record = _record(name, recorder, began, self._failure, self._failed_on)
+        return self._adapter.replace_functions(self._mod, self.changed), record
+
+
 def _run_step(
     pass_: Pass,
     budget: Budget,
     mod: Any,
     context: PassContext,
     adapter: ModuleAdapter,
-    checkpoint: Callable[[], None] | None,
+    checkpoint: Callable[[int, Any], object] | None,
 ) -> tuple[Any, StepRecord]:
     began = time.perf_counter()
-    pass_name = pass_.info.name
-    functions = adapter.functions(mod)
-    view = adapter.read_only(mod, MappingProxyType(dict(functions)), pass_name)
-    recorder = Recorder(view, pass_name)  # of the pass; a body sees what it says itself
-    changed: dict[str, Any] = {}
-    failure: BaseException | None = None
-    failed_on: str | None = None
-    for name, function in functions.items():
-        if checkpoint is not None:
-            checkpoint()
-        if not applies_to(pass_, function, adapter):
-            continue
-        result, own = function, Recorder(view, pass_name)
-        own.said_before = len(recorder.said)
-        try:
-            with recording(own):
-                result = transform_function(
-                    pass_, name, function, view, context, adapter, budget
-                )
-        except BaseException as error:  # noqa: BLE001 -- raised by the plan
-            failure = error
-        recorder.take_over(own)
-        if failure is not None:
-            failed_on = name
-            tell_all(failure, own.said, recorder.said)
-            break
-        if failed_on is None and own.said and has_error(own.said):
-            failed_on = name
-        if result is not function:
-            changed[name] = result
-    record = _record(pass_name, recorder, began, failure, failed_on)
-    return adapter.replace_functions(mod, changed), record
+    step = StepHere(pass_, budget, mod, context, adapter)
+    step.run(checkpoint)
+    return step.outcome(began)
 
 
 def _run_step_silently(*args: Any) -> tuple[Any, StepRecord]:
@@ -335,6 +386,7 @@ def _record(
 
 __all__ = [
     "AsyncBody",
+    "StepHere",
     "applies_to",
     "ends_the_stage",
     "function_pass_body",

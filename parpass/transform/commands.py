@@ -102,8 +102,6 @@ class RunStage(msgspec.Struct, frozen=True):
 
     `wanted` tells whether somebody will look at the functions right after, `is_last`
     whether no function-wise pass comes after these, `ends_run` whether no pass does.
-    `is_part` is for drivers that run a stage in parts: what a part says has to wait for
-    its turn.
     """
 
     steps: tuple[Pass, ...]
@@ -111,7 +109,12 @@ class RunStage(msgspec.Struct, frozen=True):
     wanted: bool
     is_last: bool = False
     ends_run: bool = False
-    is_part: bool = False
+
+    def first(self, count: int) -> RunStage:
+        """Return the command for so many of the steps, for a driver that ends there."""
+        if count >= len(self.steps):
+            return self
+        return RunStage(self.steps[:count], self.mod, wanted=False)
 
 
 class NameFunctions(msgspec.Struct, frozen=True):

@@ -145,9 +145,13 @@ def test_a_stage_goes_where_its_sizes_say(
 
 
 def test_a_stage_of_which_little_is_known_is_begun_here():
-    assert places(sizes(*[10] * 5_000), pace=1e-8) == (Place.UNKNOWN, False)
-    assert places(sizes(6_000, 10, 10), pace=1e-8) == (Place.UNKNOWN, False)
+    assert places(sizes(*[6_000] * 20), pace=4e-6) == (Place.UNKNOWN, False)
     assert places(sizes(*[10] * 500), pace=1e-8) == (Place.HERE, True)
+
+
+def test_what_would_not_be_worth_it_at_many_times_the_cost_is_run_here():
+    assert places(sizes(*[10] * 5_000), pace=1e-8) == (Place.HERE, False)
+    assert places(sizes(6_000, 10, 10), pace=1e-8) == (Place.HERE, False)
 
 
 def test_only_what_exceeds_the_asking_is_forgone():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -27,7 +28,7 @@ from parpass.transform import (
     PassInfo,
     Sequential,
 )
-from tests.support.ending import EndIn
+from tests.support.ending import EndIn, end
 from tests.support.toy_ir import Fn, Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom, FailOn
 
@@ -41,6 +42,25 @@ class Where(FunctionPass):
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
         return func.with_values((*func.values, os.getpid()))
+
+
+class Both(FunctionPass):
+    """Fails on functions that have 1, after a while; ends the process on one with 8."""
+
+    pass_info = PassInfo(0, "Both")
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        if 1 in func.values:
+            until = time.perf_counter() + 0.2
+            while time.perf_counter() < until:
+                pass
+            raise ValueError("met 1")
+        if 8 in func.values:
+            end(self.how)
+        return func
 
 
 class ModuleWhere(ModulePass):
@@ -153,6 +173,18 @@ def test_it_can_be_asked_for_in_several_ways(how: str):
 
     with pytest.raises(WorkerDiedError):
         run()
+
+
+@pytest.mark.parametrize("how", ["hang", "exit", "segfault"])
+@pytest.mark.parametrize("steps", [1, 2])
+def test_what_comes_after_the_first_failure_cannot_take_its_place(
+    runner: Runner, how: str, steps: int
+):
+    # The later function is at work in another worker when the first one fails.
+    mod = program(*range(1, 9))
+    passes = [Both(how)] if steps == 1 else [Add(0), Both(how)]
+    with pytest.raises(ValueError, match="met 1"):
+        runner.run_sync(mod, passes)
 
 
 def test_what_cannot_be_sent_to_a_worker_is_an_error_that_names_it(runner: Runner):

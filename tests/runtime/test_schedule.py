@@ -12,12 +12,16 @@ from parpass.runtime.schedule import (
     Blame,
     Command,
     DeadlinePassed,
+    Ended,
+    EndJob,
     Event,
     Finish,
     FunctionsReady,
     GiveUp,
     JobFinished,
     JobLost,
+    Overtaken,
+    Recalled,
     Schedule,
     Settled,
     SubmitJob,
@@ -65,6 +69,8 @@ class Pool:
                     assert self.done | self.blamed == set(range(self.total))
                     assert not self.in_flight
                     self.finished = True
+                case EndJob():
+                    del self.in_flight[command.job]
                 case GiveUp():
                     raise AssertionError("it gave up")
         return taken
@@ -182,6 +188,72 @@ def test_jobs_stay_small_when_functions_turn_out_to_be_slow():
     pool = ready(1000)
     pool.finish(1, seconds=len(pool.in_flight[1].functions) * 1.0)
     assert len(pool.in_flight[5].functions) == 1
+
+
+def test_what_is_recalled_is_in_no_job_and_the_rest_comes_to_its_end():
+    schedule = Schedule(total=500, workers=2)
+    jobs = schedule.handle(FunctionsReady(range(400), [10] * 400))
+    assert schedule.handle(Recalled()) == []
+    assert schedule.handle(FunctionsReady(range(400, 450), [10] * 50)) == []
+    *most, last = [job for job in jobs if isinstance(job, SubmitJob)]
+    for job in most:
+        assert schedule.handle(JobFinished(job.job, 1.0)) == []
+    assert schedule.handle(JobFinished(last.job, 1.0)) == [Finish()]
+
+
+def test_after_the_end_of_a_serial_run_nothing_is_begun_and_what_hangs_is_ended():
+    schedule = Schedule(total=8, workers=2)
+    jobs = schedule.handle(FunctionsReady(range(6), [10] * 6))
+    first, *others = [job for job in jobs if isinstance(job, SubmitJob)]
+    assert first.functions == (0,)
+    schedule.handle(JobFinished(first.job, 1.0))
+    commands = schedule.handle(Ended(0))
+    assert {one.job for one in commands if isinstance(one, EndJob)} >= {
+        job.job for job in others
+    }
+    assert schedule.handle(FunctionsReady([6, 7], [10, 10]))[-1] == Finish()
+
+
+def test_functions_before_the_end_are_run_and_suspects_after_it_are_not():
+    schedule = Schedule(total=4, workers=1)
+    jobs = schedule.handle(FunctionsReady(range(4), [1, 2, 3, 4]))
+    first, second = [job for job in jobs if isinstance(job, SubmitJob)]
+    schedule.handle(JobLost(first.job, first.functions[0]))  # function 3 is suspected
+    assert first.functions == (3,)
+    end, *commands = schedule.handle(Ended(1))
+    assert end == EndJob(second.job)
+    done = {f for one in commands if isinstance(one, SubmitJob) for f in one.functions}
+    assert done <= {0, 1}
+
+
+def test_what_was_overtaken_runs_again_and_nobody_is_to_blame():
+    pool = ready(2, workers=1)
+    job = next(iter(pool.in_flight.values()))
+    for _ in range(10):
+        del pool.in_flight[job.job]
+        pool.handle(Overtaken(job.job))
+        job = next(iter(pool.in_flight.values()))
+        assert not job.alone
+
+
+def test_a_suspect_is_not_recalled():
+    schedule = Schedule(total=3, workers=1)
+    jobs = schedule.handle(FunctionsReady([0, 1, 2], [30, 20, 10]))
+    first, second = [job for job in jobs if isinstance(job, SubmitJob)]
+    schedule.handle(JobLost(first.job, first.functions[0]))
+    assert schedule.handle(Recalled()) == []
+    (alone,) = schedule.handle(JobFinished(second.job, 0.1))
+    assert isinstance(alone, SubmitJob)
+    assert (alone.functions, alone.alone) == (first.functions[:1], True)
+    assert schedule.handle(JobFinished(alone.job, 0.1)) == [Finish()]
+
+
+def test_the_share_that_is_done_is_told_by_weight():
+    schedule = Schedule(total=4, workers=1)
+    schedule.handle(FunctionsReady([0, 1], [30, 10]))
+    assert schedule.share_done == 0
+    schedule.handle(JobFinished(1, 1.0))
+    assert schedule.share_done == pytest.approx(30 / 80)
 
 
 def test_a_stage_with_one_function_is_one_job():
