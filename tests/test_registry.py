@@ -12,7 +12,7 @@ import cloudpickle
 import pytest
 
 import parpass as tvm
-from parpass import PackedFunc, relay
+from parpass import PackedFunc, registry, relay
 from parpass.errors import ArgumentError, UnknownFunctionError
 from parpass.registry import declare_functions
 from parpass.transform import FunctionPass
@@ -22,7 +22,11 @@ from parpass.transform import FunctionPass
 def free() -> Iterator[None]:
     """Leave the registry as it was."""
     before = tvm.list_global_func_names()
+    declared = set(registry._declared)
     yield
+    for name in set(registry._declared) - declared:
+        del registry._declared[name]
+        del registry._declared.removed[name]
     for name in set(tvm.list_global_func_names()) - set(before):
         tvm.remove_global_func(name)
 

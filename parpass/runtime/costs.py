@@ -5,6 +5,7 @@ A forecast decides only where and in which portions work is done, never what it 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -59,8 +60,10 @@ class Costs:
             pace = spent / size
             before = self._known.pop(key, pace)
             self._known[key] = min(pace, before + _WEIGHT * (pace - before))
-        while len(self._known) > _MOST:
-            del self._known[next(iter(self._known))]
+        # Other threads may do the same just now; what is lost of it is of no matter.
+        with contextlib.suppress(KeyError, RuntimeError, StopIteration):
+            while len(self._known) > _MOST:
+                del self._known[next(iter(self._known))]
 
     def forget(self, steps: Iterable[Pass]) -> None:
         """Forget what these steps cost."""

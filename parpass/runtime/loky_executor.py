@@ -12,7 +12,6 @@ import math
 import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError
@@ -26,6 +25,7 @@ from parpass.runtime.executor import (
     NoWorkersError,
     was_killed,
 )
+from parpass.runtime.program import check_threads, in_thread, tell
 from parpass.runtime.serving import pack_call, unpack_answer
 from parpass.runtime.staff import Posted, Worker
 from parpass.runtime.worker_process import StartError
@@ -56,7 +56,7 @@ class LokyExecutor:
         self._staff: dict[Worker, threading.Thread] = {}
         self._ended_starts = 0  # in a row
         self._closed = False
-        _executors.add(self)
+        tell(self)
 
     @property
     def is_warm(self) -> bool:
@@ -69,6 +69,10 @@ class LokyExecutor:
             self._check_open()
             self._start_seconds = seconds
             self._hire(self.workers)
+        try:
+            check_threads()  # this one needs none now, but others soon will
+        except RuntimeError as error:
+            raise _no_workers(error) from error
 
     def submit(
         self, run: Callable[[bytes], bytes], job: bytes, seconds: float = math.inf
@@ -89,8 +93,8 @@ class LokyExecutor:
             for posted in waiting:
                 self._queue.remove(posted)
             for worker in self._staff:
-                for posted in (worker.current, worker.next):
-                    if posted is not None and posted.answer is answer:
+                for posted in worker.jobs():
+                    if posted.answer is answer:
                         posted.is_ended = True
                         if at_once:
                             posted.seconds = math.inf
@@ -104,7 +108,7 @@ class LokyExecutor:
             return
         if worker.left_seconds() > _REPLACEMENT_SECONDS or self._closed:
             worker.condemn()
-            _in_thread(worker.process.kill)
+            in_thread(worker.process.kill)
             return
 
         def kill_if_late() -> None:
@@ -117,7 +121,11 @@ class LokyExecutor:
 
         late = threading.Timer(2 * _REPLACEMENT_SECONDS, kill_if_late)
         late.daemon = True
-        late.start()
+        try:
+            late.start()
+        except RuntimeError:
+            worker.condemn()
+            worker.process.kill()
 
     def kill(self) -> None:
         """Kill all processes now."""
@@ -126,7 +134,7 @@ class LokyExecutor:
             self._queue.clear()
             for worker in staff:
                 worker.condemn()
-                if worker.next is not None:
+                if worker.next is not None and not worker.next.is_ended:
                     jobs.append(worker.next)
                     worker.next.is_ended = True
         for posted in jobs:
@@ -141,20 +149,35 @@ class LokyExecutor:
             self._closed = True
             staff, jobs = dict(self._staff), list(self._queue)
             self._queue.clear()
+            condemned: list[Worker] = []
             for worker in staff:
                 if worker.is_ready and worker.current is None:
                     worker.process.end()
                 elif worker.current is None or worker.current.is_ended:
                     worker.condemn()
-                    _in_thread(worker.process.kill)
+                    condemned.append(worker)
         for posted in jobs:
             _fail(posted.answer, JobEndedError())
+        for worker in condemned:
+            worker.process.kill()
         _wait_for(staff.values(), _GRACE_SECONDS)
         self.kill()
 
     def leave(self) -> None:
         """Have the processes end soon, and do not wait for it."""
-        _in_thread(self.close)
+        in_thread(self.close)
+
+    def end_with_program(self) -> None:
+        """End the processes of a program that ends, and tell nobody.
+
+        Who waits for a job does so in a daemon thread, which goes without a word.
+        """
+        with self._lock:
+            waiting = [one for worker in self._staff for one in worker.jobs()]
+            for posted in waiting:
+                posted.is_ended = True
+            self._queue.clear()
+        self.close()
 
     def leave_to_parent(self) -> None:
         """Forget the processes: this one was forked off, and they are its parent's."""
@@ -181,7 +204,11 @@ class LokyExecutor:
                 self._queue.popleft()
 
     def _hire(self, wanted: int) -> None:
-        """Start processes if too few are on their way; called with the lock held."""
+        """Start processes if too few are on their way; called with the lock held.
+
+        Raises:
+            NoWorkersError: There are none, and no thread can be had for one.
+        """
         here = [one for one in self._staff if not one.is_over]
         free = sum(1 for one in here if one.current is None)
         for _ in range(min(self.workers - len(here), wanted - free)):
@@ -189,7 +216,26 @@ class LokyExecutor:
             attend = functools.partial(self._attend, worker)
             thread = threading.Thread(target=attend, name="parpass-worker", daemon=True)
             self._staff[worker] = thread
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:
+                del self._staff[worker]
+                if not self._staff:
+                    self._queue.clear()
+                    raise _no_workers(error) from error
+                return
+
+    def _hire_again(self) -> list[Posted]:
+        """Start processes for jobs that wait; return those that wait in vain.
+
+        Called with the lock held.
+        """
+        waiting = list(self._queue)
+        try:
+            self._hire(len(waiting))
+        except NoWorkersError:
+            return waiting
+        return []
 
     def _attend(self, worker: Worker) -> None:
         """Start a worker's process and wait for what it has to say, to its end."""
@@ -240,10 +286,12 @@ class LokyExecutor:
             if waiting is not None and not waiting.is_ended:
                 self._queue.appendleft(waiting)
             self._hand_out()
-            self._hire(len(self._queue))
-        if lost is not None:
+            in_vain = self._hire_again()
+        if lost is not None and not lost.is_ended:
             error = JobLostError(cause, process)
             _fail(lost.answer, JobEndedError() if worker.is_killed else error)
+        for posted in in_vain:
+            _fail(posted.answer, NoWorkersError("none", "no thread can be started"))
 
     def _could_not_start(self, worker: Worker, error: BaseException) -> None:
         """Try again, or tell those who wait that there is no use in waiting."""
@@ -256,7 +304,7 @@ class LokyExecutor:
             ends = isinstance(error, StartError) and not error.hangs
             most = _MOST_KILLED_STARTS if was_killed(str(error)) else _MOST_STARTS
             if ends and self._ended_starts < most:
-                self._hire(len(self._queue))
+                jobs = self._hire_again()
             elif not self.is_warm:
                 jobs = list(self._queue)
                 self._queue.clear()
@@ -264,28 +312,7 @@ class LokyExecutor:
             _fail(posted.answer, _no_workers(error))
 
 
-_executors: weakref.WeakSet[LokyExecutor] = weakref.WeakSet()
 _of_parents: list[Worker] = []
-
-
-def _after_fork() -> None:
-    for executor in list(_executors):
-        executor.leave_to_parent()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
-def _end_with_program() -> None:
-    """End what nobody closed when the program ends, as loky waits for it then."""
-    threading.main_thread().join()
-    for executor in list(_executors):
-        with contextlib.suppress(Exception):
-            executor.close()
-
-
-threading.Thread(target=_end_with_program, name="parpass-end", daemon=True).start()
 
 
 def _fail(answer: Future[bytes], error: BaseException) -> None:
@@ -297,10 +324,6 @@ def _no_workers(error: BaseException) -> NoWorkersError:
     if isinstance(error, StartError):
         return NoWorkersError("hang" if error.hangs else "end", str(error))
     return NoWorkersError("none", f"{type(error).__name__}: {error}")
-
-
-def _in_thread(call: Callable[[], None]) -> None:
-    threading.Thread(target=call, daemon=True).start()
 
 
 def _wait_for(threads: Iterable[threading.Thread], seconds: float | None) -> None:

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Coroutine, Sequence
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from parpass.errors import RuntimeUseError, SlowerRunWarning
 from parpass.errors.warning import warn
@@ -24,12 +24,14 @@ from parpass.runtime.drive import Drive
 from parpass.runtime.executor import Executor
 from parpass.runtime.forecasts import Ledger
 from parpass.runtime.hosts import BlockingHost, Host, current_host
-from parpass.runtime.loky_executor import LokyExecutor
 from parpass.runtime.report import RunReport
 from parpass.transform import Pass, PassContext, as_pass
 from parpass.transform.apply import inside_function_pass
 from parpass.transform.budget import UNSET, Limits, limits_in_force
 from parpass.transform.config import ISOLATED
+
+if TYPE_CHECKING:
+    from parpass.runtime.loky_executor import LokyExecutor
 
 ValueT = TypeVar("ValueT")
 
@@ -50,8 +52,7 @@ class Runs:
     def __init__(
         self, workers: int | None, executor: Executor | None, *, isolated: bool
     ) -> None:
-        count = usable_cores() if workers is None else workers
-        self._owned = LokyExecutor(count) if executor is None and count else None
+        self._owned = _new_executor(workers) if executor is None else None
         self._executor = executor or self._owned
         self._isolated = isolated
         self._account: Account | None = None
@@ -224,6 +225,24 @@ class _Visit:
             leave()
         else:  # the variables here were copied before it was entered
             self._variables.run(leave)
+
+
+def _new_executor(workers: int | None) -> LokyExecutor | None:
+    """Return a pool; None for no workers, or with a warning where there can be none."""
+    if workers == 0:
+        return None
+    try:
+        # Not before: a program that is at its end cannot load it.
+        from parpass.runtime.loky_executor import LokyExecutor
+
+        return LokyExecutor(usable_cores() if workers is None else workers)
+    except RuntimeError as error:
+        warn(
+            f"no processes can be started ({error}), so all is run in this one; load "
+            "parpass.runtime.runs, or run a pipeline, before the program is at its end",
+            SlowerRunWarning,
+        )
+        return None
 
 
 def _may_have_children() -> bool:

@@ -28,8 +28,14 @@ class ServingProcess(LokyProcess):
     """A process that runs jobs; only who started it waits for its end.
 
     When a program ends it waits for all processes that it knows of, and one that was
-    forked off this one knows of ours, which are no children of it.
+    forked off this one knows of ours, which are no children of it. By then nobody will
+    give ours anything to do, so who waits for them without limit has them ended.
+
+    Attributes:
+        end_tree: Ends it, and all that it has started; set once it is started.
     """
+
+    end_tree: Callable[[], None] | None = None
 
     def start(self) -> None:
         """Start it."""
@@ -38,8 +44,11 @@ class ServingProcess(LokyProcess):
 
     def join(self, timeout: float | None = None) -> None:
         """Wait for its end, where it was started."""
-        if self._started_by == os.getpid():
-            super().join(timeout)
+        if self._started_by != os.getpid():
+            return
+        if timeout is None and self.end_tree is not None:
+            self.end_tree()
+        super().join(timeout)
 
 
 def serve(coordinator: int, connection: Connection) -> None:

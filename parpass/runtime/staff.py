@@ -50,6 +50,10 @@ class Worker:
         self.is_over = False
         self.is_killed = False
 
+    def jobs(self) -> list[Posted]:
+        """Return those that it was given and has not answered."""
+        return [one for one in (self.current, self.next) if one is not None]
+
     def takes(self, posted: Posted) -> bool:
         """Return whether it may be given a job now."""
         if not self.is_ready or self.is_over:

@@ -2,7 +2,8 @@
 
 The environment, the working directory, where modules are found, how deep one may
 recurse; and what libraries keep for a process or for a context: `decimal`, `locale`,
-numpy, levels and methods that a program gave to loggers.
+numpy, levels and methods that a program gave to loggers; how `multiprocessing` starts
+processes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import decimal
 import importlib
 import locale
 import logging
+import multiprocessing
 import os
 import sys
 import time
@@ -22,7 +24,7 @@ import msgspec
 
 from parpass.runtime.executor import OF_WORKERS
 from parpass.runtime.shipping import pack_by_value
-from parpass.transform.interception import led_to
+from parpass.transform.interception import behind
 
 _packed: tuple[Surroundings, bytes] | None = None  # the last that were
 _applied: Surroundings | None = None
@@ -80,6 +82,7 @@ class Surroundings(msgspec.Struct, frozen=True):
         locale: All categories.
         level_names: Of log levels.
         logger_methods: Those that `logging.Logger` has not by itself.
+        start_method: The program's choice of how processes are started, if it has one.
         decimal: The context of this place.
         numpy: The settings of this place; None for those that numpy begins with.
     """
@@ -93,6 +96,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     locale: str
     level_names: Mapping[str, int]
     logger_methods: Mapping[str, Any]
+    start_method: str | None
     decimal: DecimalSettings
     numpy: NumpySettings | None
 
@@ -115,6 +119,7 @@ class Surroundings(msgspec.Struct, frozen=True):
             locale.setlocale(locale.LC_ALL),
             logging.getLevelNamesMapping(),
             _logger_methods(),
+            multiprocessing.get_start_method(allow_none=True),
             _decimal_settings(),
             _numpy_settings(),
         )
@@ -147,6 +152,8 @@ class Surroundings(msgspec.Struct, frozen=True):
             logging.addLevelName(level, name)
         for name, method in self.logger_methods.items():
             setattr(logging.Logger, name, method)
+        # A worker itself is loky's, of which the children of a body know nothing.
+        multiprocessing.set_start_method(self.start_method, force=True)
         _applied = self
 
     def apply_here(self) -> None:
@@ -181,13 +188,13 @@ def pack_surroundings() -> bytes:
         Exception: Something in them cannot be pickled.
     """
     global _packed
-    taken = Surroundings.take()
-    if _packed is None or _packed[0] != taken:
-        packed = pack_by_value(taken)
-        if not taken.is_plain:
-            return packed
+    taken, last = Surroundings.take(), _packed
+    if last is not None and last[0] == taken:
+        return last[1]
+    packed = pack_by_value(taken)
+    if taken.is_plain:
         _packed = taken, packed
-    return _packed[1]
+    return packed
 
 
 def _decimal_settings() -> DecimalSettings:
@@ -212,12 +219,11 @@ def _cwd() -> str | None:
 
 
 def _logger_methods() -> dict[str, Any]:
-    # Programs add one for each level of their own. What stands there while bodies run,
-    # to lead records through here, is not the program's.
-    methods = {name: led_to(value) for name, value in vars(logging.Logger).items()}
+    # Programs add one for each level of their own.
+    found = {name: behind(value) for name, value in vars(logging.Logger).items()}
     return {
         name: value
-        for name, value in methods.items()
+        for name, value in found.items()
         if getattr(value, "__module__", "logging") not in {"logging", None}
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -32,6 +33,19 @@ class StartError(Exception):
         self.hangs = hangs
 
 
+def _check_needs() -> None:
+    """Look for what loky's own processes cannot do without; they end with a traceback.
+
+    Raises:
+        OSError: It is not there.
+    """
+    os.getcwd()
+    if not os.access(sys.executable or "", os.X_OK):  # None, where Python is embedded
+        raise FileNotFoundError(
+            f"there is no interpreter at sys.executable, {sys.executable!r}"
+        )
+
+
 class Process:
     """The process of one worker; one thread, its own, starts it and hears of it."""
 
@@ -53,6 +67,7 @@ class Process:
             # Of this thread only; the new process has it from here, until it is ready
             # to ignore the signal. Else Ctrl-C would have it print a traceback.
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        _check_needs()
         self._ours, theirs = Pipe()
         with theirs:
             process = ServingProcess(
@@ -63,6 +78,7 @@ class Process:
             )
             process.start()
         self._process = process
+        process.end_tree = self.kill
         with contextlib.suppress(psutil.NoSuchProcess), self._lock:
             self._tree = psutil.Process(self.number)
         if self._is_killed:
@@ -93,7 +109,7 @@ class Process:
         try:
             while not self._ours.poll(_LOOK_SECONDS):
                 # What it forked off may hold its end of the connection open.
-                if self._exit_code() is not None and not self._ours.poll(0):
+                if self._is_over() and not self._ours.poll(0):
                     return None
             return self._ours.recv_bytes()
         except (EOFError, OSError):
@@ -133,7 +149,8 @@ class Process:
             self._ours.close()
         if self._process is None:
             return
-        if self._awaited_exit_code(_GRACE_SECONDS) is None:
+        self._awaited_exit_code(_GRACE_SECONDS)
+        if not self._is_over():
             self.kill()
         if self._awaited_exit_code(_GRACE_SECONDS) is not None:
             self._process.close()
@@ -148,7 +165,7 @@ class Process:
         began = time.monotonic()
         with contextlib.suppress(EOFError, OSError):
             while not self._ours.poll(min(_LOOK_SECONDS, seconds())):
-                if self._exit_code() is not None:
+                if self._is_over():
                     break
                 if time.monotonic() >= began + seconds():
                     return False
@@ -158,8 +175,17 @@ class Process:
         # Not by `join`, which waits for what the process forked off, too.
         until = time.monotonic() + seconds
         while (code := self._exit_code()) is None and time.monotonic() < until:
+            if self._is_over():
+                return self._exit_code()
             time.sleep(0.001)
         return code
+
+    def _is_over(self) -> bool:
+        # Nobody learns its exit code if the program has its children reaped elsewhere.
+        tree = self._tree
+        return self._exit_code() is not None or (
+            tree is not None and not tree.is_running()
+        )
 
     def _exit_code(self) -> int | None:
         return None if self._process is None else self._process.exitcode

@@ -16,6 +16,7 @@ import logging
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextvars import ContextVar, Token
+from types import FunctionType
 from typing import Any, TextIO
 from weakref import WeakKeyDictionary
 
@@ -109,18 +110,18 @@ def emit_all(emissions: Sequence[Emission]) -> tuple[Emission, Exception] | None
 _stand_ins: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
-def led_to(function: Any) -> Any:
-    """Return what a function leads to: itself, if it is not one put here to lead on.
+def behind(value: Any) -> Any:
+    """Return what a function of ours stands in for, anything else as it is.
 
-    Somebody may have put one of ours back, or ask while bodies run.
+    Somebody may have put an earlier one back, so there may be several.
     """
-    while function in _stand_ins:
-        function = _stand_ins[function]
-    return function
+    while type(value) is FunctionType and value in _stand_ins:
+        value = _stand_ins[value]
+    return value
 
 
 def _lead_records() -> Callable[[], None]:
-    found = led_to(logging.Logger.handle)
+    found = behind(logging.Logger.handle)
 
     def handle(self: logging.Logger, record: logging.LogRecord) -> None:
         recorder = current_recorder()
@@ -152,7 +153,7 @@ _shows = _Shows()
 
 
 def _lead_warnings() -> Callable[[], None]:
-    found = led_to(warnings.showwarning)
+    found = behind(warnings.showwarning)
 
     def show(
         message: Warning | str,
