@@ -22,11 +22,11 @@ from parpass.transform import FunctionPass
 def free() -> Iterator[None]:
     """Leave the registry as it was."""
     before = tvm.list_global_func_names()
-    declared = set(registry._declared)
+    declared = set(registry.DECLARED)
     yield
-    for name in set(registry._declared) - declared:
-        del registry._declared[name]
-        del registry._declared.removed[name]
+    for name in set(registry.DECLARED) - declared:
+        del registry.DECLARED[name]
+        del registry.DECLARED.removed[name]
     for name in set(tvm.list_global_func_names()) - set(before):
         tvm.remove_global_func(name)
 
