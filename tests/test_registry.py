@@ -12,23 +12,18 @@ import cloudpickle
 import pytest
 
 import parpass as tvm
-from parpass import PackedFunc, registry, relay
+from parpass import PackedFunc, relay
 from parpass.errors import ArgumentError, UnknownFunctionError
 from parpass.registry import declare_functions
 from parpass.transform import FunctionPass
+from tests.support.registering import registering_for_a_while
 
 
 @pytest.fixture(autouse=True)
 def free() -> Iterator[None]:
     """Leave the registry as it was."""
-    before = tvm.list_global_func_names()
-    declared = set(registry.DECLARED)
-    yield
-    for name in set(registry.DECLARED) - declared:
-        del registry.DECLARED[name]
-        del registry.DECLARED.removed[name]
-    for name in set(tvm.list_global_func_names()) - set(before):
-        tvm.remove_global_func(name)
+    with registering_for_a_while():
+        yield
 
 
 def add(a: int, b: int) -> int:

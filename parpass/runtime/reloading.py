@@ -114,7 +114,7 @@ class Modules:
                 seen.look(module)
                 seen.reload = Reload(seen.reload.times + 1, anew)
                 again = True
-        mark = len(modules), next(reversed(modules))
+        mark = len(modules), _last(modules)
         if again or mark != self._mark:
             self._mark = mark
             for name in modules.keys() - self._seen.keys() - self._others:
@@ -188,6 +188,13 @@ def modules_of(step: Pass) -> Iterator[str]:
     for one in (step, getattr(step, "_inst", None)):
         yield from (kind.__module__ for kind in cast("type[Any]", type(one)).__mro__)
     yield getattr(getattr(step, "pass_func", None), "__module__", None) or ""
+
+
+def _last(modules: dict[str, ModuleType]) -> str:
+    try:
+        return next(reversed(modules))
+    except RuntimeError:  # another thread is importing one just now
+        return ""
 
 
 def _plain_values(module: ModuleType) -> dict[str, Any]:

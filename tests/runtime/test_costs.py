@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from parpass.runtime import costs
 from parpass.runtime.costs import Costs, Delivered, Gain
+from parpass.transform import PassInfo
 from tests.support.toy_passes import Add, Keep
 
 
@@ -90,3 +94,33 @@ def test_what_was_lost_is_tried_again_after_a_while(delivered: Delivered):
 def test_luck_is_not_counted_on(delivered: Delivered):
     delivered.learn(expected=1.0, spent=0.1)
     assert delivered.drag == 1.0
+
+
+class Named(Add):
+    """A pass of any name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.pass_info = PassInfo(0, name)
+
+
+def test_threads_may_learn_and_forget_at_once(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(costs, "_MOST", 10)
+    table = Costs()
+
+    passes = [[[Named(f"{thread}-{at}")] for at in range(500)] for thread in range(4)]
+
+    def learn(thread: int) -> None:
+        for _ in range(40):
+            for one in passes[thread]:
+                table.learn(one, [1.0], size=1)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(learn, range(4)))
+    finally:
+        sys.setswitchinterval(before)
+    table.learn([Named("last")], [1.0], size=1)
+    assert table.of([Named("last")]) == 1.0

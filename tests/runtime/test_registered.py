@@ -24,7 +24,6 @@ from parpass.relay.op.op_attrs import TempOpAttr, op_attrs
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.alter_op_layout import conv2d_nchwc
 from parpass.runtime import Runner
-from parpass.tables import program_entries
 from parpass.transform import (
     FunctionPass,
     PassContext,
@@ -39,24 +38,15 @@ from parpass.transform.adapter import adapter_of, register_wrapping, wrapped
 from parpass.transform.config import list_config_options
 from tests.support.pooled import run_pooled
 from tests.support.probing import Probe, seen_in_workers
+from tests.support.registering import registering_for_a_while
 from tests.support.toy_ir import Fn, Program, ToyAdapter, program, values_of
 
 
 @pytest.fixture(autouse=True)
 def free() -> Iterator[None]:
     """Take out again what a test registers."""
-    before = {str(entry) for entry in program_entries()}
-    yield
-    for entry in program_entries():
-        if str(entry) not in before and not entry.is_removed:
-            home = vars(importlib.import_module(entry.home))
-            (table,) = [one for one in home.values() if _is_table(one, entry.table)]
-            del table[entry.key]
-            del table.removed[entry.key]
-
-
-def _is_table(value: Any, what: str) -> bool:
-    return getattr(value, "what", None) == what
+    with registering_for_a_while():
+        yield
 
 
 class Odd(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import locale
 import logging
+import multiprocessing
 import os
 import sys
 import time
@@ -79,6 +80,20 @@ def test_arguments_and_limits_of_the_interpreter_follow(
         sys.setrecursionlimit(depth)
         sys.set_int_max_str_digits(digits)
     assert seen_in_workers(runner, sys.getrecursionlimit) == depth
+
+
+def test_how_multiprocessing_starts_processes_follows(runner: Runner):
+    before = multiprocessing.get_start_method(allow_none=True)
+
+    def read() -> str | None:
+        return multiprocessing.get_start_method(allow_none=True)
+
+    try:
+        for method in ("spawn", None):
+            multiprocessing.set_start_method(method, force=True)
+            assert seen_in_workers(runner, read) == method
+    finally:
+        multiprocessing.set_start_method(before, force=True)
 
 
 def test_the_context_of_decimals_follows(runner: Runner):
