@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
+from parpass.runtime import pooled
 from parpass.runtime.bundles import Packed, unpack
 from parpass.runtime.costs import BY_BYTE
 from parpass.runtime.outcomes import StageOutcomes
@@ -73,8 +76,14 @@ def test_large_functions_are_packed_first_the_largest_before_others(
     ("pace", "announced"), [(None, 1), (0.03 / 25_000, 3), (1.0, 1), (1e-9, 5)]
 )
 def test_where_costs_are_known_the_first_functions_are_work_for_a_while(
-    retainer: Retainer, pace: float | None, announced: int
+    retainer: Retainer,
+    monkeypatch: pytest.MonkeyPatch,
+    pace: float | None,
+    announced: int,
 ):
+    # Packing ends after some milliseconds in any case: those of an idle machine.
+    clock = SimpleNamespace(perf_counter=itertools.count(step=0.0004).__next__)
+    monkeypatch.setattr(pooled, "time", clock)
     passes: list[Pass] = [Add(1)]
     BY_BYTE.forget(passes)
     if pace is not None:
