@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,6 +16,11 @@ RunnerOf = Callable[[int], Runner]
 # takes says more of the machine than of the code.
 settings.register_profile("parpass", max_examples=50, deadline=None)
 settings.load_profile("parpass")
+
+# What a shell runs in the background ignores Ctrl-C, as does all that it starts. Tests
+# send it to programs that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _LONG = 3600  # seconds, for a test in its long form
 

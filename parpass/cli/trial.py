@@ -188,7 +188,10 @@ def try_text(job: bytes) -> bytes:
 
 
 def _preload(text: str) -> None:
-    # What is imported here, children need not import; what fails, fails there again.
+    # What is imported and made here, children need not; what fails, fails there again.
+    from parpass.relay import parse
+
+    parse("")  # it takes longer to make the grammar than to try most candidates
     with contextlib.suppress(Exception), _quiet():
         load_passes(Reproducer.from_text(text))
 

@@ -62,6 +62,10 @@ class ExprFunctor(Generic[ResultT]):
     _children_first: ClassVar[dict[type[Expr], Callable[[Any], Sequence[Expr]]]]
     _decides_order: ClassVar[bool]
 
+    # Whether `visited_before` is asked again once what it gave was visited: it may then
+    # give more, such as the branch that a condition turned out to take.
+    asks_again: ClassVar[bool] = False
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._visit_methods, cls._children_first = {}, {}
@@ -99,25 +103,27 @@ class ExprFunctor(Generic[ResultT]):
         before = self._children_first
         if self._decides_order:
             before = dict.fromkeys(before, self.visited_before)
+        asks_again = self.asks_again
         # A node is on the stack twice: plain, to push what it depends on; then marked,
         # to be dispatched. None marks the node under it.
         stack: list[Expr | None] = [expr]
         push = stack.append
         while stack:
             node = stack.pop()
+            marked = node is None
             if node is None:
                 node = cast("Expr", stack.pop())
-                if node not in memo:
-                    memo[node] = methods[type(node)](self, node)
-            elif node not in memo:
+            if node in memo:
+                continue
+            if not marked or asks_again:
                 below = before[type(node)](node)
                 waiting = [child for child in below if child not in memo]
                 if waiting:
                     push(node)
                     push(None)
                     stack.extend(reversed(waiting))
-                else:
-                    memo[node] = methods[type(node)](self, node)
+                    continue
+            memo[node] = methods[type(node)](self, node)
         return memo[expr]
 
     def visit_var(self, var: Var) -> ResultT:

@@ -32,6 +32,7 @@ from parpass.relay.expr import (
 from parpass.relay.module import IRModule
 from parpass.relay.ndarray import NDArray
 from parpass.relay.op.registry import Op
+from parpass.relay.op_value import evaluate_call
 from parpass.relay.values import Array, Closure, Value, as_value, describe, map_arrays
 
 
@@ -61,57 +62,6 @@ def evaluate(
     else:
         closure = Closure(Function((), expr))
     return machine.run(enter(closure, [as_value(arg) for arg in args]))
-
-
-def evaluate_call(op: Op, attrs: Any, values: Sequence[Value]) -> Value:
-    """Return the value of one call of an operator: an array, or a tuple of them.
-
-    Raises:
-        EvaluationError: The operator cannot be evaluated on these values.
-    """
-    if len(values) != op.num_inputs:
-        raise EvaluationError(
-            f"expected {op.num_inputs} arguments for '{op.name}', got {len(values)}"
-        )
-    if op.attrs_type is not None and not isinstance(attrs, op.attrs_type):
-        raise EvaluationError(
-            f"expected {op.attrs_type.__name__} for the attributes of '{op.name}', "
-            f"got {type(attrs).__name__}"
-        )
-    try:
-        # Division by zero, overflow and the like give inf, nan or wrapped integers,
-        # as they do in compiled programs.
-        with np.errstate(all="ignore"):
-            result = op.compute(attrs, *map(_in_one_layout, values))
-    except (ValueError, TypeError, IndexError, AttributeError, MemoryError) as error:
-        shown = ", ".join(describe(value) for value in values)
-        raise EvaluationError(
-            f"operator '{op.name}' cannot be evaluated on ({shown}): {error}"
-        ) from error
-    return _as_arrays(result)
-
-
-def _as_arrays(result: Any) -> Value:
-    """Return numbers as arrays; annotations may be on tuples, and on functions."""
-    if isinstance(result, tuple):
-        return tuple(map(_as_arrays, cast("tuple[Any, ...]", result)))
-    return result if isinstance(result, Closure | Op) else np.asarray(result)
-
-
-def _in_one_layout(value: Value) -> Value:
-    """Return a value with its arrays in C order, or of one repeated element.
-
-    Sums and products give other bits in another layout, and the layout of a constant
-    may change on its way to a worker.
-    """
-    return map_arrays(value, _contiguous)
-
-
-def _contiguous(value: Value) -> Value:
-    if not isinstance(value, np.ndarray):
-        return value
-    array = cast("Array", value)
-    return np.ascontiguousarray(array) if any(array.strides) else array
 
 
 class _Machine:

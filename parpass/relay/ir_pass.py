@@ -19,11 +19,7 @@ ExprT = TypeVar("ExprT", bound=Expr)
 def fold_constant(
     expr: ExprT, mod: IRModule | None = None, ctx: PassContext | None = None
 ) -> ExprT:
-    """Return an expression with constants folded; see `relay.transform.FoldConstant`.
-
-    Raises:
-        DiagnosticError: An operator failed on its constants.
-    """
+    """Return an expression with constants folded; see FoldConstant."""
     del mod, ctx
     return _fold_constant.fold_constant(expr)
 

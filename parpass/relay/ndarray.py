@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import math
 from typing import Any
 
 import numpy as np
@@ -64,12 +66,12 @@ class NDArray:
     @property
     def dtype(self) -> str:
         """The name of the element type, such as `float32`."""
-        return self._dtype.name
+        return _name(self._dtype)
 
     @property
     def nbytes(self) -> int:
         """How many bytes the values have, written out."""
-        return int(np.prod(self._shape, dtype=np.int64)) * self._dtype.itemsize
+        return math.prod(self._shape) * self._dtype.itemsize
 
     @property
     def is_uniform(self) -> bool:
@@ -148,6 +150,11 @@ class NDArray:
 
     def __repr__(self) -> str:
         return f"NDArray(shape={self.shape}, dtype={self.dtype})"
+
+
+@functools.cache
+def _name(dtype: np.dtype[Any]) -> str:
+    return dtype.name  # which numpy works out anew each time
 
 
 def _uniform(value: npt.NDArray[Any], shape: tuple[int, ...]) -> NDArray:

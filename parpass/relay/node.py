@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import msgspec
 
@@ -35,7 +35,13 @@ class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     The collector keeps tracking nodes (no `gc=False`): untracked objects are freed
     recursively, and a chain of 100,000 of them overflows the C stack.
+
+    Attributes:
+        namespace: What stands before the name of the class in JSON; another IR has
+            another one.
     """
+
+    namespace: ClassVar[str] = "relay"
 
     def same_as(self, other: object) -> bool:
         """Return whether this is the very same object as `other`."""

@@ -1,8 +1,9 @@
 """Options of Relay's passes, and TVM's core ones, so that its contexts are accepted.
 
-FuseOps, Inline and DefuseOps read theirs. The others are read by no pass shipped here:
-they steer TVM's code generator and its loop passes. A pass of your own finds them in
-`ctx.config`, converted and with TVM's defaults.
+FuseOps, Inline and DefuseOps read theirs, and FoldConstant one that TVM has not. The
+others are read by no pass shipped here: they steer TVM's code generator and its loop
+passes. A pass of your own finds them in `ctx.config`, converted and with TVM's
+defaults.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def _register() -> None:
         ("relay.fallback_device_type", int, "device of what is annotated with none"),
         ("relay.backend.use_auto_scheduler", bool, "look up auto-scheduled kernels"),
         ("relay.backend.use_meta_schedule", bool, "look up meta-scheduled kernels"),
+        ("relay.FoldConstant.max_bytes", int, "bytes of what a function's folds give"),
         ("relay.FuseOps.max_depth", int, "operators in one fused function at most"),
         ("relay.FuseOps.link_params", bool, "put constants into fused functions"),
         ("relay.max_copied_nodes", int, "that Inline or DefuseOps put for calls"),

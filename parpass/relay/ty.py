@@ -11,16 +11,20 @@ by object (`type_functor.py`), and written only if they are not too large.
 from __future__ import annotations
 
 import enum
+import operator
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
 from parpass.errors import IRTypeError, SizeLimitError
+from parpass.relay.dtypes import NUMPY_DTYPES, dtype_of
 
 
 class Any(msgspec.Struct, frozen=True):
     """A dimension that is unknown until the program runs; prints as `?`."""
+
+    namespace: ClassVar[str] = "relay"
 
     def __str__(self) -> str:
         return "?"
@@ -29,13 +33,18 @@ class Any(msgspec.Struct, frozen=True):
 Dim = int | Any
 
 
-MAX_TYPE_DEPTH = 101  # a hundred for what functions take and give, and their own types
+# Types, and values of attributes, are compared and printed by recursion. So deep may be
+# what programs state; functions that take such types have types, too, one deeper.
+MAX_NESTING = 100
+MAX_TYPE_DEPTH = MAX_NESTING + 1
 MAX_TYPE_SIZE = 1_000_000  # where all parts have to be gone through
 _SHOWN = 1_000  # parts of a type that messages show
 
 
 class Type(msgspec.Struct, frozen=True):
-    """The base of all types."""
+    """The base of all types; for `namespace`, see `Node`."""
+
+    namespace: ClassVar[str] = "relay"
 
     @property
     def parts(self) -> tuple[Type, ...]:
@@ -48,16 +57,32 @@ class Type(msgspec.Struct, frozen=True):
 
 
 class TensorType(Type, frozen=True):
-    """A tensor of a shape and a dtype; a scalar has the shape `()`."""
+    """A tensor of a shape and a dtype; a scalar has the shape `()`.
+
+    Dimensions are ints from 0 on that have 64 bits, or `Any()`. The dtype is one that
+    programs may name; TVM's `float`, `int` and `uint` are those of 32 bits, and numpy's
+    own dtypes are taken by their names.
+
+    Raises:
+        IRTypeError: A dimension or the dtype is none.
+    """
 
     shape: tuple[Dim, ...]
     dtype: str = "float32"
 
     def __post_init__(self) -> None:
-        if type(self.shape) is tuple and {*map(type, self.shape)} <= {int}:
-            return  # nearly always, and types are made at every call
-        shape = tuple(dim if isinstance(dim, Any) else int(dim) for dim in self.shape)
-        msgspec.structs.force_setattr(self, "shape", shape)
+        shape, dtype = self.shape, self.dtype
+        if type(shape) is tuple and dtype in NUMPY_DTYPES:
+            for dim in shape:
+                if type(dim) is not int or not 0 <= dim < _LIMIT:
+                    break
+            else:
+                return  # nearly always, and types are made at every call
+        msgspec.structs.force_setattr(self, "shape", _dims(shape))
+        try:
+            msgspec.structs.force_setattr(self, "dtype", dtype_of(dtype))
+        except ValueError as error:
+            raise IRTypeError(f"expected a dtype for a tensor: {error}") from None
 
     @property
     def concrete_shape(self) -> tuple[int, ...]:
@@ -75,6 +100,26 @@ class TensorType(Type, frozen=True):
         dims = ", ".join(str(dim) for dim in self.shape)
         comma = "," if len(self.shape) == 1 else ""
         return f"Tensor[({dims}{comma}), {self.dtype}]" if self.shape else self.dtype
+
+
+_LIMIT = 1 << 63
+
+
+def _dims(shape: Sequence[Dim]) -> tuple[Dim, ...]:
+    return tuple(dim if isinstance(dim, Any) else _length(dim) for dim in shape)
+
+
+def _length(dim: object) -> int:
+    try:
+        length = operator.index(dim)  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        length = -1
+    if not 0 <= length < _LIMIT:
+        raise IRTypeError(
+            f"expected an int of 64 bits from 0 on, or Any(), for a dimension, "
+            f"got {dim!r:.40}"
+        )
+    return length
 
 
 class TupleType(Type, frozen=True, eq=False, dict=True):

@@ -12,6 +12,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from parpass.errors import IRTypeError
+from parpass.relay.dtypes import DTYPES
 from parpass.relay.expr import Constant, Function, const
 from parpass.relay.op.registry import Op
 from parpass.relay.op.relations import agree
@@ -94,8 +96,34 @@ def _is_like(array: Array, expected: TensorType) -> bool:
     return same_dtype and same_rank and all(map(agree, array.shape, expected.shape))
 
 
-def map_arrays(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a value with all in it that is no tuple changed; tuples stay shared."""
+def type_of_value(value: Value) -> Type:
+    """Return the type of an array, or of a tuple of arrays.
+
+    Raises:
+        IRTypeError: The value has something else in it.
+    """
+    return map_arrays(value, _type_of_array, TupleType)
+
+
+def _type_of_array(value: Value) -> TensorType:
+    if not isinstance(value, np.ndarray):
+        raise IRTypeError(f"expected arrays, got {describe(value)}")
+    array = cast("Array", value)
+    return TensorType(array.shape, array.dtype.name)
+
+
+def map_arrays(
+    value: Any,
+    change: Callable[[Any], Any],
+    join: Callable[[tuple[Any, ...]], Any] = tuple,
+) -> Any:
+    """Return a value with all in it that is no tuple changed; tuples stay shared.
+
+    Args:
+        value: The value.
+        change: Returns what becomes of an array, or a function.
+        join: Returns what becomes of a tuple, given its changed fields.
+    """
     known: dict[int, Any] = {}
 
     def visit(part: Any) -> Any:
@@ -103,7 +131,7 @@ def map_arrays(value: Any, change: Callable[[Any], Any]) -> Any:
             return change(part)
         fields = cast("tuple[Any, ...]", part)
         if id(fields) not in known:
-            known[id(fields)] = tuple(map(visit, fields))
+            known[id(fields)] = join(tuple(map(visit, fields)))
         return known[id(fields)]
 
     return visit(value)
@@ -113,7 +141,9 @@ def describe(value: Value, most: int = 100) -> str:
     """Return the type of a value, for a message; with no more parts than `most`."""
     if isinstance(value, np.ndarray):
         array = cast("Array", value)
-        return str(TensorType(array.shape, array.dtype.name))
+        if array.dtype.name in DTYPES:
+            return str(_type_of_array(array))
+        return f"an array of {array.dtype}"  # of a user's operator
     if isinstance(value, tuple):
         fields = cast("tuple[Value, ...]", value)
         if most == 0:

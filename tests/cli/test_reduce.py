@@ -60,6 +60,32 @@ def test_the_result_does_not_depend_on_the_number_of_workers(tmp_path: Path):
     assert "exp(" in alone.text
 
 
+LOADED_BY_A_CHILD = """
+import sys
+from pathlib import Path
+from parpass.cli import trial
+
+text = Path(sys.argv[1]).read_text()
+trial._preload(text)
+before = set(sys.modules)
+print(trial._tried(text).kind, sorted(set(sys.modules) - before))
+"""
+
+
+@pytest.mark.slow
+def test_what_every_candidate_needs_is_loaded_before_there_is_a_child(tmp_path: Path):
+    path = write_reproducer(tmp_path / "file.txt", "InferType,FailOnExp")
+    result = subprocess.run(
+        [sys.executable, "-c", LOADED_BY_A_CHILD, path],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(BREAKING).parents[2],
+        timeout=60,
+    )
+    assert (result.stdout, result.stderr) == ("raised []\n", "")
+
+
 def test_what_hangs_is_reduced_by_the_limit_that_it_exceeded(tmp_path: Path):
     path = tmp_path / "file.txt"
     write_overspending(path, "FunctionTimeoutError", "hang", function_timeout=0.05)

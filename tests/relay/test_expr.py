@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import enum
 import pickle
 from collections.abc import Callable
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
 from rich.pretty import pretty_repr
 
-from parpass import relay
+from parpass import IRModule, load_json, relay, save_json
 from parpass.diagnostic import Span
-from parpass.errors import IRTypeError, UntypedError
+from parpass.errors import IRTypeError, SizeLimitError, UntypedError
 from parpass.relay.dict_attrs import DictAttrs
 from parpass.relay.expr import Expr, as_expr
 from parpass.relay.op.registry import Op
@@ -125,6 +128,64 @@ def test_attributes_are_compared_by_content():
     assert DictAttrs({"a": 1}) == DictAttrs({"a": 1}) != DictAttrs({"a": 2})
     assert hash(DictAttrs({"a": 1, "b": 2})) == hash(DictAttrs({"b": 2, "a": 1}))
     assert pickle.loads(pickle.dumps(DictAttrs({"a": 1}))) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        (np.int64(3), 3),
+        (np.float32(0.5), 0.5),
+        (np.bool_(1), True),
+        (np.array(2)[()], 2),
+        (ml_dtypes.bfloat16(1.5), 1.5),
+        ([1, [2.0]], (1, (2.0,))),
+        ({"k": [np.uint8(1)], 2: None}, {"k": (1,), 2: None}),
+        (enum.IntEnum("Level", "LOW HIGH").HIGH, 2),
+        (np.str_("text"), "text"),
+        (relay.TensorType((2,), "int8"), relay.TensorType((2,), "int8")),
+        (2**64 - 1, 2**64 - 1),
+    ],
+)
+def test_attributes_have_one_full_form_which_texts_and_json_return(
+    given: Any, stored: Any
+):
+    function = relay.Function((X,), X).with_attr("n", given)
+    assert function.attrs is not None
+    assert function.attrs["n"] == stored
+    assert type(function.attrs["n"]) is type(stored)
+    mod = IRModule({"main": function})
+    assert relay.parse(mod.astext())["main"].attrs == function.attrs
+    if type(stored) is not dict:
+        assert load_json(save_json(mod))["main"].attrs == function.attrs
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (object(), "written down with .* for attribute 'n', got object"),
+        (b"bytes", "got bytes"),
+        (np.arange(3), "got ndarray"),
+        (relay.const(1.0), "got Constant"),
+        (2**64, "expected an int of 64 bits for attribute 'n'"),
+        ({"k": {1j}}, "got set"),
+    ],
+)
+def test_an_attribute_that_no_text_has_is_refused(given: Any, words: str):
+    with pytest.raises(IRTypeError, match=words):
+        relay.Function((X,), X).with_attr("n", given)
+    with pytest.raises(IRTypeError, match=words):
+        IRModule({}, {"n": given})
+
+
+def test_names_of_attributes_are_strings_and_values_of_bounded_depth():
+    with pytest.raises(IRTypeError, match="expected names for keys in attributes"):
+        DictAttrs({1: 2})  # pyright: ignore[reportArgumentType]
+    deep: Any = ()
+    for _ in range(99):
+        deep = (deep,)
+    DictAttrs({"n": deep})
+    with pytest.raises(SizeLimitError, match="'n' is nested more than 100 deep"):
+        DictAttrs({"n": (deep,)})
 
 
 def test_a_tuple_wrapper_unpacks_and_knows_its_size():

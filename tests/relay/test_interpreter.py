@@ -21,10 +21,12 @@ from parpass.relay.expr import (
     const,
     var,
 )
-from parpass.relay.interpreter import create_executor, evaluate, evaluate_call
+from parpass.relay.interpreter import create_executor, evaluate
 from parpass.relay.module import IRModule
 from parpass.relay.ndarray import NDArray
 from parpass.relay.op import Op
+from parpass.relay.op.relations import identity
+from parpass.relay.op_value import evaluate_call
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import FuncType, TensorType, TupleType, TypeVar, scalar_type
 from parpass.relay.values import Closure
@@ -320,6 +322,30 @@ def test_a_call_has_its_operators_number_of_arguments_and_kind_of_attributes() -
     assert str(caught.value) == (
         "expected CastAttrs for the attributes of 'cast', got NoneType"
     )
+
+
+@pytest.mark.parametrize(
+    "raised", [OverflowError("too large"), ZeroDivisionError("none"), KeyError("a")]
+)
+def test_whatever_an_operator_raises_is_an_evaluation_error(raised: Exception) -> None:
+    def fail(*_: object) -> object:
+        raise raised
+
+    odd = Op("test.raises", 1, identity, fail)
+    words = r"'test.raises' cannot be evaluated on \(int64\): "
+    with pytest.raises(EvaluationError, match=words) as caught:
+        evaluate_call(odd, None, [np.array(1)])
+    assert caught.value.__cause__ is raised
+
+
+def test_a_fill_value_is_converted_as_a_cast_converts_it() -> None:
+    data = const(np.zeros((2, 3), "uint8"))
+    for built in (
+        op.sequence_mask(data, const(np.array([1, 1, 1])), 300.0),
+        op.nn.pad(data, ((1, 0), (0, 0)), 300),
+        op.full(300, (1,), "uint8"),
+    ):
+        assert evaluate(built).max() == 44
 
 
 def test_the_layout_of_an_argument_does_not_change_the_bits_of_the_result() -> None:

@@ -67,8 +67,10 @@ def fork_and_end(_job: bytes) -> bytes:
     os._exit(9)
 
 
-def start_sleeper(_job: bytes) -> bytes:
-    return str(subprocess.Popen(["sleep", "600"]).pid).encode()
+def start_sleeper(job: bytes) -> bytes:
+    with open(job, "wb") as held_open:
+        subprocess.Popen(["sleep", "600"], stdout=held_open)
+    return b"begun"
 
 
 def fail(_job: bytes) -> bytes:
@@ -96,10 +98,6 @@ def workers_of(executor: LokyExecutor) -> set[int]:
         ready = [one for one in list(staff) if one.is_ready and not one.is_over]
         if len(ready) == executor.workers:
             return {one.process.number for one in ready}
-
-
-def is_zombie(number: int) -> bool:
-    return psutil.Process(number).status() == psutil.STATUS_ZOMBIE
 
 
 def error_of(answer: Future[Any]) -> BaseException | None:
@@ -206,13 +204,17 @@ def test_a_worker_that_is_no_more_is_missed_although_its_child_lives(
     assert error.cause == "EXIT(9)"
 
 
-def test_killing_ends_all_jobs_and_what_workers_have_started(executor: LokyExecutor):
-    child = int(executor.submit(start_sleeper, b"").result(60))
-    answer = executor.submit(wait, b"")
-    executor.kill()
+def test_killing_ends_all_jobs_and_what_workers_have_started(
+    executor: LokyExecutor, new_pipe: Path
+):
+    child = executor.submit(start_sleeper, bytes(new_pipe))
+    with new_pipe.open("rb") as held_open:
+        assert child.result(60)
+        answer = executor.submit(wait, b"")
+        executor.kill()
+        assert held_open.read() == b""  # until the child has ended
     assert isinstance(error_of(answer), JobEndedError)
     assert not executor.is_warm
-    assert not psutil.pid_exists(child) or is_zombie(child)
     assert executor.submit(echo, b"x").result(60) == b"x"
 
 

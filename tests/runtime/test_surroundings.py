@@ -19,6 +19,7 @@ import pytest
 from parpass.runtime import Runner
 from parpass.runtime.executor import OF_WORKERS
 from parpass.runtime.surroundings import Surroundings, pack_surroundings
+from parpass.transform.interception import marking
 from tests.support.probing import seen_in_workers
 
 
@@ -169,3 +170,18 @@ def test_what_has_not_changed_is_not_packed_again():
 
 def test_what_has_not_changed_is_equal():
     assert Surroundings.take() == Surroundings.take()
+
+
+def test_what_leads_records_while_bodies_run_is_not_the_programs(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    before = Surroundings.take()
+    with marking:
+        assert Surroundings.take().logger_methods == before.logger_methods
+
+    def handle(self: logging.Logger, record: logging.LogRecord) -> None: ...
+
+    monkeypatch.setattr(logging.Logger, "handle", handle)
+    with marking:
+        found = Surroundings.take().logger_methods
+    assert found == {**before.logger_methods, "handle": handle}

@@ -1,9 +1,10 @@
 """Hypothesis strategies for programs: well-formed, well-typed, and quick to evaluate.
 
-Tensors have one shape and a few dtypes. A program may have lets, ifs, also in
-conditions, reductions that are broadcast, tuples, projections, closures called in
-place, constants, calls of other functions of its module (never in a circle), and
-values that are shared, also between scopes.
+Tensors have one shape and a few dtypes, also narrow ones; what broadcasts to the shape
+and what is reduced and broadcast again stands between them. A program may have lets,
+ifs, also in conditions, tuples, projections, closures called in place, constants, calls
+of other functions of its module (never in a circle), and values that are shared, also
+between scopes.
 `tests.support.higher_order` has programs with closures as values, and recursion.
 """
 
@@ -17,6 +18,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from parpass.relay import op
+from parpass.relay.dtypes import float_range, numpy_dtype
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -37,12 +39,16 @@ from tests.support.op_calls import Array
 
 SHAPE = (2, 3)
 # Most values have one dtype, so that they are used in each other.
-_DTYPES = ("float32", "float32", "float32", "int32", "float64")
+_DTYPES = (
+    *("float32", "float32", "float32", "float32"),
+    *("int32", "float64", "int64", "float16", "bfloat16"),
+)
 TENSORS = [TensorType(SHAPE, dtype) for dtype in _DTYPES]
 BOOL = TensorType((), "bool")
 
 _UNARY = ["negative", "abs", "copy"]
 _BINARY = ["add", "subtract", "multiply", "maximum", "minimum"]
+_REDUCTIONS = [op.sum, op.max, op.min, op.mean]
 
 # The same values, lying otherwise.
 LAYOUTS: list[Callable[[Array], Array]] = [
@@ -84,15 +90,42 @@ def modules(draw: st.DrawFn, max_functions: int = 6) -> IRModule:
     return module
 
 
-def arguments(function: Function, seed: int = 0) -> list[Array]:
-    """Return arguments that a generated function may be called on."""
+def arguments(
+    function: Function, seed: int = 0, *, extreme: bool = False
+) -> list[Array]:
+    """Return arguments that a generated function may be called on.
+
+    Args:
+        function: The function.
+        seed: Which ones.
+        extreme: Whether they go to the ends of their dtypes, and beyond numbers.
+    """
     values = np.random.default_rng(seed)
-    return [_random(values, param.type_annotation) for param in function.params]
+    choose = _extreme if extreme else _random
+    return [choose(values, param.type_annotation) for param in function.params]
 
 
 def _random(values: np.random.Generator, type_: Type | None) -> Array:
     assert isinstance(type_, TensorType)
-    return values.integers(-3, 4, type_.concrete_shape).astype(type_.dtype)
+    found = values.integers(-3, 4, type_.concrete_shape)
+    return found.astype(numpy_dtype(type_.dtype))
+
+
+def _extreme(values: np.random.Generator, type_: Type | None) -> Array:
+    assert isinstance(type_, TensorType)
+    dtype = numpy_dtype(type_.dtype)
+    if not type_.shape:
+        return _random(values, type_)  # it may be how often a program calls itself
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        pool = np.array([limits.min, limits.max, limits.min + 1, 0, 1, -1], dtype)
+    elif dtype.kind == "b":
+        pool = np.array([True, False])
+    else:
+        least, most = float_range(type_.dtype)
+        odd = [0.0, -0.0, least, -most, most, np.inf, -np.inf, np.nan, 0.1]
+        pool = np.array(odd).astype(dtype)
+    return pool[values.integers(0, len(pool), type_.concrete_shape)]
 
 
 def call_op(name: str, *args: Expr) -> Call:
@@ -144,7 +177,7 @@ class Writer:
     def steps(self, _values: Sequence[Typed], depth: int) -> list[Step]:
         """Return the ways to make another value."""
         steps: list[Step] = [self.unary, self.binary, self.tuple_, self.projection]
-        steps += [self.reduction, self.condition]
+        steps += [self.broadcast, self.reduction, self.condition]
         if depth:
             steps += [self.if_, self.closure_call]
         if self.callees:
@@ -162,24 +195,30 @@ class Writer:
         args = [self.value(type_, values), self.value(type_, values)]
         return call_op(name, *args), type_
 
+    def broadcast(self, values: Sequence[Typed], _depth: int) -> Typed:
+        type_ = self.draw(st.sampled_from(TENSORS))
+        shape = self.draw(st.sampled_from([(), (1,), (3,), (2, 1), (1, 3), (1, 1)]))
+        args = [self.value(type_, values), self.constant(type_, shape)]
+        if self.draw(st.booleans()):
+            args.reverse()
+        return call_op(self.draw(st.sampled_from(_BINARY)), *args), type_
+
     def reduction(self, values: Sequence[Typed], _depth: int) -> Typed:
         """Return a value with one that is reduced, broadcast to its shape."""
         type_ = self.draw(st.sampled_from(TENSORS))
-        reduce = self.draw(st.sampled_from([op.sum, op.max, op.min]))
-        axis = self.draw(st.sampled_from([None, 0, 1]))
-        keepdims = axis == 1 or self.draw(st.booleans())
+        reduce = self.draw(st.sampled_from(_REDUCTIONS))
+        axis = self.draw(st.sampled_from([None, 0, 1, -1]))
+        keepdims = axis in {1, -1} or self.draw(st.booleans())
         reduced = reduce(self.value(type_, values), axis, keepdims)
         args = [self.value(type_, values), reduced]
-        return call_op("maximum", *self.draw(st.permutations(args))), type_
+        name = self.draw(st.sampled_from(["subtract", "maximum"]))
+        return call_op(name, *self.draw(st.permutations(args))), type_
 
-    def condition(self, values: Sequence[Typed], depth: int) -> Typed:
-        """Return a scalar that an `if` may ask for, which may be an `if` itself."""
+    def condition(self, values: Sequence[Typed], _depth: int) -> Typed:
+        """Return a scalar that an `if` may ask for."""
         type_ = self.draw(st.sampled_from(TENSORS))
-        whole = op.max(self.value(type_, values))
-        made: Expr = call_op("less", whole, op.min(self.value(type_, values)))
-        if depth and self.draw(st.booleans()):
-            made = If(made, self.value(BOOL, values), self.value(BOOL, values))
-        return made, BOOL
+        reduced = op.max(self.value(type_, values))
+        return op.less(reduced, self.constant(type_, ())), BOOL
 
     def tuple_(self, values: Sequence[Typed], _depth: int) -> Typed:
         types = self.draw(st.lists(st.sampled_from(TENSORS), min_size=1, max_size=3))
@@ -198,7 +237,11 @@ class Writer:
     def if_(self, values: Sequence[Typed], depth: int) -> Typed:
         type_ = self.any_type()
         true, false = (self.block(values, type_, depth - 1) for _ in range(2))
-        return If(self.value(BOOL, values), true, false), type_
+        cond = self.value(BOOL, values)
+        if self.draw(st.integers(0, 3)) == 0:
+            tested, known = self.block(values, BOOL, 0), self.value(BOOL, values)
+            cond = If(cond, tested, known)
+        return If(cond, true, false), type_
 
     def closure_call(self, values: Sequence[Typed], depth: int) -> Typed:
         closure = self.function(depth - 1, values)
@@ -220,12 +263,22 @@ class Writer:
             return Tuple(tuple(self.value(field, values) for field in type_.fields))
         return self.constant(type_)
 
-    def constant(self, type_: Type | None) -> Constant:
+    def constant(
+        self, type_: Type | None, shape: tuple[int, ...] | None = None
+    ) -> Constant:
         assert isinstance(type_, TensorType)
-        number, shape = self.draw(st.integers(0, 2)), type_.concrete_shape
-        values = np.full(shape, number, type_.dtype)
-        if shape and self.draw(st.booleans()):
-            values += np.arange(values.size, dtype=values.dtype).reshape(shape) % 2
+        dims = type_.concrete_shape if shape is None else shape
+        odd = [-0.0, 0.5, -1.5]
+        if type_.dtype == "bool" or not type_.shape:
+            odd = []  # a scalar may be how often a program calls itself
+        elif "int" in type_.dtype:
+            limits = np.iinfo(type_.dtype)
+            odd = [int(limits.min), int(limits.max), -1]
+        number = self.draw(st.sampled_from([0, 1, 2, 1, 2, *odd]))
+        values = np.full(dims, number, numpy_dtype(type_.dtype))
+        if dims and self.draw(st.booleans()):
+            steps = np.arange(values.size).reshape(dims) % 2
+            values += steps.astype(values.dtype)
         return const(self.draw(st.sampled_from(LAYOUTS))(values))
 
     def variable(self, type_: Type) -> Var:

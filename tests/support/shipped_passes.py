@@ -49,6 +49,7 @@ PASSES: dict[str, Callable[[], Pass]] = {
     "CanonicalizeCast": transform.CanonicalizeCast,
     "CanonicalizeOps": transform.CanonicalizeOps,
     "SimplifyExpr": transform.SimplifyExpr,
+    "not exact": lambda: transform.SimplifyExpr(exact=False),
     "FastMath": transform.FastMath,
     "FuseOps": lambda: transform.FuseOps(fuse_opt_level=2),
     "FunctionsFromFusion": transform.FunctionsFromFusion,
@@ -70,7 +71,7 @@ PASSES: dict[str, Callable[[], Pass]] = {
         transform.MergeCompilerRegions(), transform.PartitionGraph()
     ),
 }
-VARIANTS = {"inline_once", "dense_flat"}
+VARIANTS = {"inline_once", "not exact", "dense_flat"}
 # Those that mark regions mark again what they find, each time they run.
 MARKING = {"AnnotateTarget", "MergeCompilerRegions", "PartitionGraph"}
 # Those that need arguments, or whose steps go by their own names.

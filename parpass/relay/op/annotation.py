@@ -51,7 +51,15 @@ def _as_it_is(_attrs: Attrs, data: Array) -> Array:
 
 
 _ON_DEVICE = register_op(
-    Op("on_device", 1, same_value, _as_it_is, OnDeviceAttrs, non_computational=True)
+    Op(
+        "on_device",
+        1,
+        same_value,
+        _as_it_is,
+        OnDeviceAttrs,
+        non_computational=True,
+        moves=True,
+    )
 )
 
 
@@ -68,7 +76,9 @@ class DeviceCopyAttrs(Attrs, frozen=True):
     dst_dev_type: int
 
 
-_DEVICE_COPY = register_op(Op("device_copy", 1, identity, _as_it_is, DeviceCopyAttrs))
+_DEVICE_COPY = register_op(
+    Op("device_copy", 1, identity, _as_it_is, DeviceCopyAttrs, moves=True)
+)
 
 
 def device_copy(data: Expr, src_device: str | int, dst_device: str | int) -> Call:
@@ -79,7 +89,9 @@ def device_copy(data: Expr, src_device: str | int, dst_device: str | int) -> Cal
     return call_op(_DEVICE_COPY, (data,), attrs)
 
 
-_STOP_FUSION = register_op(Op("annotation.stop_fusion", 1, same_value, _as_it_is))
+_STOP_FUSION = register_op(
+    Op("annotation.stop_fusion", 1, same_value, _as_it_is, moves=True)
+)
 
 
 def stop_fusion(data: Expr) -> Call:
@@ -94,10 +106,10 @@ class CompilerAttrs(Attrs, frozen=True):
 
 
 _COMPILER_BEGIN = register_op(
-    Op("annotation.compiler_begin", 1, same_value, _as_it_is, CompilerAttrs)
+    Op("annotation.compiler_begin", 1, same_value, _as_it_is, CompilerAttrs, moves=True)
 )
 _COMPILER_END = register_op(
-    Op("annotation.compiler_end", 1, same_value, _as_it_is, CompilerAttrs)
+    Op("annotation.compiler_end", 1, same_value, _as_it_is, CompilerAttrs, moves=True)
 )
 
 

@@ -11,9 +11,8 @@ import operator
 from collections.abc import Iterable
 from typing import SupportsIndex
 
-import numpy as np
-
 from parpass.errors import IRTypeError
+from parpass.relay.dtypes import dtype_of
 
 Ints = SupportsIndex | Iterable[SupportsIndex]
 
@@ -84,15 +83,15 @@ def padding_of_rank(value: Ints, rank: int) -> tuple[int, ...]:
 
 
 def dtype_name(dtype: str) -> str:
-    """Return the name of a dtype that numpy knows, such as `float32`.
+    """Return the name of a dtype, such as `float32`; see `dtype_of`.
 
     Raises:
-        IRTypeError: numpy knows no such dtype.
+        IRTypeError: There is no such dtype.
     """
     try:
-        return np.dtype(dtype).name
-    except TypeError:
-        raise IRTypeError(f"expected the name of a dtype, got {dtype!r}") from None
+        return dtype_of(dtype)
+    except ValueError:
+        raise IRTypeError(f"expected the name of a dtype, got {dtype!r:.40}") from None
 
 
 def optional_dtype(dtype: str) -> str:

@@ -89,6 +89,7 @@ _REINTERPRET = register_op(
         _reinterpret,
         CastAttrs,
         pattern=OpPattern.ELEMWISE,
+        moves=True,
     )
 )
 

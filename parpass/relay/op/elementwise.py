@@ -81,6 +81,11 @@ def _erf(data: Array) -> Any:
     return np.frompyfunc(math.erf, 1, 1)(data)
 
 
+def _of_floats(rounding: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Return a rounding that leaves integers alone: doubles have not all of them."""
+    return lambda data: data if data.dtype.kind in "iu" else rounding(data)
+
+
 abs = unary("abs", number_identity, np.abs, "Return absolute values.")
 negative = unary("negative", number_identity, np.negative, "Return `-data`.")
 sign = unary("sign", number_identity, np.sign, "Return -1, 0 or 1.")
@@ -105,11 +110,14 @@ atanh = unary("atanh", float_identity, np.arctanh, "Return inverse of tanh.")
 sinh = unary("sinh", float_identity, np.sinh, "Return hyperbolic sines.")
 cosh = unary("cosh", float_identity, np.cosh, "Return hyperbolic cosines.")
 tanh = unary("tanh", float_identity, np.tanh, "Return hyperbolic tangents.")
-floor = unary("floor", number_identity, np.floor, "Round down.")
-ceil = unary("ceil", number_identity, np.ceil, "Round up.")
-trunc = unary("trunc", number_identity, np.trunc, "Round towards zero.")
+floor = unary("floor", number_identity, _of_floats(np.floor), "Round down.")
+ceil = unary("ceil", number_identity, _of_floats(np.ceil), "Round up.")
+trunc = unary("trunc", number_identity, _of_floats(np.trunc), "Round towards zero.")
 round = unary(
-    "round", number_identity, np.rint, "Round to the nearest integer, halves to even."
+    "round",
+    number_identity,
+    _of_floats(np.rint),
+    "Round to the nearest integer, halves to even.",
 )
 isnan = unary("isnan", predicate, np.isnan, "Return where NaNs are.", dtype="bool")
 isinf = unary("isinf", predicate, np.isinf, "Return where +-inf is.", dtype="bool")
@@ -134,7 +142,19 @@ class ClipAttrs(Attrs, frozen=True):
 
 
 def _clip(attrs: ClipAttrs, data: Array) -> Array:
-    return np.clip(data, attrs.a_min, attrs.a_max).astype(data.dtype, copy=False)
+    low: float = attrs.a_min
+    high: float = attrs.a_max
+    if data.dtype.kind in "iu":
+        low, high = _as_int(low, data.dtype), _as_int(high, data.dtype)
+    return np.clip(data, low, high).astype(data.dtype, copy=False)
+
+
+def _as_int(limit: float, dtype: np.dtype[Any]) -> int:
+    """Return a limit as TVM casts it, the dtype's own where it is beyond."""
+    info = np.iinfo(dtype)
+    if not info.min <= limit <= info.max:
+        return info.min if limit < info.min else info.max
+    return int(limit)
 
 
 _CLIP = register_op(

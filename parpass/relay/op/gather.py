@@ -94,7 +94,15 @@ def _take(attrs: TakeAttrs, data: Array, indices: Array) -> Array:
 
 
 _TAKE = register_op(
-    Op("take", 2, _take_relation, _take, TakeAttrs, pattern=OpPattern.INJECTIVE)
+    Op(
+        "take",
+        2,
+        _take_relation,
+        _take,
+        TakeAttrs,
+        pattern=OpPattern.INJECTIVE,
+        moves=True,
+    )
 )
 
 

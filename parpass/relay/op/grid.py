@@ -55,11 +55,18 @@ def _arange_relation(types: Sequence[Type], attrs: ArangeAttrs) -> TensorType:
 
 
 def _arange(attrs: ArangeAttrs, start: Array, stop: Array, step: Array) -> Array:
-    count = _length(start.item(), stop.item(), step.item())
+    count = arange_length(start.item(), stop.item(), step.item())
+    if attrs.length not in {None, count}:
+        raise ValueError(f"expected a length of {count}, got {attrs.length}")
     return (start + np.arange(count) * step).astype(attrs.dtype)
 
 
-def _length(start: float, stop: float, step: float) -> int:
+def arange_length(start: float, stop: float, step: float) -> int:
+    """Return how many numbers there are from `start` up to `stop`.
+
+    Raises:
+        TypeRelationError: The step is 0.
+    """
     if not step:
         raise TypeRelationError("expected a step other than 0")
     return max(0, math.ceil((stop - start) / step))
@@ -86,7 +93,9 @@ def arange(
     values = [
         bound.data.numpy().item() for bound in bounds if isinstance(bound, Constant)
     ]
-    length = _length(values[0], values[1], values[2]) if len(values) == 3 else None
+    length = (
+        arange_length(values[0], values[1], values[2]) if len(values) == 3 else None
+    )
     attrs = ArangeAttrs(dtype=dtype_name(dtype), length=length)
     return call_op(_ARANGE, tuple(bounds), attrs)
 

@@ -85,6 +85,7 @@ _CONCATENATE = register_op(
         _concatenate,
         ConcatenateAttrs,
         pattern=OpPattern.INJECTIVE,
+        moves=True,
     )
 )
 
@@ -115,7 +116,15 @@ def _stack(attrs: StackAttrs, fields: tuple[Array, ...]) -> Array:
 
 
 _STACK = register_op(
-    Op("stack", 1, _stack_relation, _stack, StackAttrs, pattern=OpPattern.INJECTIVE)
+    Op(
+        "stack",
+        1,
+        _stack_relation,
+        _stack,
+        StackAttrs,
+        pattern=OpPattern.INJECTIVE,
+        moves=True,
+    )
 )
 
 
@@ -171,7 +180,15 @@ def _split(attrs: SplitAttrs, data: Array) -> tuple[Array, ...]:
 
 
 _SPLIT = register_op(
-    Op("split", 1, _split_relation, _split, SplitAttrs, pattern=OpPattern.INJECTIVE)
+    Op(
+        "split",
+        1,
+        _split_relation,
+        _split,
+        SplitAttrs,
+        pattern=OpPattern.INJECTIVE,
+        moves=True,
+    )
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -22,7 +23,7 @@ from parpass.relay.op.relations import (
     require_same_dtype,
     tensors,
 )
-from parpass.relay.op.shape import squeeze
+from parpass.relay.op.shape import require_broadcast, squeeze
 from parpass.relay.ty import Dim, TensorType, Type
 
 Array = npt.NDArray[Any]
@@ -108,6 +109,22 @@ def _bool_relation(types: Sequence[Type], attrs: ReduceAttrs) -> TensorType:
     return _reduced(data, attrs, "bool")
 
 
+def _mean(data: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+    """Return the mean, of ints towards zero and without leaving them."""
+    if data.dtype.kind not in "iu":
+        return np.mean(data, axis=axis, keepdims=keepdims)
+    count = math.prod(data.shape[at] for at in axis)
+    if not count:
+        raise ValueError("the mean of no ints is none")
+    # The sum of all may have more bits than there are; quotients and rest have not.
+    wide = data.astype("uint64" if data.dtype.kind == "u" else "int64")
+    each, left = np.divmod(wide, wide.dtype.type(count))
+    left = left.sum(axis=axis, keepdims=keepdims)
+    more, left = np.divmod(left, left.dtype.type(count))
+    down = each.sum(axis=axis, keepdims=keepdims) + more
+    return down + ((down < 0) & (left != 0)).astype(down.dtype)
+
+
 def _reduction(
     name: str, relation: TypeRelation, meaning: Callable[..., Any], doc: str
 ) -> ReduceBuilder:
@@ -154,7 +171,7 @@ def _end(data: Array, which: str) -> Any:
 
 
 sum = _reduction("sum", _number_relation, np.sum, "Return the sum.")
-mean = _reduction("mean", _number_relation, np.mean, "Return the mean.")
+mean = _reduction("mean", _number_relation, _mean, "Return the mean.")
 max = _reduction("max", _number_relation, _largest, "Return the largest element.")
 min = _reduction("min", _number_relation, _smallest, "Return the smallest element.")
 prod = _reduction("prod", _number_relation, np.prod, "Return the product.")
@@ -224,6 +241,7 @@ def _variance_relation(types: Sequence[Type], attrs: VarianceAttrs) -> TensorTyp
     data, around = tensors(types)
     require_float(data)
     require_same_dtype((data, around))
+    require_broadcast(around, data.shape)
     return _reduced(data, attrs, data.dtype)
 
 
@@ -254,7 +272,10 @@ def variance(
     unbiased: bool = False,
     with_mean: Expr | None = None,
 ) -> Call:
-    """Return the variance, around `with_mean` where the mean is known already."""
+    """Return the variance, around `with_mean` where the mean is known already.
+
+    That has to broadcast to the data.
+    """
     axes = optional_int_tuple(axis, "axis")
     around = mean(data, axes, True, exclude) if with_mean is None else with_mean
     attrs = VarianceAttrs(

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
-from parpass.errors import InternalError, IRError, UnknownAttrError, UnknownOpError
+from parpass.errors import (
+    InternalError,
+    IRError,
+    IRTypeError,
+    UnknownAttrError,
+    UnknownOpError,
+)
 from parpass.relay.expr import Expr
 from parpass.relay.node import Role, reflected
 from parpass.relay.op.effect import Effect
@@ -29,6 +35,8 @@ class Attrs(msgspec.Struct, frozen=True, kw_only=True):
     defaults; sequences are tuples. They are read as `attrs.strides`, and by name as
     those of a mapping: `attrs["strides"]`.
     """
+
+    namespace: ClassVar[str] = "relay.attrs"
 
     def keys(self) -> tuple[str, ...]:
         """Return the names of the attributes."""
@@ -97,6 +105,7 @@ class OpPattern(enum.IntEnum):
     effect=Role.META,
     non_computational=Role.META,
     pattern=Role.META,
+    moves=Role.META,
 )
 class Op(Expr, frozen=True, eq=False):
     """An operator: an entry of the table, and the expression that a call refers to.
@@ -116,6 +125,8 @@ class Op(Expr, frozen=True, eq=False):
         non_computational: Whether it stands for something that is not computed, such
             as an annotation.
         pattern: What it may be fused with.
+        moves: Whether the elements of the result are those of the arguments, bit by
+            bit. What does not, is never asked to compute in few digits.
     """
 
     name: str
@@ -126,6 +137,7 @@ class Op(Expr, frozen=True, eq=False):
     effect: Effect = Effect.PURE
     non_computational: bool = False
     pattern: OpPattern = OpPattern.OPAQUE
+    moves: bool = False
 
     def get_attr(self, attr_name: str) -> Any:
         """Return a property under TVM's name for it, None where there is none.
@@ -171,7 +183,7 @@ _PROPERTIES = {
 }
 
 
-class TypeRelationError(IRError, TypeError):
+class TypeRelationError(IRTypeError):
     """An operator does not accept the types of its arguments, or its attributes."""
 
     def __init__(self, message: str, span: Span | None = None) -> None:

@@ -141,6 +141,7 @@ _RESHAPE = register_op(
         _reshape,
         ReshapeAttrs,
         pattern=OpPattern.INJECTIVE,
+        moves=True,
     )
 )
 
@@ -205,6 +206,7 @@ _RESHAPE_LIKE = register_op(
         _reshape_like,
         ReshapeLikeAttrs,
         pattern=OpPattern.INJECTIVE,
+        moves=True,
     )
 )
 
@@ -251,6 +253,7 @@ _LAYOUT_TRANSFORM = register_op(
         _layout_transform,
         LayoutTransformAttrs,
         pattern=OpPattern.INJECTIVE,
+        moves=True,
     )
 )
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from parpass.relay.dtypes import computed_in, numpy_dtype
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import dtype_name
 from parpass.relay.op.build import call_op
@@ -70,7 +71,8 @@ def _scan(name: str, meaning: Callable[..., Any], first: int, doc: str) -> ScanB
             before = np.full_like(data.take([0], axis), first)
             rest = data.take(range(data.shape[axis] - 1), axis)
             data = np.concatenate([before, rest], axis)
-        return meaning(data, axis=axis, dtype=dtype)
+        found = meaning(data, axis=axis, dtype=numpy_dtype(computed_in(dtype)))
+        return found.astype(numpy_dtype(dtype), copy=False)
 
     op = register_op(Op(name, 1, _relation, compute, ScanopAttrs))
 

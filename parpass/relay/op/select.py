@@ -95,6 +95,7 @@ _STRIDED_SLICE = register_op(
         _strided_slice,
         StridedSliceAttrs,
         pattern=OpPattern.INJECTIVE,
+        moves=True,
     )
 )
 
@@ -170,6 +171,7 @@ _SLICE_LIKE = register_op(
         _slice_like,
         SliceLikeAttrs,
         pattern=OpPattern.INJECTIVE,
+        moves=True,
     )
 )
 
@@ -204,6 +206,7 @@ _REVERSE = register_op(
         _reverse,
         ReverseAttrs,
         pattern=OpPattern.INJECTIVE,
+        moves=True,
     )
 )
 
@@ -234,7 +237,15 @@ def _repeat(attrs: RepeatAttrs, data: Array) -> Array:
 
 
 _REPEAT = register_op(
-    Op("repeat", 1, _repeat_relation, _repeat, RepeatAttrs, pattern=OpPattern.BROADCAST)
+    Op(
+        "repeat",
+        1,
+        _repeat_relation,
+        _repeat,
+        RepeatAttrs,
+        pattern=OpPattern.BROADCAST,
+        moves=True,
+    )
 )
 
 
@@ -265,7 +276,15 @@ def _tile(attrs: TileAttrs, data: Array) -> Array:
 
 
 _TILE = register_op(
-    Op("tile", 1, _tile_relation, _tile, TileAttrs, pattern=OpPattern.BROADCAST)
+    Op(
+        "tile",
+        1,
+        _tile_relation,
+        _tile,
+        TileAttrs,
+        pattern=OpPattern.BROADCAST,
+        moves=True,
+    )
 )
 
 

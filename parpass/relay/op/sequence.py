@@ -60,7 +60,9 @@ def _sequence_mask(attrs: SequenceMaskAttrs, data: Array, lengths: Array) -> Arr
         steps[:, None] < lengths if attrs.axis == 0 else steps < lengths[:, None]
     )
     valid = valid.reshape(*valid.shape, *(1,) * (data.ndim - 2))
-    return np.where(valid, data, data.dtype.type(attrs.mask_value))
+    # Of ints the low bits, on every machine; a cast of floats leaves that open.
+    mask = int(attrs.mask_value) if data.dtype.kind in "iu" else attrs.mask_value
+    return np.where(valid, data, np.asarray(mask).astype(data.dtype))
 
 
 _SEQUENCE_MASK = register_op(

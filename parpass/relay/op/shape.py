@@ -62,6 +62,7 @@ _TRANSPOSE = register_op(
         _transpose,
         TransposeAttrs,
         pattern=OpPattern.INJECTIVE,
+        moves=True,
     )
 )
 
@@ -99,6 +100,7 @@ _EXPAND_DIMS = register_op(
         _expand_dims,
         ExpandDimsAttrs,
         pattern=OpPattern.BROADCAST,
+        moves=True,
     )
 )
 
@@ -145,6 +147,7 @@ _SQUEEZE = register_op(
         _squeeze,
         SqueezeAttrs,
         pattern=OpPattern.INJECTIVE,
+        moves=True,
     )
 )
 
@@ -161,7 +164,8 @@ class BroadcastToAttrs(Attrs, frozen=True):
     shape: tuple[int, ...]
 
 
-def _require_broadcast(data: TensorType, shape: Shape) -> None:
+def require_broadcast(data: TensorType, shape: Shape) -> None:
+    """Reject a tensor that does not broadcast to a shape."""
     aligned = shape[max(len(shape) - len(data.shape), 0) :]
     fits = len(data.shape) <= len(shape) and all(
         agree(dim, wanted) or dim == 1
@@ -177,7 +181,7 @@ def _broadcast_to_relation(
     types: Sequence[Type], attrs: BroadcastToAttrs
 ) -> TensorType:
     (data,) = tensors(types)
-    _require_broadcast(data, attrs.shape)
+    require_broadcast(data, attrs.shape)
     return TensorType(attrs.shape, data.dtype)
 
 
@@ -193,6 +197,7 @@ _BROADCAST_TO = register_op(
         _broadcast_to,
         BroadcastToAttrs,
         pattern=OpPattern.BROADCAST,
+        moves=True,
     )
 )
 
@@ -205,7 +210,7 @@ def broadcast_to(data: Expr, shape: Ints) -> Call:
 
 def _broadcast_to_like_relation(types: Sequence[Type], _attrs: None) -> TensorType:
     data, like = tensors(types)
-    _require_broadcast(data, like.shape)
+    require_broadcast(data, like.shape)
     return TensorType(like.shape, data.dtype)
 
 
@@ -220,6 +225,7 @@ _BROADCAST_TO_LIKE = register_op(
         _broadcast_to_like_relation,
         _broadcast_to_like,
         pattern=OpPattern.BROADCAST,
+        moves=True,
     )
 )
 

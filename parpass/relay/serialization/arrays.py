@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from parpass.relay.dtypes import numpy_dtype
 from parpass.relay.ndarray import NDArray
-from parpass.relay.text.dtypes import numpy_dtype
 
 _MAX_RANK = 64  # numpy's own
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import typing
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -13,15 +13,16 @@ import msgspec
 from msgspec import structs
 
 from parpass.diagnostic import Span
+from parpass.errors import SizeLimitError
+from parpass.relay.expr import Expr
+from parpass.relay.module import IRModule
 from parpass.relay.node import Node, Role, layout, layouts
 from parpass.relay.op.registry import Attrs, Op
 from parpass.relay.serialization.checks import Check, check_of
+from parpass.relay.ty import MAX_TYPE_DEPTH, Type
 from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Type
 
-VERSION = 1  # of the format; a reader accepts its own version and those before
-INTS = range(-(2**63), 2**64)  # in attributes, as structural equality has them
-MAX_NESTING = 64  # of lists and mappings in attributes
+VERSION = 2  # of the format; a reader accepts its own version and those before
 
 Struct = msgspec.Struct
 
@@ -46,11 +47,25 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A class of structs that may stand in the table, under its own name."""
+    """A class of structs that may stand in the table.
+
+    Attributes:
+        make: The class.
+        fields: Its fields by name.
+        required: The names of those that have no default.
+        rival: Another class of the same name, if there is one: neither can be meant.
+    """
 
     make: type[Struct]
     fields: dict[str, Field]
     required: frozenset[str]
+    rival: type[Struct] | None = None
+
+
+def kind_name(make: type[Any]) -> str:
+    """Return the name of a class in the table, such as `relay.Var`."""
+    namespace: str = getattr(make, "namespace", "")
+    return f"{namespace}.{make.__name__}" if namespace else make.__name__
 
 
 def known_kinds() -> dict[str, Kind]:
@@ -58,11 +73,64 @@ def known_kinds() -> dict[str, Kind]:
 
     Attributes are those of the operator table.
     """
+    found: dict[str, Kind] = {}
+    for one in _classes():
+        kind, name = _kind(one), kind_name(one)
+        if name in found and found[name].make is not one:
+            kind = replace(kind, rival=found[name].make)
+        found[name] = kind
+    return found
+
+
+def unqualified(kinds: dict[str, Kind]) -> dict[str, Kind]:
+    """Return kinds by the names that they had in version 1, without a namespace.
+
+    They are Relay's. Where attributes had the name of a node or a type, that is meant.
+    """
+    found: dict[str, Kind] = {}
+    for name, kind in kinds.items():
+        if name.startswith("relay.") or "." not in name:
+            found.setdefault(name.rpartition(".")[2], kind)
+    return found
+
+
+def ambiguous(kind: Kind) -> str:
+    """Return what is wrong with a kind that has a rival."""
+    classes = [make for make in (kind.make, kind.rival) if make is not None]
+    listed = " and ".join(f"{one.__module__}.{one.__qualname__}" for one in classes)
+    return (
+        f"expected one class named '{kind_name(kind.make)}', got {listed}; give one of "
+        "them another `namespace`"
+    )
+
+
+def depth_of(item: Any, inside: int) -> int:
+    """Return how deep types and values are nested in an object, as `ty.extent` has it.
+
+    Expressions may be of any depth; what is in their types and attributes is not.
+
+    Args:
+        item: The object.
+        inside: The depth of the deepest one that it refers to; -1 if there is none.
+
+    Raises:
+        SizeLimitError: It is too deep.
+    """
+    if isinstance(item, UnknownDim):  # a part of a tensor's type
+        return -1
+    depth = max(inside, 0) if isinstance(item, Expr | IRModule) else inside + 1
+    if depth > MAX_TYPE_DEPTH:
+        raise SizeLimitError(
+            f"this {type(item).__name__} is nested more than {MAX_TYPE_DEPTH} deep"
+        )
+    return depth
+
+
+def _classes() -> list[type[Struct]]:
     import_module("parpass.relay.op")  # fills the table
     found: list[type[Struct]] = [one.kind for one in layouts() if one.kind is not Op]
     found += [UnknownDim, Span, *_subclasses(Type)]
-    found += _attrs_types()
-    return {one.__name__: _kind(one) for one in found}
+    return found + _attrs_types()
 
 
 def _subclasses(base: type[Type]) -> Iterator[type[Type]]:

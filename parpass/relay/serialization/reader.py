@@ -12,24 +12,27 @@ from parpass.errors import (
     IRTypeError,
     MalformedJSONError,
     ParpassError,
+    SizeLimitError,
     UnknownOpError,
     did_you_mean,
     quoted,
 )
-from parpass.relay.dict_attrs import DictAttrs
+from parpass.relay.dict_attrs import INTS, DictAttrs
 from parpass.relay.expr import Function, GlobalVar
 from parpass.relay.module import IRModule
 from parpass.relay.node import Role
 from parpass.relay.op.registry import Op
 from parpass.relay.serialization.arrays import array_from_json
 from parpass.relay.serialization.kinds import (
-    INTS,
-    MAX_NESTING,
     VERSION,
     Field,
     Kind,
+    ambiguous,
+    depth_of,
     known_kinds,
+    unqualified,
 )
+from parpass.relay.ty import MAX_NESTING
 
 _SINGLE = {Role.CHILD, Role.BINDING, Role.META}
 _MANY = {Role.CHILDREN, Role.BINDINGS}
@@ -68,7 +71,7 @@ def load_json(text: str | bytes) -> Any:
             f"expected a version up to {VERSION}, got {document.parpass}",
             where="parpass",
         )
-    reader = _Reader()
+    reader = _Reader(document.parpass)
     for at, entry in enumerate(document.nodes):
         try:
             reader.read(entry)
@@ -84,9 +87,12 @@ def load_json(text: str | bytes) -> Any:
 class _Reader:
     """Makes one object of each entry; an entry refers to those before it."""
 
-    def __init__(self) -> None:
-        self._kinds = known_kinds()
+    def __init__(self, version: int) -> None:
+        kinds = known_kinds()
+        self._kinds = unqualified(kinds) if version == 1 else kinds
         self._objects: list[Any] = []
+        self._depths: list[int] = []
+        self._inside = -1  # how deep what this entry refers to is nested
         self._special: dict[str, Callable[[Any], Any]] = {
             "Op": _op,
             "NDArray": _array,
@@ -98,6 +104,7 @@ class _Reader:
         if len(entry) != 1:
             raise _Fault("", "expected one kind, such as {'Var': {...}}")
         ((name, body),) = entry.items()
+        self._inside = -1
         kind = self._kinds.get(name)
         if kind is not None:
             made = self._struct(kind, name, body)
@@ -106,6 +113,10 @@ class _Reader:
         else:
             known = (*self._kinds, *self._special)
             raise _Fault("", f"unknown kind '{name[:80]}'{did_you_mean(name, known)}")
+        try:
+            self._depths.append(depth_of(made, self._inside))
+        except SizeLimitError as error:
+            raise _Fault("", str(error)) from None
         self._objects.append(made)
 
     def value(self, form: Any, where: str, nesting: int = 0) -> Any:
@@ -136,7 +147,7 @@ class _Reader:
                 key: self.value(one, f"{where}.{key[:80]}", nesting + 1)
                 for key, one in cast("dict[str, Any]", body).items()
             }
-            return DictAttrs(items) if tag == "DictAttrs" else items
+            return _dict_attrs(items, where) if tag == "DictAttrs" else items
         if tag == "float" and body in ("nan", "inf", "-inf"):
             return float(cast("str", body))
         if tag == "bytes" and isinstance(body, str):
@@ -155,6 +166,7 @@ class _Reader:
                 f"expected a reference to one of the {len(self._objects)} nodes "
                 f"before, got {number}",
             )
+        self._inside = max(self._inside, self._depths[number])
         return self._objects[number]
 
     def _all_referred(self, numbers: Any, where: str) -> tuple[Any, ...]:
@@ -165,6 +177,8 @@ class _Reader:
         return tuple([refer(number, f"{where}[{at}]") for at, number in items])
 
     def _struct(self, kind: Kind, name: str, body: Any) -> Any:
+        if kind.rival is not None:
+            raise _Fault("", ambiguous(kind))
         fields = _object(body)
         if not kind.fields.keys() >= fields.keys():
             odd = next(key for key in fields if key not in kind.fields)
@@ -219,6 +233,13 @@ class _Reader:
             return IRModule(functions, attrs, sources)
         except ParpassError as error:
             raise _Fault(".functions", str(error)) from None
+
+
+def _dict_attrs(items: dict[str, Any], where: str) -> DictAttrs:
+    try:
+        return DictAttrs(items)
+    except (IRTypeError, SizeLimitError) as error:
+        raise _Fault(where, str(error)) from None
 
 
 def _object(body: Any) -> dict[str, Any]:

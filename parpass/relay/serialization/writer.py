@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import msgspec
 
-from parpass.errors import IRTypeError
-from parpass.relay.dict_attrs import DictAttrs
+from parpass.errors import IRTypeError, SizeLimitError
+from parpass.relay.dict_attrs import INTS, DictAttrs
 from parpass.relay.expr import Expr
 from parpass.relay.module import IRModule
 from parpass.relay.ndarray import NDArray
@@ -18,13 +18,15 @@ from parpass.relay.node import Role
 from parpass.relay.op.registry import Op
 from parpass.relay.serialization.arrays import array_as_json
 from parpass.relay.serialization.kinds import (
-    INTS,
-    MAX_NESTING,
     VERSION,
     Field,
     Kind,
+    ambiguous,
+    depth_of,
+    kind_name,
     known_kinds,
 )
+from parpass.relay.ty import MAX_NESTING
 
 _OBJECTS = (msgspec.Struct, NDArray, IRModule)  # what gets an entry of the table
 _SINGLE = {Role.CHILD, Role.BINDING, Role.META}
@@ -55,6 +57,7 @@ class _Table:
         self.lines: list[bytes] = []
         self._kinds = known_kinds()
         self._numbers: dict[int, int] = {}
+        self._depths: dict[int, int] = {}
         self._known: dict[bytes, int] = {}
         self._kept: list[Any] = []  # so that no id is given to another object
         self._functions: dict[int, list[tuple[Any, Any]]] = {}
@@ -63,26 +66,29 @@ class _Table:
         """Enter all that a value refers to, and return its form."""
         opened: set[int] = set()
         stack = _references(value)[::-1]
-        closing: list[Any] = []
+        closing: list[tuple[Any, list[Any]]] = []
         while stack:
             item = stack.pop()
             if item is _CLOSE:
-                self._enter(closing.pop())
+                self._enter(*closing.pop())
                 continue
             if id(item) in self._numbers:
                 continue
             if id(item) in opened:
                 raise IRTypeError(f"this {type(item).__name__} contains itself")
             opened.add(id(item))
-            closing.append(item)
+            parts = self._parts(item)
+            closing.append((item, parts))
             stack.append(_CLOSE)
-            stack += self._parts(item)[::-1]
+            stack += parts[::-1]
         return _form(value, self._number)
 
     def _number(self, item: Any) -> int:
         return self._numbers[id(item)]
 
-    def _enter(self, item: Any) -> None:
+    def _enter(self, item: Any, parts: list[Any]) -> None:
+        inside = max([self._depths[id(part)] for part in parts], default=-1)
+        self._depths[id(item)] = depth_of(item, inside)
         line = _encoded({_name(item): self._body(item)})
         number = len(self.lines)
         if isinstance(item, Op) or not isinstance(item, Expr | IRModule):
@@ -140,7 +146,9 @@ class _Table:
         return self._functions[id(mod)]
 
     def _kind(self, item: Any) -> Kind:
-        kind = self._kinds.get(type(item).__name__)
+        kind = self._kinds.get(_name(item))
+        if kind is not None and kind.rival is not None:
+            raise IRTypeError(ambiguous(kind))
         if kind is None or kind.make is not type(item):
             raise IRTypeError(
                 f"a {type(item).__name__} cannot be saved: it is no node, type or "
@@ -153,9 +161,10 @@ _CLOSE = object()  # on the stack: what an object refers to has been entered
 
 
 def _name(item: Any) -> str:
-    if isinstance(item, IRModule):
-        return "IRModule"
-    return type(item).__name__
+    for kind in (IRModule, NDArray, Op):
+        if isinstance(item, kind):
+            return kind.__name__
+    return kind_name(cast("type[Any]", type(item)))
 
 
 def _field_form(field: Field, value: Any, number: Numbers) -> Any:
@@ -177,7 +186,7 @@ def _references(value: Any, nesting: int = 0) -> list[Any]:
     else:
         return []
     if nesting == MAX_NESTING:
-        raise IRTypeError(f"attributes are nested more than {MAX_NESTING} deep")
+        raise SizeLimitError(f"attributes are nested more than {MAX_NESTING} deep")
     return [one for item in items for one in _references(item, nesting + 1)]
 
 

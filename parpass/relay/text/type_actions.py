@@ -15,13 +15,13 @@ from typing import Any, NamedTuple, TypeVar
 from lark import Token
 
 from parpass.errors import SizeLimitError
+from parpass.relay.dtypes import DTYPES, WIDTHS
 from parpass.relay.text.attributes import Attribute
-from parpass.relay.text.dtypes import DTYPES, WIDTHS
 from parpass.relay.text.literals import read_number
 from parpass.relay.text.names import read_name
 from parpass.relay.text.problems import Problems
 from parpass.relay.ty import (
-    MAX_TYPE_DEPTH,
+    MAX_NESTING,
     Dim,
     FuncType,
     IncompleteType,
@@ -31,7 +31,6 @@ from parpass.relay.ty import (
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TypeVar as RelayTypeVar
 
-_DEEPEST = MAX_TYPE_DEPTH - 1  # as functions that take such types have types, too
 _LARGEST_DIM = 2**63 - 1
 
 T = TypeVar("T")
@@ -96,6 +95,7 @@ class TypeActions:
         dtype = WIDTHS.get(name, str(name))
         if dtype not in DTYPES:
             self.problems.report_unknown(name, "dtype named", dtype, DTYPES)
+            dtype = "float32"
         return Nested(TensorType(shape, dtype))
 
     def shape(self, parts: Parts) -> tuple[Dim, ...]:
@@ -176,13 +176,13 @@ class TypeActions:
         self, place: Token, inner: Sequence[Nested], make: Callable[[], Any]
     ) -> Nested:
         depth = 1 + max((part.depth for part in inner), default=0)
-        if depth <= _DEEPEST:
+        if depth <= MAX_NESTING:
             try:
                 return Nested(make(), depth)
             except SizeLimitError as error:
                 self.problems.report(place, str(error))
         else:
-            self.problems.report(place, f"nested deeper than {_DEEPEST} levels")
+            self.problems.report(place, f"nested deeper than {MAX_NESTING} levels")
         return Nested(TupleType(()))
 
 

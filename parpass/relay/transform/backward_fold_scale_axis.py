@@ -17,8 +17,8 @@ from parpass.relay.transform.scale_axis import (
     Need,
     along_axes,
     broadcasts_to,
-    is_constant_with,
     is_foldable,
+    is_known_as,
     scaled_weight,
     squeezed,
     tensor_type,
@@ -60,7 +60,7 @@ class BackwardFoldScaleAxis(FunctionPass):
     convolution an addition is left. A scale passes `nn.relu` if it is a positive
     constant; `add` and `subtract` pass it to both sides, or multiply one. It moves only
     through values that are used once. Only floats are scaled; results are equal up to
-    rounding.
+    rounding, so constants near the ends of their range stay.
 
     First values say which scale they could take, from the convolutions on, then scales
     are passed up, as in TVM's `fold_scale_axis.cc`. Linear.
@@ -179,7 +179,7 @@ class _BackwardFolder(ExprMutator):
             offer = self._offers.found.get(of)
             if offer is None or not broadcasts_to(of, by, offer.axes):
                 continue
-            if is_constant_with(by, offer.need):
+            if is_known_as(by, offer.need):
                 self._dropped[call] = data
                 self._scales[of] = _Scale(call, factor, offer.axes)
                 return

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -23,23 +22,19 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.functor import ExprMutator
-from parpass.relay.interpreter import evaluate_call
 from parpass.relay.module import IRModule
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.constants import (
     ConstantChecker,
     constant_of,
     is_simple_constant,
-    value_of,
     with_device_of,
     without_device,
 )
-from parpass.relay.transform.report import Finding, emit_errors, raise_errors
+from parpass.relay.transform.evaluation import Evaluator
+from parpass.relay.transform.report import Finding, emit_notes
 from parpass.relay.ty import TensorType
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
-
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
 
 # Operators that are never evaluated. Those that ask for the shape of their argument
 # fold by its type alone, whether it is a constant or not.
@@ -73,7 +68,10 @@ class FoldConstant(FunctionPass):
 
     Calls stay that have no arguments, such as `zeros`, whose operator has effects or is
     not computational, or that are inside a function with the attribute `Primitive`.
-    An operator that fails on its constants is an error diagnostic.
+    What fails on its constants stays too, for it may never be run, and so does what
+    gives too much: the option `relay.FoldConstant.max_bytes` of the context limits how
+    many bytes the results of a function have together, beside eight times those of its
+    own constants. A note tells of each.
     """
 
     pass_info = PassInfo(opt_level=2, name="FoldConstant")
@@ -82,53 +80,44 @@ class FoldConstant(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with constants folded."""
-        with ConstantFolder(mod) as folder:
+        with Evaluator.of(func, ctx) as evaluator:
+            folder = ConstantFolder(evaluator, mod)
             folded = folder.visit(func)
         if folder.folded:
             ctx.count("folded", folder.folded)
-        emit_errors(folder.findings, ctx)
+        emit_notes(folder.kept, ctx)
         return cast("Function", folded)
 
 
 def fold_constant(expr: ExprT) -> ExprT:
-    """Return an expression with constants folded; see `FoldConstant`.
-
-    Raises:
-        DiagnosticError: An operator failed on its constants.
-    """
-    with ConstantFolder() as folder:
-        folded = folder.visit(expr)
-    raise_errors(folder.findings)
-    return cast("ExprT", folded)
+    """Return an expression with constants folded; see `FoldConstant`."""
+    with Evaluator(expr) as evaluator:
+        return cast("ExprT", ConstantFolder(evaluator).visit(expr))
 
 
 class ConstantFolder(ExprMutator):
-    """Rewrites an expression, folding constants; a context manager.
+    """Rewrites an expression, folding constants.
 
-    From the first evaluation until it is left, native libraries use one thread, so that
-    results are equal to the bit wherever it runs.
+    Args:
+        evaluator: Evaluates the calls.
+        mod: Has the global functions that are called, to know which have effects.
 
     Attributes:
         folded: How many calls were replaced by their values.
-        findings: The calls that failed.
+        kept: The calls that could not be evaluated.
     """
 
-    def __init__(self, mod: IRModule | None = None) -> None:
+    asks_again = True
+
+    def __init__(self, evaluator: Evaluator, mod: IRModule | None = None) -> None:
         super().__init__()
         self.folded = 0
-        self.findings: list[Finding] = []
+        self.kept: list[Finding] = []
+        self._evaluator = evaluator
         self._checker = ConstantChecker()
         self._let_values: dict[Expr, Expr] = {}
         self._known: dict[Expr, Expr] = {}
         self._effects = Effects(self._let_values, mod)
-        self._stack = contextlib.ExitStack()
-        self._limited = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._stack.close()
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
         """Return the children that the result is made of."""
@@ -137,6 +126,8 @@ class ConstantFolder(ExprMutator):
             self._let_values[expr.var] = expr.value
             return (expr.value, expr.var, expr.body)
         if isinstance(expr, If):
+            if expr.cond not in self.memo_map:
+                return (expr.cond,)
             taken = self._taken_branch(expr)
             return (expr.true_branch, expr.false_branch) if taken is None else (taken,)
         if isinstance(expr, Function):
@@ -165,7 +156,7 @@ class ConstantFolder(ExprMutator):
 
     def _taken_branch(self, if_: If) -> Expr | None:
         cond = without_device(self.visit(if_.cond))
-        if not isinstance(cond, Constant):
+        if not isinstance(cond, Constant) or cond.data.shape != ():
             return None
         holds = cond.data.numpy().tobytes()[0] != 0
         return if_.true_branch if holds else if_.false_branch
@@ -208,26 +199,23 @@ class ConstantFolder(ExprMutator):
         shape = _static_shape(call.args[0])
         if shape is None:
             return None
-        # TVM gives 0 as the size of a scalar.
-        size = int(np.prod(shape)) if shape else 0
-        found = np.asarray(size if name == "ndarray_size" else shape, call.attrs.dtype)
+        told = math.prod(shape) if name == "ndarray_size" else shape
+        try:
+            found = np.asarray(told, call.attrs.dtype)
+        except OverflowError as error:
+            self.kept.append(Finding(call.span, f"operator '{name}': {error}"))
+            return None
         self.folded += 1
         return constant_of(found, call.span)
 
     def _evaluate(self, call: Call, op: Op) -> Expr:
-        self._limit_threads()
         try:
-            result = evaluate_call(op, call.attrs, [value_of(arg) for arg in call.args])
+            result = self._evaluator.evaluate(op, call.attrs, call.args, call.span)
         except EvaluationError as error:
-            self.findings.append(Finding(call.span, str(error)))
+            self.kept.append(Finding(call.span, str(error)))
             return call
         self.folded += 1
-        return constant_of(result, call.span)
-
-    def _limit_threads(self) -> None:
-        if not self._limited:
-            self._limited = True
-            self._stack.enter_context(_native_threads().limit(limits=1))
+        return result
 
 
 class _Substitution(ExprMutator):
@@ -247,12 +235,3 @@ def _static_shape(expr: Expr) -> list[int] | None:
         return None
     dims = [dim for dim in found.shape if isinstance(dim, int)]
     return dims if len(dims) == len(found.shape) else None
-
-
-@functools.cache
-def _native_threads() -> ThreadpoolController:
-    # Once, because the search for libraries takes milliseconds, and here, because the
-    # import takes more. Those of numpy are loaded by now.
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()

@@ -15,8 +15,8 @@ from parpass.relay.transform.scale_axis import (
     Need,
     along_axes,
     broadcasts_to,
-    is_constant_with,
     is_foldable,
+    is_known_as,
     scaled_weight,
     squeezed,
     tensor_type,
@@ -58,7 +58,7 @@ class ForwardFoldScaleAxis(FunctionPass):
     positive constant, and `add` and `subtract`, whose other side is divided by it, if
     it is a constant without zeros. It moves only where all users take it: convolutions
     that are not grouped or depthwise, and `nn.dense`. Only floats are scaled; results
-    are equal up to rounding.
+    are equal up to rounding, so constants near the ends of their range stay.
 
     First the demand for scales is passed on from users to what they use, then scales
     are to their users, as in TVM's `fold_scale_axis.cc`. Linear.
@@ -141,7 +141,7 @@ class _ForwardFolder(ExprMutator):
         for data, factor in ((0, 1), (1, 0)):
             of, by = call.args[data], call.args[factor]
             fits = broadcasts_to(of, by, demand.axes)
-            if fits and is_constant_with(new.args[factor], demand.need):
+            if fits and is_known_as(new.args[factor], demand.need):
                 found = tensor_type(by)
                 is_scalar = found is not None and not found.shape
                 scale = squeezed(new.args[factor], by, of, demand.axes)

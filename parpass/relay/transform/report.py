@@ -11,7 +11,7 @@ from parpass.transform import PassContext
 
 
 class Finding(NamedTuple):
-    """An error in a program, before it is known in which function it is."""
+    """What is to say of a program, before it is known in which function it is."""
 
     span: Span | None
     message: str
@@ -29,13 +29,29 @@ def emit_errors(
     """
     if not findings:
         return
-    diag_ctx, name = ctx.diag_ctx, name or ctx.function_name
-    if diag_ctx is None:  # the caller runs the body itself, outside of any pass
+    name = name or ctx.function_name
+    if ctx.diag_ctx is None:  # the caller runs the body itself, outside of any pass
         raise_errors(findings)
+    _emit(DiagnosticLevel.ERROR, findings, ctx, name)
+
+
+def emit_notes(findings: Sequence[Finding], ctx: PassContext) -> None:
+    """Emit findings as notes that name the function; outside of passes nobody hears."""
+    _emit(DiagnosticLevel.NOTE, findings, ctx, ctx.function_name)
+
+
+def _emit(
+    level: DiagnosticLevel,
+    findings: Sequence[Finding],
+    ctx: PassContext,
+    name: str | None,
+) -> None:
+    diag_ctx = ctx.diag_ctx
+    if diag_ctx is None:
         return
     for found in findings:
         message = f"function '{name}': {found.message}" if name else found.message
-        diag_ctx.emit(Diagnostic(DiagnosticLevel.ERROR, found.span, message))
+        diag_ctx.emit(Diagnostic(level, found.span, message))
 
 
 def raise_errors(findings: Sequence[Finding]) -> None:

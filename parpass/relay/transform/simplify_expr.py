@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from parpass.relay.expr import Function
 from parpass.relay.module import IRModule
+from parpass.relay.transform.evaluation import Evaluator
 from parpass.relay.transform.simplify import arithmetic, casts, concretize, shapes
-from parpass.relay.transform.simplify.peephole import Peephole
+from parpass.relay.transform.simplify.peephole import Peephole, Rule
 from parpass.relay.transform.typed import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
@@ -15,6 +18,7 @@ _RULES = {
     **casts.RULES,
     **arithmetic.RULES,
 }
+_ROUNDING_RULES = {**_RULES, **arithmetic.ROUNDING}
 
 
 @register_pass("relay._transform.SimplifyExpr")
@@ -25,8 +29,8 @@ class SimplifyExpr(FunctionPass):
 
         def @main(%x: Tensor[(2, 6), float32]) {
           %0 = reshape(%x, newshape=[3, -1]);
-          %1 = zeros_like(%0);
-          %2 = add(%0, %1);
+          %1 = ones_like(%0);
+          %2 = multiply(%0, %1);
           reshape(%2, newshape=[12])
         }
 
@@ -37,25 +41,42 @@ class SimplifyExpr(FunctionPass):
         }
 
     Reshapes, transposes, changes of layout and casts in a row become one or none;
-    what is like another tensor is made from its type; `+ 0`, `- 0`, `* 1` and `/ 1` go;
-    tensors of one value become scalars; constants that are added, or multiplied, one
-    after the other are put together, which may change the last digits of floats; so
-    may `c * rsqrt(x)`, which `c / sqrt(x)` becomes.
+    what is like another tensor is made from its type; `* 1`, `/ 1`, and zeros that are
+    added or subtracted, go; tensors of one value become scalars; integers that are
+    added, or multiplied, one after the other are put together. All of this gives the
+    same bits.
+
+    With `exact=False` floats are put together, too, where that leaves the range of
+    normal numbers nowhere, `c / sqrt(x)` becomes `c * rsqrt(x)`, and a zero goes that
+    would make `-0.0` to `0.0`. That changes last digits, and all of them where large
+    numbers cancel: `(x - 1e8) * d` becomes `x * d - 1e8 * d`.
+
+    Args:
+        exact: Whether values must stay the same to the bit.
     """
 
     pass_info = PassInfo(0, "SimplifyExpr", required=("InferType",))
+
+    def __init__(self, exact: bool = True) -> None:
+        self.exact = exact
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function in fewer operators."""
-        peephole = Peephole(_RULES, mod)
-        result = peephole.run(typed_function(func, mod))
+        with Evaluator.of(func, ctx) as evaluator:
+            peephole = Peephole(_rules(exact=self.exact), evaluator, mod)
+            result = peephole.run(typed_function(func, mod))
         if peephole.applied:
             ctx.count("simplified", peephole.applied)
         return result
 
 
-def simplify_expr(function: Function) -> Function:
+def simplify_expr(function: Function, *, exact: bool = True) -> Function:
     """Return a typed function in fewer operators; see `SimplifyExpr`."""
-    return Peephole(_RULES).run(function)
+    with Evaluator(function) as evaluator:
+        return Peephole(_rules(exact=exact), evaluator).run(function)
+
+
+def _rules(*, exact: bool) -> Mapping[str, Sequence[Rule]]:
+    return _RULES if exact else _ROUNDING_RULES

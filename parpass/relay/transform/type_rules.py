@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from parpass.errors import IRTypeError
 from parpass.relay.expr import (
     Call,
     Expr,
@@ -21,7 +22,7 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.op.registry import Op, TypeRelationError
+from parpass.relay.op.registry import Op
 from parpass.relay.op.relations import (
     bool_identity,
     float_identity,
@@ -97,8 +98,8 @@ def _relate(
 ) -> Type | None:
     try:
         return op.relation(args, call.attrs)
-    except TypeRelationError as error:
-        blamed = error if error.span else call
+    except IRTypeError as error:  # of the relation, or of the type that it makes
+        blamed = error if getattr(error, "span", None) else call
         return inference.error(blamed, f"operator '{op.name}': {error}")
 
 

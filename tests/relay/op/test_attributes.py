@@ -34,7 +34,7 @@ STORED: list[tuple[Any, Any]] = [
     (padding_of_rank(1, 1), (1, 1)),
     (padding_of_rank((1, 2), 1), (1, 2)),
     (padding_of_rank((1, 2, 3), 3), (1, 2, 3, 1, 2, 3)),
-    (dtype_name("float"), "float64"),
+    (dtype_name("float"), "float32"),
     (require_choice("a", ("a", "b"), "x"), "a"),
 ]
 

@@ -111,6 +111,14 @@ def test_unknown_dimensions_stay_or_are_reduced() -> None:
         (op.argmax(bools(2)), "expected a tensor of numbers, got Tensor[(2,), bool]"),
         (op.all(ints(2)), "expected a tensor of bool, got Tensor[(2,), int32]"),
         (op.variance(ints(2)), "expected a tensor of floats, got Tensor[(2,), int32]"),
+        (
+            op.variance(floats(2, 1), 1, with_mean=floats(2, 3)),
+            "expected a shape that broadcasts to (2, 1), got Tensor[(2, 3), float32]",
+        ),
+        (
+            op.variance(floats(2), 0, with_mean=floats(1, 2)),
+            "expected a shape that broadcasts to (2,), got Tensor[(1, 2), float32]",
+        ),
     ],
 )
 def test_what_cannot_be_reduced_is_rejected(call: Call, words: str) -> None:

@@ -15,6 +15,9 @@ from parpass import load_json, relay, save_json
 from parpass.errors import IRTypeError, MalformedJSONError
 from parpass.relay.expr import Function, If, Let, TupleGetItem, Var, const
 from parpass.relay.module import IRModule
+from parpass.relay.op.registry import Attrs, Op, register_op
+from parpass.relay.op.relations import identity
+from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType
 from parpass.relay.ty import TensorType
 
@@ -26,7 +29,7 @@ def everything() -> IRModule:
     choice = If(const(value=True), y, relay.abs(y))
     pair = relay.Tuple((choice, const(np.ones((2, 3), "float32"))))
     body = Let(y, relay.clip(x, -1.5, float("inf")), TupleGetItem(pair, 0))
-    mod = IRModule({}, {"n": [1, (2.5, None)], "b": b"\0"}, {"m.relay": "text"})
+    mod = IRModule({}, {"n": [1, (2.5, None)]}, {"m.relay": "text"})
     mod["f"] = Function((x,), body, attrs={"Inline": 1})
     z = Var("z", TensorType((2, 3)))
     mod["main"] = Function((z,), mod.get_global_var("f")(z))
@@ -154,7 +157,7 @@ def data(**fields: Any) -> dict[str, Any]:
         ("[" * 100_000, "JSON: Expected `object`, got `array`"),
         ('"\ud800"', "JSON: .*surrogates not allowed"),
         ('{"parpass": 1, "nodes": []}', "JSON: Object missing required field `root`"),
-        ('{"parpass": 2, "nodes": [], "root": 1}', "parpass: expected a version up"),
+        ('{"parpass": 3, "nodes": [], "root": 1}', "parpass: expected a version up"),
         (document(root={"ref": 0}), "root: expected a reference to one of the 0 nodes"),
         (document(root=[{"ref": "a"}]), r"root\[0\]: expected a reference, got str"),
         (document(root={"float": "1"}), "root: cannot read a value with the tag 'fl"),
@@ -245,7 +248,7 @@ def test_messages_say_where_and_what(text: str, message: str):
 
 def test_values_nested_without_end_are_refused():
     nested = '{"list": [' * 200 + "]}" * 200
-    with pytest.raises(MalformedJSONError, match="nested more than 64 deep"):
+    with pytest.raises(MalformedJSONError, match="nested more than 100 deep"):
         load_json(f'{{"parpass": 1, "nodes": [], "root": {nested}}}')
     nested = "[" * 100_000
     with pytest.raises(MalformedJSONError, match="recursion"):
@@ -277,3 +280,93 @@ def test_memory_is_bounded_by_the_text_not_by_what_it_claims():
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
         tracemalloc.stop()
+
+
+def types_in_types(depth: int) -> str:
+    entries = [{"TupleType": {"fields": [{"ref": at}]}} for at in range(depth)]
+    return document({"TensorType": {"shape": [2], "dtype": "float32"}}, *entries)
+
+
+def test_types_nested_without_end_are_refused():
+    assert load_json(types_in_types(101)) is None
+    for depth in (102, 20_000):
+        words = r"^nodes\[102\]: .*types in each other at most 101 deep, got 102"
+        with pytest.raises(MalformedJSONError, match=words):
+            load_json(types_in_types(depth))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"shape": [-5], "dtype": "float32"}, "from 0 on, or Any.*, for a dimension"),
+        ({"shape": [2**63], "dtype": "float32"}, "an int of 64 bits from 0 on"),
+        ({"shape": [2], "dtype": "nonsense"}, "no dtype named 'nonsense'"),
+        ({"shape": [True], "dtype": "float32"}, "expected int or Any, not bool"),
+        ({"shape": 2, "dtype": "float32"}, "expected a tuple, not int"),
+    ],
+)
+def test_a_type_that_is_none_is_refused(fields: dict[str, Any], words: str):
+    with pytest.raises(MalformedJSONError, match=rf"^nodes\[0\].*: .*{words}"):
+        load_json(document({"TensorType": fields}))
+
+
+def test_attributes_that_no_program_has_are_refused():
+    text = (
+        '{"parpass": 2, "nodes": [], "root": {"DictAttrs": {"a": {"bytes": "AA=="}}}}'
+    )
+    with pytest.raises(MalformedJSONError, match=r"^root: expected what a program"):
+        load_json(text)
+
+
+def test_files_of_version_1_have_names_without_a_namespace():
+    old = """{"parpass": 1, "nodes": [
+    {"TensorType": {"shape": [2, 3], "dtype": "float32"}},
+    {"Var": {"name_hint": "x", "type_annotation": 0}},
+    {"ClipAttrs": {"a_min": 0.0, "a_max": 6.0}},
+    {"Op": "clip"},
+    {"Call": {"op": 3, "args": [1], "attrs": {"ref": 2}}}
+    ], "root": {"ref": 4}}"""
+    expected = relay.clip(Var("x", TensorType((2, 3))), 0.0, 6.0)
+    assert_structural_equal(load_json(old), expected, map_free_vars=True)
+    with pytest.raises(MalformedJSONError, match="unknown kind 'TensorType'; did you"):
+        load_json(old.replace('"parpass": 1', '"parpass": 2'))
+
+
+def test_another_ir_does_not_take_the_place_of_relays_nodes():
+    before = save_json(everything())
+
+    class Call(Attrs, frozen=True):
+        """Attributes with the name of a node."""
+
+        level: int = 1
+
+    odd = register_op(Op("test.namespace", 1, identity, same, Call))
+    called = relay.Call(odd, (const(1.0),), Call(level=2))
+    assert save_json(everything()) == before
+    assert '{"relay.attrs.Call":{"level":2}}' in save_json(called)
+    assert load_json(save_json(called)).attrs == Call(level=2)
+
+
+def test_two_classes_of_one_name_are_refused_where_they_are_used():
+    def attributes(default: int) -> type[Attrs]:
+        class TwiceAttrs(Attrs, frozen=True):
+            n: int = default
+
+        return TwiceAttrs
+
+    one, other = attributes(1), attributes(2)
+    for number, kind in enumerate((one, other)):
+        register_op(Op(f"test.twice{number}", 1, identity, same, kind))
+    assert load_json(save_json(everything()))["f"].attrs == {"Inline": 1}
+    with pytest.raises(IRTypeError, match=r"one class named .relay.attrs.Twice"):
+        save_json(one())
+    with pytest.raises(
+        MalformedJSONError, match="give one of them another `namespace`"
+    ):
+        load_json(
+            '{"parpass": 2, "nodes": [{"relay.attrs.TwiceAttrs": {}}], "root": null}'
+        )
+
+
+def same(_attrs: object, value: object) -> object:
+    return value

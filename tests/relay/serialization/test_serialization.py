@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from examples.real_networks import network_paths
 from parpass import load_json, relay, save_json, structural_equal
 from parpass.diagnostic import Span
-from parpass.errors import IRTypeError, StructuralMismatchError
+from parpass.errors import IRTypeError, SizeLimitError, StructuralMismatchError
 from parpass.relay.dict_attrs import DictAttrs
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Tuple, Var, const
 from parpass.relay.frontend.onnx import from_onnx
@@ -27,6 +27,7 @@ from parpass.relay.op.registry import Attrs, Op
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType
 from parpass.relay.ty import MAX_TYPE_DEPTH, FuncType, TensorType, TupleType, Type
+from parpass.relay.ty import Any as UnknownDim
 from tests.support.deep import DEPTH, KINDS, X, function_of
 from tests.support.programs import call_op, functions, modules
 from tests.support.texts import decorated_modules
@@ -89,14 +90,14 @@ def test_any_depth_returns(kind: Callable[[int], Expr]):
 
 
 def test_what_types_share_stays_shared_as_deep_as_types_may_be():
-    deep: Type = TensorType((2,))
+    deep: Type = TensorType((2, UnknownDim()))
     for _ in range(MAX_TYPE_DEPTH):
         deep = TupleType((deep, deep))
     again = load_json(save_json(Var("x", deep))).type_annotation
     for _ in range(MAX_TYPE_DEPTH):
         assert again.fields[0] is again.fields[1]
         again = again.fields[0]
-    assert again == TensorType((2,))
+    assert again == TensorType((2, UnknownDim()))
 
 
 @pytest.mark.slow
@@ -132,13 +133,13 @@ def test_operators_are_those_of_the_table():
 
 def test_spans_sources_and_attributes_return():
     span = Span("m.relay", 1, 1, 3, 5)
-    mod = IRModule({}, {"n": [1, (2.0, None)], "b": b"\0"}, {"m.relay": "text"})
+    mod = IRModule({}, {"n": [1, (2.0, None)]}, {"m.relay": "text"})
     mod["main"] = Function((), const(1, span=span))
     again = load_json(save_json(mod))
     assert again["main"].body.span == span
     assert again.sources == {"m.relay": "text"}
     assert again.attrs == mod.attrs
-    assert type(again.attrs["n"]) is list
+    assert again.attrs["n"] == (1, (2.0, None))
 
 
 @pytest.mark.parametrize(
@@ -187,9 +188,9 @@ def test_equal_types_spans_and_attributes_are_saved_once():
         return relay.clip(Var("x", kind, Span("f", 1, 1, 1, 2)), 0.0, 1.0)
 
     kinds = [next(iter(one)) for one in entries(Tuple((call(), call())))]
-    for name in ("TensorType", "Span", "ClipAttrs", "Op"):
+    for name in ("relay.TensorType", "Span", "relay.attrs.ClipAttrs", "Op"):
         assert kinds.count(name) == 1
-    assert kinds.count("Var") == kinds.count("Call") == 2
+    assert kinds.count("relay.Var") == kinds.count("relay.Call") == 2
 
 
 def entries(value: Any) -> list[dict[str, Any]]:
@@ -198,12 +199,12 @@ def entries(value: Any) -> list[dict[str, Any]]:
 
 def test_the_text_is_one_entry_a_line_children_first():
     assert save_json(call_op("abs", Var("x", TensorType((2, relay.Any()))))) == (
-        '{"parpass": 1, "nodes": [\n'
+        '{"parpass": 2, "nodes": [\n'
         '{"Op":"abs"},\n'
-        '{"Any":{}},\n'
-        '{"TensorType":{"shape":[2,{"ref":1}],"dtype":"float32"}},\n'
-        '{"Var":{"name_hint":"x","type_annotation":2}},\n'
-        '{"Call":{"op":0,"args":[3]}}\n'
+        '{"relay.Any":{}},\n'
+        '{"relay.TensorType":{"shape":[2,{"ref":1}],"dtype":"float32"}},\n'
+        '{"relay.Var":{"name_hint":"x","type_annotation":2}},\n'
+        '{"relay.Call":{"op":0,"args":[3]}}\n'
         '], "root": {"ref":4}}\n'
     )
 
@@ -224,19 +225,14 @@ class Odd(Attrs, frozen=True):
 )
 def test_what_cannot_be_saved_is_refused(value: dict[str, Any], message: str):
     with pytest.raises(IRTypeError, match=message):
-        save_json(Function((), const(1), attrs=value))
+        save_json((value,))
 
 
 def test_values_in_themselves_are_refused():
     endless: list[Any] = []
     endless.append(endless)
-    with pytest.raises(IRTypeError, match="nested more than 64 deep"):
-        save_json(Function((), const(1), attrs={"k": endless}))
-    inside: list[Any] = []
-    function = Function((), const(1), attrs={"k": inside})
-    inside.append(function)
-    with pytest.raises(IRTypeError, match="this Function contains itself"):
-        save_json(function)
+    with pytest.raises(SizeLimitError, match="nested more than 100 deep"):
+        save_json((endless,))
 
 
 def test_a_difference_between_loaded_nodes_has_its_path():

@@ -1,24 +1,30 @@
 from __future__ import annotations
 
+import typing
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 from threadpoolctl import ThreadpoolController
 
 from parpass import relay
+from parpass.diagnostic import Diagnostic, DiagnosticLevel, override_renderer
 from parpass.errors import DiagnosticError
+from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from parpass.relay.interpreter import evaluate
 from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
 from parpass.relay.op.registry import Attrs, Op, TypeRelation, register_op
 from parpass.relay.op.relations import identity
+from parpass.relay.op.sequence import SequenceMaskAttrs
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import FoldConstant, InferType
 from parpass.relay.transform.constants import ConstantChecker
 from parpass.relay.transform.fold_constant import fold_constant
 from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import Any
-from parpass.transform import PassContext
+from parpass.transform import Pass, PassContext
 from tests.support.deep import DEPTHS
 from tests.support.docs import shows
 from tests.support.effects import effect, read
@@ -102,7 +108,7 @@ def test_a_primitive_function_takes_known_variables_from_outside() -> None:
         (relay.shape_of(relay.var("x", shape=(2, 3)), "int64"), [2, 3]),
         (relay.op.vm.shape_of(relay.var("x", shape=(2, 3)), "int64"), [2, 3]),
         (relay.ndarray_size(relay.var("x", shape=(2, 3)), "int64"), 6),
-        (relay.ndarray_size(relay.var("x", "float32"), "int64"), 0),
+        (relay.ndarray_size(relay.var("x", "float32"), "int64"), 1),
     ],
 )
 def test_a_static_shape_folds_by_the_type_alone_11_4(asking: Expr, answer: int) -> None:
@@ -225,23 +231,118 @@ def test_folding_does_not_change_the_meaning() -> None:
     )
 
 
-def test_all_failing_calls_are_errors_that_name_operator_and_function() -> None:
-    failing = Tuple(
-        (relay.reshape(const([1, 2, 3]), (2,)), relay.transpose(const([[1]]), (0, 0)))
-    )
-    mod = IRModule({"broken": Function((), failing)})
-    with pytest.raises(DiagnosticError) as caught:
-        FoldConstant()(mod)
-    messages = [diagnostic.message for diagnostic in caught.value.diagnostics]
-    assert [message.partition(" cannot be")[0] for message in messages] == [
-        "function 'broken': operator 'reshape'",
-        "function 'broken': operator 'transpose'",
-    ]
+NOT_EVALUATED: dict[str, Expr] = {
+    "negative powers of ints": relay.power(relay.const(2), relay.const(-1)),
+    "out of range": relay.gather(const([1, 2]), 0, relay.const(np.array([7]))),
+    "overflowing": Call(
+        relay.op.get("sequence_mask"),
+        (relay.const(np.zeros((2, 3), "uint8")), relay.const(np.array([1, 1, 1]))),
+        SequenceMaskAttrs(mask_value=float("inf")),
+    ),
+    "too large": relay.add(relay.full(const(1), (2**20, 2**20, 10)), const(1)),
+    "too large, in tuples": relay.split(
+        relay.tile(const([1, 2]), (2**40,)), 2
+    ).astuple(),
+    "too many to look at": relay.sum(relay.full(const(1), (2**20, 2**20, 10))),
+    "a range without end": relay.arange(
+        relay.const(0), relay.abs(relay.const(2**30)), relay.const(1), "float64"
+    ),
+    "a size of more than 64 bits": relay.ndarray_size(
+        relay.var("x", shape=(2**40, 2**40)), "int64"
+    ),
+}
 
 
-def test_a_failing_call_of_an_expression_is_an_error() -> None:
-    with pytest.raises(DiagnosticError, match="operator 'reshape' cannot be"):
-        fold_constant(relay.reshape(const([1, 2, 3]), (2,)))
+@pytest.mark.parametrize("name", NOT_EVALUATED)
+def test_what_cannot_be_evaluated_stays_with_a_note_and_ends_nothing(name: str) -> None:
+    cond = relay.var("c", "bool")
+    kept = NOT_EVALUATED[name]
+    params = (cond, *free_vars(kept))
+    mod = InferType()(IRModule({"odd": Function(params, If(cond, kept, kept))}))
+    said: list[Diagnostic] = []
+    folded = heard(FoldConstant(), mod, said)
+    wanted = {"too many to look at": "sum", "too large, in tuples": "tile"}
+    assert [one.level for one in said] == [DiagnosticLevel.NOTE]
+    assert said[0].message.startswith("function 'odd': operator '")
+    assert wanted.get(name, "") in said[0].message
+    assert folded["odd"].ret_type == mod["odd"].ret_type
+    assert not isinstance(fold_constant(kept), Constant)
+
+
+def test_an_ill_typed_call_is_left_to_type_inference() -> None:
+    odd = relay.reshape(const([1, 2, 3]), (2,))
+    assert fold_constant(odd) is odd
+    with pytest.raises(DiagnosticError, match="expected a newshape of 3 elements"):
+        FoldConstant()(IRModule.from_expr(odd))
+
+
+def heard(a_pass: Pass, mod: IRModule, said: list[Diagnostic]) -> IRModule:
+    """Run a pass, and take down its diagnostics."""
+    override_renderer(lambda context: said.extend(context.diagnostics))
+    try:
+        return a_pass(mod)
+    finally:
+        override_renderer(None)
+
+
+@pytest.mark.parametrize(
+    ("limit", "folds"), [(400 - 32, True), (400 - 33, False), (0, False)]
+)
+def test_the_option_limits_what_a_function_may_grow_by(limit: int, folds: bool) -> None:
+    said: list[Diagnostic] = []
+    table = relay.tile(relay.const(np.float32(1)), (100,))
+    with PassContext(config={"relay.FoldConstant.max_bytes": limit}):
+        folded = heard(FoldConstant(), InferType()(IRModule.from_expr(table)), said)
+    assert isinstance(folded["main"].body, Constant) == folds
+    assert bool(said) != folds
+    if said:
+        assert f"takes 400 bytes, and {limit + 32} are left for this function" in str(
+            said
+        )
+
+
+def test_a_function_may_replace_its_own_constants_whatever_the_limit() -> None:
+    weight: Expr = const(np.arange(100).reshape(10, 10))
+    for _ in range(8):
+        weight = relay.transpose(weight)
+    with PassContext(config={"relay.FoldConstant.max_bytes": 0}):
+        folded = FoldConstant()(InferType()(IRModule.from_expr(weight)))
+    assert isinstance(folded["main"].body, Constant)
+
+
+def test_many_results_are_not_more_than_one() -> None:
+    body: Expr = relay.full(const(1), (2**24,))
+    computed: list[int] = []
+
+    def compute(_attrs: object, data: npt.NDArray[typing.Any]) -> object:
+        computed.append(data.nbytes)
+        return np.broadcast_to(data.flat[0], data.shape)
+
+    double = Op("test.fold_many", 1, IDENTITY, compute)
+    for _ in range(100):
+        body = Call(double, (body,))
+    fold_constant(body)
+    assert 0 < sum(computed) < 2**29
+
+
+@pytest.mark.parametrize(("length", "folds"), [(2**10, False), (8, True)])
+def test_the_limit_holds_for_shapes_that_constants_say(
+    length: int, folds: bool
+) -> None:
+    one = relay.const(np.ones(1, "float32"))
+    for told in (
+        relay.op.dyn.tile(one, relay.const(np.array([length]))),
+        relay.op.dyn.nn.pad(one, relay.const(np.array([[length - 1, 0]]))),
+    ):
+        with PassContext(config={"relay.FoldConstant.max_bytes": 0}):
+            folded = FoldConstant()(InferType()(IRModule.from_expr(told)))
+        assert isinstance(folded["main"].body, Constant) == folds
+
+
+def test_a_tensor_of_one_value_folds_at_any_size_for_it_takes_no_memory() -> None:
+    folded = fold_constant(relay.full(const(1), (2**40,)))
+    assert isinstance(folded, Constant)
+    assert folded.data.is_uniform
 
 
 def test_the_checker_knows_constants_and_tuples_of_constants() -> None:
@@ -271,6 +372,22 @@ def test_a_long_chain_of_lets_folds(depth: int) -> None:
         body = Let(variables[at], relay.negative(variables[at - 1]), body)
     folded = fold_constant(Let(variables[0], const(1), body))
     assert_structural_equal(folded, const(-1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("negated", [False, True])
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_deeply_nested_conditions_fold(depth: int, negated: bool) -> None:
+    cond: Expr = relay.var("c", "bool")
+    body = cond
+    for _ in range(depth // 2):
+        tested = relay.logical_not(body) if negated else body
+        body = If(tested, relay.const(value=True), cond)
+    assert fold_constant(body) is body
+    body = relay.const(value=True)
+    for _ in range(depth // 2):
+        body = If(body, relay.const(value=True), cond)
+    assert isinstance(fold_constant(body), Constant)
 
 
 @pytest.mark.slow

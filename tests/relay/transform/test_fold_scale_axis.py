@@ -158,6 +158,37 @@ NOT_BACKWARD: dict[str, Expr] = {
 }
 
 
+def extreme(scale: float) -> Expr:
+    return const(np.full((C, 1, 1), scale, "float32"))
+
+
+@pytest.mark.parametrize("scale", [1e-39, 1e-38, 1e-30, 1e-20, 1e20, 1e38, np.inf])
+def test_scales_near_the_ends_of_the_range_stay(scale: float) -> None:
+    one = const(np.ones((C, 1, 1), "float32"))
+    for body in (conv(X * extreme(scale) + one), conv(X * extreme(scale))):
+        before = function(body)
+        assert forward_fold_scale_axis(before) is before
+    for body in ((conv(X) + one) * extreme(scale), conv(X) * extreme(scale)):
+        before = function(body)
+        assert backward_fold_scale_axis(before) is before
+
+
+@pytest.mark.parametrize("scale", [1e-19, -1e-10, 1e10, 1e19])
+@pytest.mark.parametrize("bias", [1e-10, 1.0, 1e10])
+def test_values_stay_with_scales_of_any_size(scale: float, bias: float) -> None:
+    added = const(np.full((C, 1, 1), bias, "float32"))
+    weight = const(np.random.default_rng(0).random((C, C, 3, 3), "float32"))
+    for a_pass, body in (
+        (ForwardFoldScaleAxis(), conv(X * extreme(scale) + added, weight)),
+        (BackwardFoldScaleAxis(), (conv(X, weight) + added) * extreme(scale)),
+    ):
+        with PassContext() as context:
+            mod = IRModule.from_expr(function(body))
+            largest = abs(scale) * 100 + bias * 100
+            assert_keeps_meaning(a_pass, mod, rtol=1e-4, atol=largest * 1e-5)
+        assert context.statistics[a_pass.info.name]["folded"] == 1
+
+
 def still(cases: dict[str, Expr]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("body", cases.values(), ids=list(cases))
 

@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from parpass.errors import EvaluationError
 from parpass.relay.expr import Call, Constant, Expr, If, Tuple, TupleGetItem, Var
 from parpass.relay.functor import ExprFunctor
 from parpass.relay.interpreter import evaluate
 from parpass.relay.op.registry import Op
+from parpass.relay.transform.evaluation import Evaluator
+from parpass.relay.transform.fold_constant import ConstantFolder
+from parpass.transform import PassContext
 
 
 class KnownValues:
@@ -34,8 +38,20 @@ class KnownValues:
         if self._varies.visit(expr):
             return None
         if expr not in self._found:
-            self._found[expr] = np.asarray(evaluate(expr))
+            self._found[expr] = _evaluated(expr)
         return self._found[expr]
+
+
+def _evaluated(expr: Expr) -> npt.NDArray[Any]:
+    """Return the value of a tensor, as FoldConstant finds it, and within its limit."""
+    with Evaluator.of(expr, PassContext.current()) as evaluator:
+        folder = ConstantFolder(evaluator)
+        folded = folder.visit(expr)
+    if isinstance(folded, Constant):
+        return folded.data.numpy()
+    if folder.kept:
+        raise EvaluationError(folder.kept[0].message)
+    return np.asarray(evaluate(folded))  # of calls that are never folded
 
 
 class _Varies(ExprFunctor[bool]):

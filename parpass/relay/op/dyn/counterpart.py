@@ -56,6 +56,20 @@ class Counterpart:
         assert isinstance(call, Call)
         return call
 
+    def told(self, attrs: Any, given: Sequence[Array]) -> tuple[Call, list[Array]]:
+        """Return the static call for some values, and those that it is called on.
+
+        Raises:
+            IRError: The values are none that the static operator takes.
+        """
+        rest = [one for at, one in enumerate(given) if at not in self.values]
+        names = (Var(f"x{at}") for at in range(len(given)))
+        args = [
+            one if at in self.values else name
+            for at, (one, name) in enumerate(zip(given, names, strict=True))
+        ]
+        return self.call(attrs, args), rest
+
 
 COUNTERPARTS: dict[str, Counterpart] = {}
 """By the names of the dynamic operators."""
@@ -70,6 +84,7 @@ def register_dynamic(
     *,
     values: tuple[int, ...] = (1,),
     pattern: OpPattern = OpPattern.OPAQUE,
+    moves: bool = False,
 ) -> Op:
     """Register an operator whose arguments `values` are a static one's attributes.
 
@@ -81,22 +96,21 @@ def register_dynamic(
         attrs_type: The attributes that are known beforehand.
         values: The arguments that are the attributes which are not.
         pattern: What it may be fused with.
+        moves: Whether the static one does no more than move elements.
     """
     counterpart = COUNTERPARTS[name] = Counterpart(build, values)
-    names = [Var(f"x{at}") for at in range(count)]
 
     def compute(attrs: Any, *given: Array) -> Any:
-        call = counterpart.call(
-            attrs, [given[at] if at in values else names[at] for at in range(count)]
-        )
+        call, rest = counterpart.told(attrs, given)
         assert isinstance(call.op, Op)
-        rest = [one for at, one in enumerate(given) if at not in values]
         # What the static operator refuses is refused now.
         types = [TensorType(one.shape, one.dtype.name) for one in rest]
         call.op.relation(types, call.attrs)
         return call.op.compute(call.attrs, *rest)
 
-    return register_op(Op(name, count, relation, compute, attrs_type, pattern=pattern))
+    return register_op(
+        Op(name, count, relation, compute, attrs_type, pattern=pattern, moves=moves)
+    )
 
 
 def length(arg: TensorType, what: str) -> int:

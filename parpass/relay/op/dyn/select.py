@@ -66,6 +66,7 @@ _SLICE = register_dynamic(
     DynStridedSliceAttrs,
     values=(1, 2, 3),
     pattern=OpPattern.INJECTIVE,
+    moves=True,
 )
 
 

@@ -54,6 +54,7 @@ _RESHAPE = register_dynamic(
     _static_reshape,
     DynReshapeAttrs,
     pattern=OpPattern.INJECTIVE,
+    moves=True,
 )
 
 
@@ -80,6 +81,7 @@ _SQUEEZE = register_dynamic(
     _squeeze_relation,
     _static_squeeze,
     pattern=OpPattern.INJECTIVE,
+    moves=True,
 )
 
 
@@ -113,6 +115,7 @@ _EXPAND_DIMS = register_dynamic(
     _static_expand_dims,
     DynExpandDimsAttrs,
     pattern=OpPattern.INJECTIVE,
+    moves=True,
 )
 
 
@@ -137,6 +140,7 @@ _BROADCAST_TO = register_dynamic(
     _broadcast_to_relation,
     _static_broadcast_to,
     pattern=OpPattern.BROADCAST,
+    moves=True,
 )
 
 
@@ -161,6 +165,7 @@ _TILE = register_dynamic(
     _tile_relation,
     _static_tile,
     pattern=OpPattern.INJECTIVE,
+    moves=True,
 )
 
 

@@ -80,20 +80,23 @@ def places(axis: Axis, rule: str) -> Array:
 
 
 def nearest(axis: Axis, at: Array, rounding: str) -> Array:
-    """Return the matrix (new, old) that picks the nearest element."""
-    picked = np.clip(ROUNDING[rounding](at), 0, axis.old - 1).astype(int)
-    return np.eye(axis.old)[picked]
+    """Return which old element is the nearest one."""
+    return np.clip(ROUNDING[rounding](at), 0, axis.old - 1).astype(int)
 
 
-def linear(axis: Axis, at: Array) -> Array:
-    """Return the matrix (new, old) that draws lines between neighbours."""
+Term = tuple[Array, Array]
+"""An old element for each new one, and what it counts there."""
+
+
+def linear(axis: Axis, at: Array) -> list[Term]:
+    """Return the neighbours between which lines are drawn."""
     left = np.floor(at)
     part = at - left
-    return _sum(axis, [(left, 1 - part), (left + 1, part)])
+    return _inside(axis, [(left, 1 - part), (left + 1, part)])
 
 
-def cubic(axis: Axis, at: Array, alpha: float, *, exclude: bool) -> Array:
-    """Return the matrix (new, old) that draws cubic curves through four neighbours.
+def cubic(axis: Axis, at: Array, alpha: float, *, exclude: bool) -> list[Term]:
+    """Return the four neighbours through which cubic curves are drawn.
 
     Args:
         axis: The axis.
@@ -104,7 +107,7 @@ def cubic(axis: Axis, at: Array, alpha: float, *, exclude: bool) -> Array:
     """
     left = np.floor(at)
     part = at - left
-    terms: list[tuple[Array, Array]] = []
+    terms: list[Term] = []
     for step in (-1, 0, 1, 2):
         x = np.abs(part - step)
         near = ((alpha + 2) * x - (alpha + 3)) * x * x + 1
@@ -115,13 +118,24 @@ def cubic(axis: Axis, at: Array, alpha: float, *, exclude: bool) -> Array:
             weight = np.where((place < 0) | (place >= axis.old), 0, weight)
         terms.append((place, weight))
     total = sum(weight for _, weight in terms) if exclude else 1.0
-    return _sum(axis, [(place, weight / total) for place, weight in terms])
+    return _inside(axis, [(place, weight / total) for place, weight in terms])
 
 
-def _sum(axis: Axis, terms: list[tuple[Array, Array]]) -> Array:
-    matrix = np.zeros((axis.new, axis.old))
-    rows = np.arange(axis.new)
-    for place, weight in terms:
-        inside = np.clip(place, 0, axis.old - 1).astype(int)
-        np.add.at(matrix, (rows, inside), weight)
-    return matrix
+def weighted(data: Array, at: int, terms: list[Term]) -> Array:
+    """Return the sums of neighbours along an axis, as they count.
+
+    What counts nothing is left out: it may be infinite.
+    """
+    shape = (-1, *(1,) * (data.ndim - 1 - at))
+    parts = [
+        np.where(weight.reshape(shape) == 0, 0, data.take(place, at))
+        * weight.reshape(shape)
+        for place, weight in terms
+    ]
+    return np.sum(parts, axis=0)
+
+
+def _inside(axis: Axis, terms: list[Term]) -> list[Term]:
+    return [
+        (np.clip(place, 0, axis.old - 1).astype(int), weight) for place, weight in terms
+    ]

@@ -103,27 +103,32 @@ def resized(attrs: ResizeAttrs, data: Array) -> Array:
     for at, new in enumerate(attrs.size):
         axis = interpolation.Axis(result.shape[at + 2], new, roi[at], roi[at + rank])
         place = interpolation.places(axis, attrs.coordinate_transformation_mode)
-        matrix = _matrix(attrs, axis, place)
-        result = np.moveaxis(np.tensordot(result, matrix, (at + 2, 1)), -1, at + 2)
+        result = _resized_axis(attrs, result, at + 2, axis, place)
         beyond = (place < 0) | (place > axis.old - 1)
         outside |= beyond.reshape(-1, *(1,) * (rank - 1 - at))
     if attrs.coordinate_transformation_mode == "tf_crop_and_resize":
-        result = np.where(outside, attrs.extrapolation_value, result)
+        result = np.where(outside, _as_in(result, attrs.extrapolation_value), result)
     if np.dtype(dtype).kind in "iu" and attrs.method != "nearest_neighbor":
         result = np.rint(result)
     return relaid(result.astype(dtype), canonical, attrs.layout)
 
 
-def _matrix(attrs: ResizeAttrs, axis: interpolation.Axis, place: Array) -> Array:
+def _resized_axis(
+    attrs: ResizeAttrs, data: Array, at: int, axis: interpolation.Axis, place: Array
+) -> Array:
     if attrs.method == "nearest_neighbor":
-        rule = attrs.coordinate_transformation_mode
-        return interpolation.nearest(
-            axis, place, attrs.rounding_method or _NEAREST[rule]
-        )
+        default = _NEAREST[attrs.coordinate_transformation_mode]
+        rounding = attrs.rounding_method or default
+        return data.take(interpolation.nearest(axis, place, rounding), at)
     if attrs.method == "linear":
-        return interpolation.linear(axis, place)
-    exclude = attrs.bicubic_exclude
-    return interpolation.cubic(axis, place, attrs.bicubic_alpha, exclude=exclude)
+        return interpolation.weighted(data, at, interpolation.linear(axis, place))
+    alpha, exclude = attrs.bicubic_alpha, attrs.bicubic_exclude
+    terms = interpolation.cubic(axis, place, alpha, exclude=exclude)
+    return interpolation.weighted(data, at, terms)
+
+
+def _as_in(data: Array, value: float) -> Array:
+    return np.asarray(value).astype(data.dtype)
 
 
 def _resize(name: str, rank: int, doc: str) -> ResizeBuilder:

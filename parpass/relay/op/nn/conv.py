@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from parpass.relay.op.attributes import (
 )
 from parpass.relay.op.build import call_op
 from parpass.relay.op.layout import SPATIAL, layout_of, relaid, relaid_shape
+from parpass.relay.op.nn.products import matrix_product
 from parpass.relay.op.nn.windows import (
     Pair,
     window_counts,
@@ -195,26 +197,40 @@ def _check_groups(
 
 def _convolve(attrs: ConvAttrs, data: Array, weight: Array) -> Array:
     spatial = SPATIAL[len(attrs.strides)]
-    dtype = attrs.out_dtype or data.dtype
-    data = relaid(data, attrs.data_layout, f"NC{spatial}").astype(dtype, copy=False)
+    data = relaid(data, attrs.data_layout, f"NC{spatial}")
     weight = relaid(weight, attrs.kernel_layout, f"OI{spatial}")
-    weight = weight.astype(dtype, copy=False)
     batch, _, *image = data.shape
-    out_channels, group_channels, *kernel = weight.shape
+    out_channels, _, *kernel = weight.shape
     counts = window_counts(tuple(image), tuple(kernel), attrs)
     view = windows(data, tuple(kernel), attrs, counts, fill=0)
-    # One matrix product for each image and group: (channels out) x (elements of the
-    # window) times (elements of the window) x (places).
-    rank = len(kernel)
-    order = (rank, rank + 1, *range(rank), *range(rank + 2, view.ndim))
-    columns = view.transpose(order).reshape(
-        batch, attrs.groups, group_channels * int(np.prod(kernel)), -1
-    )
     rows = weight.reshape(attrs.groups, out_channels // attrs.groups, -1)
-    # A uniform weight has zero strides, with which matmul does not go to BLAS.
-    product = np.ascontiguousarray(rows) @ columns
-    result = product.reshape(batch, out_channels, *counts)
+    dtype = attrs.out_dtype or data.dtype.name
+    # As many windows at a time as fit into a limit: written out they take the memory of
+    # the image times the size of the kernel.
+    step = max(1, _WINDOWS_AT_ONCE * max(counts[0], 1) // max(view.nbytes, 1))
+    at, parts = len(kernel) + 2, list[Array]()
+    for start in range(0, max(counts[0], 1), step):
+        some = view[(slice(None),) * at + (slice(start, start + step),)]
+        columns = _columns(some, len(kernel), attrs.groups, rows.shape[-1])
+        places = some.shape[at:]
+        product = matrix_product(rows, columns, dtype)
+        parts.append(product.reshape(batch, out_channels, *places))
+    result = np.concatenate(parts, 2) if len(parts) > 1 else parts[0]
     return relaid(result, f"NC{spatial}", attrs.out_layout or attrs.data_layout)
+
+
+_WINDOWS_AT_ONCE = 2**26  # bytes
+
+
+def _columns(view: Array, rank: int, groups: int, size: int) -> Array:
+    """Return windows as matrices: (elements of a window) x (places), by image, group.
+
+    So there is one product for each image and group: (channels out) x (elements of the
+    window) times these.
+    """
+    order = (rank, rank + 1, *range(rank), *range(rank + 2, view.ndim))
+    places = math.prod(view.shape[rank + 2 :])
+    return view.transpose(order).reshape(view.shape[rank], groups, size, places)
 
 
 def _conv(name: str, kind: type[ConvAttrs], doc: str) -> ConvBuilder:

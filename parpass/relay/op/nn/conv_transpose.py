@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from parpass.relay.dtypes import computed_in, numpy_dtype
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
     Ints,
@@ -22,6 +23,7 @@ from parpass.relay.op.nn.conv import (
     checked_channels,
     checked_layouts,
 )
+from parpass.relay.op.nn.products import matrix_product
 from parpass.relay.op.nn.windows import Pair
 from parpass.relay.op.registry import Op, OpPattern, TypeRelationError, register_op
 from parpass.relay.op.relations import (
@@ -156,20 +158,20 @@ def _relation(types: Sequence[Type], attrs: ConvTransposeAttrs) -> TensorType:
 def _spread(attrs: ConvTransposeAttrs, data: Array, weight: Array) -> Array:
     rank, groups = len(attrs.strides), attrs.groups
     canonical = f"NC{SPATIAL[rank]}"
-    dtype = attrs.out_dtype or data.dtype
-    data = relaid(data, attrs.data_layout, canonical).astype(dtype, copy=False)
+    dtype = attrs.out_dtype or data.dtype.name
+    working = computed_in(dtype)
+    data = relaid(data, attrs.data_layout, canonical)
     weight = relaid(weight, attrs.kernel_layout, f"IO{SPATIAL[rank]}")
-    weight = weight.astype(dtype, copy=False)
     batch, channels, *image = data.shape
     _, group_channels, *kernel = weight.shape
     sizes = zip(image, kernel, attrs.strides, attrs.dilation, strict=True)
     full = [(n - 1) * s + (k - 1) * d + 1 for n, k, s, d in sizes]
     ends = [n + more for n, more in zip(full, attrs.output_padding, strict=True)]
-    result = np.zeros((batch, groups * group_channels, *ends), dtype)
+    result = np.zeros((batch, groups * group_channels, *ends), working)
     rows = data.reshape(batch, groups, channels // groups, -1)
     for at in np.ndindex(*kernel):
         part = weight[(..., *at)].reshape(groups, channels // groups, group_channels)
-        spread = part.transpose(0, 2, 1) @ rows
+        spread = matrix_product(part.transpose(0, 2, 1), rows, working)
         places = tuple(
             slice(k * d, k * d + (n - 1) * s + 1, s)
             for k, d, n, s in zip(at, attrs.dilation, image, attrs.strides, strict=True)
@@ -179,7 +181,8 @@ def _spread(attrs: ConvTransposeAttrs, data: Array, weight: Array) -> Array:
         slice(attrs.padding[axis], end - attrs.padding[axis + rank])
         for axis, end in enumerate(ends)
     )
-    return relaid(result[(..., *cut)], canonical, attrs.out_layout or attrs.data_layout)
+    result = result[(..., *cut)].astype(numpy_dtype(dtype), copy=False)
+    return relaid(result, canonical, attrs.out_layout or attrs.data_layout)
 
 
 def _conv_transpose(

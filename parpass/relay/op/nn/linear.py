@@ -11,6 +11,7 @@ import numpy.typing as npt
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import dtype_name
 from parpass.relay.op.build import call_op
+from parpass.relay.op.nn.products import matrix_product
 from parpass.relay.op.registry import (
     Attrs,
     Op,
@@ -33,17 +34,6 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import TensorType, Type
 
 Array = npt.NDArray[Any]
-
-
-def _matrix_product(lhs: Array, rhs: Array, out_dtype: str) -> Array:
-    """Return a product through BLAS, also where an operand has zero strides."""
-    if out_dtype:
-        lhs, rhs = lhs.astype(out_dtype, copy=False), rhs.astype(out_dtype, copy=False)
-    return _for_blas(lhs) @ _for_blas(rhs)
-
-
-def _for_blas(array: Array) -> Array:
-    return array if all(array.strides) else np.ascontiguousarray(array)
 
 
 def _require_factors(lhs: TensorType, rhs: TensorType, out_dtype: str) -> None:
@@ -80,7 +70,7 @@ def _dense_relation(types: Sequence[Type], attrs: DenseAttrs) -> TensorType:
 
 
 def _dense(attrs: DenseAttrs, data: Array, weight: Array) -> Array:
-    return _matrix_product(data, weight.T, attrs.out_dtype)
+    return matrix_product(data, weight.T, attrs.out_dtype)
 
 
 _DENSE = register_op(
@@ -133,7 +123,7 @@ def _matmul_relation(types: Sequence[Type], attrs: MatmulAttrs) -> TensorType:
 
 def _matmul(attrs: MatmulAttrs, a: Array, b: Array) -> Array:
     a = a.swapaxes(-1, -2) if attrs.transpose_a else a
-    return _matrix_product(a, b.T if attrs.transpose_b else b, attrs.out_dtype)
+    return matrix_product(a, b.T if attrs.transpose_b else b, attrs.out_dtype)
 
 
 _MATMUL = register_op(
@@ -194,7 +184,7 @@ def _batch_matmul_relation(
 def _batch_matmul(attrs: BatchMatmulAttrs, a: Array, b: Array) -> Array:
     a = a.transpose(0, 2, 1) if attrs.transpose_a else a
     b = b.transpose(0, 2, 1) if attrs.transpose_b else b
-    return _matrix_product(a, b, attrs.out_dtype)
+    return matrix_product(a, b, attrs.out_dtype)
 
 
 _BATCH_MATMUL = register_op(

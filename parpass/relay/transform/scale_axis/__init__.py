@@ -6,7 +6,7 @@ from parpass.relay.transform.scale_axis.scale import (
     Need,
     along_axes,
     broadcasts_to,
-    is_constant_with,
+    is_known_as,
     squeezed,
     tensor_type,
 )
@@ -16,8 +16,8 @@ __all__ = [
     "Need",
     "along_axes",
     "broadcasts_to",
-    "is_constant_with",
     "is_foldable",
+    "is_known_as",
     "scaled_weight",
     "squeezed",
     "tensor_type",

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from parpass.relay.dtypes import float_range
 from parpass.relay.expr import Call, Constant, Expr
 from parpass.relay.op import expand_dims, reshape, squeeze
 from parpass.relay.op.registry import Op
 from parpass.relay.ty import Dim, TensorType
+
+# Narrower floats have too few digits to be scaled.
+_SCALED = frozenset({"float16", "float32", "float64"})
 
 # What changes the shape of a constant, but not its numbers.
 _SHAPE_ONLY = frozenset({"expand_dims", "reshape", "squeeze", "transpose"})
@@ -47,7 +54,7 @@ def common(one: Demand | None, other: Demand | None) -> Demand | None:
 def tensor_type(expr: Expr) -> TensorType | None:
     """Return the type of an expression if it is a tensor of floats."""
     found = expr.checked_type
-    if isinstance(found, TensorType) and found.dtype.startswith("float"):
+    if isinstance(found, TensorType) and found.dtype in _SCALED:
         return found
     return None
 
@@ -104,15 +111,25 @@ def along_axes(
     return expand_dims(scale, axis=1, num_newaxis=behind) if behind else scale
 
 
-def is_constant_with(expr: Expr, need: Need) -> bool:
-    """Return whether as much is known of an expression as is needed."""
-    if need == Need.ANY:
-        return True
+def is_known_as(expr: Expr, need: Need) -> bool:
+    """Return whether as much is known of a scale as is needed.
+
+    A constant must be neither so small nor so large that weights times it, or sums
+    divided by it, leave the range of their dtype: at most the square root of the
+    greatest float, and no less than one over that, or 0.
+    """
     while isinstance(expr, Call) and isinstance(expr.op, Op):
         if expr.op.name not in _SHAPE_ONLY:
-            return False
+            return need == Need.ANY
         expr = expr.args[0]
     if not isinstance(expr, Constant):
-        return False
+        return need == Need.ANY
     values = expr.data.numpy()
-    return bool((values > 0).all() if need == Need.POSITIVE else (values != 0).all())
+    if need == Need.POSITIVE and not (values > 0).all():
+        return False
+    most = math.sqrt(float_range(expr.data.dtype)[1])
+    sizes = np.abs(values.astype("float64"))
+    moderate = (sizes <= most) & (sizes >= 1 / most)
+    if need == Need.ANY:
+        moderate |= sizes == 0
+    return bool(moderate.all())

@@ -1,27 +1,45 @@
-"""Sums and products: neutral elements, tensors of one value, constants in a row."""
+"""Sums and products: neutral elements, tensors of one value, constants in a row.
+
+Sums and products of integers wrap, so they are the same in any order; those of floats
+are not. What is not exact to the bit is in `ROUNDING`, apart from `RULES`.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import cast
 
+import numpy as np
+
+from parpass.errors import EvaluationError
 from parpass.relay import op
+from parpass.relay.dtypes import float_range
 from parpass.relay.expr import Call, Constant, Expr, const
-from parpass.relay.interpreter import evaluate_call
 from parpass.relay.op.registry import Op
-from parpass.relay.transform.constants import constant_of
 from parpass.relay.transform.simplify.peephole import Peephole, Rule, call_of
+from parpass.relay.ty import TensorType
 
 _NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1}
 _COMMUTATIVE = {"add", "multiply"}
 
 
-def _identity(peephole: Peephole, call: Call) -> Expr | None:
-    """Leave out `+ 0`, `- 0`, `* 1` and `/ 1`."""
+def _identity(peephole: Peephole, call: Call, *, signed: bool = True) -> Expr | None:
+    """Leave out `+ 0`, `- 0`, `* 1` and `/ 1`.
+
+    Where the sign of a zero counts, it is `+ -0.0` that changes no float: `-0.0 + 0.0`
+    is `0.0`.
+    """
     name = _name(call)
     left, right = call.args
     sides = [(left, right), (right, left)] if name in _COMMUTATIVE else [(left, right)]
     for kept, neutral in sides:
-        if _fill_value(neutral) == _NEUTRAL[name]:
+        value = _fill_value(neutral)
+        if value is not None and value == _NEUTRAL[name]:
+            if signed and not value and not _is_int(peephole, call):
+                is_negative = math.copysign(1, value) < 0
+                if is_negative != (name == "add"):
+                    continue
             same = peephole.type_of(kept) == peephole.type_of(call)
             if same and peephole.type_of(call) is not None:
                 return kept
@@ -51,14 +69,25 @@ def _doubled(peephole: Peephole, call: Call) -> Expr | None:
     return peephole.instead_of(call, op.multiply(left, const(2, found.dtype)))
 
 
+def _unsigned_identity(peephole: Peephole, call: Call) -> Expr | None:
+    """Leave out `+ 0` also where it makes `-0.0` to `0.0`."""
+    return _identity(peephole, call, signed=False)
+
+
 def _reciprocal_root(peephole: Peephole, call: Call) -> Expr | None:
+    """Return `rsqrt(x)` for `1 / sqrt(x)`, which is what it means."""
+    constant, root = call.args[0], call_of(call.args[1], "sqrt")
+    if root is None or _fill_value(constant) != 1 or _shape(constant) != ():
+        return None
+    return peephole.instead_of(call, op.rsqrt(root.args[0]))
+
+
+def _quotient_by_root(peephole: Peephole, call: Call) -> Expr | None:
     """Return `c * rsqrt(x)` for `c / sqrt(x)`."""
     constant, root = call.args[0], call_of(call.args[1], "sqrt")
     if root is None or not isinstance(constant, Constant):
         return None
     inverse = peephole.made(op.rsqrt(root.args[0]))
-    if _fill_value(constant) == 1 and constant.data.shape == ():
-        return peephole.instead_of(call, inverse)
     return peephole.instead_of(call, op.multiply(constant, inverse))
 
 
@@ -71,7 +100,7 @@ def _adjacent_constants(peephole: Peephole, call: Call) -> Expr | None:
     rest, constant = _with_constant(inner)
     if constant is None:
         return None
-    joined = _evaluated(call.op, constant, outer)
+    joined = _evaluated(peephole, call.op, constant, outer)
     if joined is None:
         return None
     return peephole.instead_of(call, Call(call.op, (rest, joined)))
@@ -84,7 +113,9 @@ def _product_of_sum(peephole: Peephole, call: Call) -> Expr | None:
     if factor is None or total is None or peephole.is_shared(total):
         return None
     rest, constant = _with_constant(total)
-    shift = None if constant is None else _evaluated(call.op, constant, factor)
+    if constant is None:
+        return None
+    shift = _evaluated(peephole, call.op, constant, factor)
     if shift is None:
         return None
     product = peephole.made(op.multiply(rest, factor))
@@ -101,12 +132,52 @@ def _with_constant(call: Call) -> tuple[Expr, Constant | None]:
     return call, None
 
 
-def _evaluated(operator: Expr, left: Constant, right: Constant) -> Constant | None:
-    if not isinstance(operator, Op):
+def _evaluated(
+    peephole: Peephole, operator: Expr, left: Constant, right: Constant
+) -> Constant | None:
+    """Return a sum or product of constants, None where more than digits would be lost.
+
+    A product that is too small, or a result that is too large, for its dtype would take
+    the place of one that is not: `1e-30 * (1e-30 * x)` is a number for a large `x`.
+    """
+    try:
+        value = peephole.evaluator.evaluate(
+            cast("Op", operator), None, (left, right), left.span
+        )
+    except EvaluationError:
         return None
-    found = evaluate_call(operator, None, [left.data.numpy(), right.data.numpy()])
-    value = constant_of(found, left.span)
-    return value if isinstance(value, Constant) else None
+    if not isinstance(value, Constant):
+        return None
+    if "int" in value.data.dtype:
+        return value
+    sizes, one, other = (
+        np.abs(side.data.numpy().astype("float64")) for side in (value, left, right)
+    )
+    least, greatest = float_range(value.data.dtype)
+    fits = sizes <= greatest
+    if _is(operator, "multiply"):
+        fits &= (sizes >= least) | (one == 0) | (other == 0)
+    return value if fits.all() else None
+
+
+def _of_ints(rule: Rule) -> Rule:
+    """Return a rule that is applied to integers only."""
+    return lambda peephole, call: (
+        rule(peephole, call) if _is_int(peephole, call) else None
+    )
+
+
+def _is_int(peephole: Peephole, call: Call) -> bool:
+    found = peephole.type_of(call)
+    return isinstance(found, TensorType) and "int" in found.dtype
+
+
+def _shape(expr: Expr) -> tuple[int, ...] | None:
+    return expr.data.shape if isinstance(expr, Constant) else None
+
+
+def _is(operator: Expr, name: str) -> bool:
+    return isinstance(operator, Op) and operator.name == name
 
 
 def _fill_value(expr: Expr) -> float | int | bool | None:
@@ -135,8 +206,22 @@ def _name(call: Call) -> str:
 
 
 RULES: Mapping[str, Sequence[Rule]] = {
-    "add": [_doubled, _identity, _full_elementwise, _adjacent_constants],
+    "add": [_doubled, _identity, _full_elementwise, _of_ints(_adjacent_constants)],
     "subtract": [_identity, _full_elementwise],
-    "multiply": [_identity, _full_elementwise, _product_of_sum, _adjacent_constants],
+    "multiply": [
+        _identity,
+        _full_elementwise,
+        _of_ints(_product_of_sum),
+        _of_ints(_adjacent_constants),
+    ],
     "divide": [_reciprocal_root, _identity, _full_elementwise],
 }
+"""What changes no value."""
+
+ROUNDING: Mapping[str, Sequence[Rule]] = {
+    "add": [_doubled, _unsigned_identity, _full_elementwise, _adjacent_constants],
+    "subtract": [_unsigned_identity, _full_elementwise],
+    "multiply": [_identity, _full_elementwise, _product_of_sum, _adjacent_constants],
+    "divide": [_reciprocal_root, _quotient_by_root, _identity, _full_elementwise],
+}
+"""Also what changes the last digits of floats, or the sign of a zero."""

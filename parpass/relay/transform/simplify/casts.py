@@ -26,23 +26,19 @@ def _consecutive_cast(peephole: Peephole, call: Call) -> Expr | None:
         return None
     data, through = inner.args[0], inner.attrs.dtype
     if not _loses_nothing(_dtype(peephole, data), through) and not _is_clipped(
-        peephole, data, through, call.attrs.dtype
+        peephole, data, through
     ):
         return None
     return peephole.instead_of(call, op.cast(data, call.attrs.dtype))
 
 
-def _is_clipped(peephole: Peephole, data: Expr, through: str, to: str) -> bool:
-    """Return whether data is limited to what an integer dtype can hold."""
-    clip, limits, dtype = (
-        call_of(data, "clip"),
-        _limits(through),
-        _dtype(peephole, data),
-    )
-    if clip is None or limits is None or dtype is None:
-        return False
-    # A fraction is cut off on the way through, and must be at the end.
-    if np.dtype(dtype).kind == "f" and _limits(to) is None:
+def _is_clipped(peephole: Peephole, data: Expr, through: str) -> bool:
+    """Return whether integers are limited to what an integer dtype can hold.
+
+    Floats never are: what a NaN becomes depends on the dtype.
+    """
+    clip, limits = call_of(data, "clip"), _limits(through)
+    if clip is None or limits is None or _limits(_dtype(peephole, data)) is None:
         return False
     return bool(limits[0] <= clip.attrs.a_min and clip.attrs.a_max <= limits[1])
 
@@ -63,9 +59,7 @@ def _clip_cast_clip(peephole: Peephole, call: Call) -> Expr | None:
         return None
     low = max(clip.attrs.a_min, call.attrs.a_min)
     high = min(clip.attrs.a_max, call.attrs.a_max)
-    is_integer = _limits(_dtype(peephole, clip)) is not None
-    fits = _is_clipped(peephole, clip, cast.attrs.dtype, cast.attrs.dtype)
-    if not is_integer or not fits or low > high:
+    if not _is_clipped(peephole, clip, cast.attrs.dtype) or low > high:
         return None
     limited = peephole.made(op.clip(clip.args[0], low, high))
     return peephole.instead_of(call, op.cast(limited, cast.attrs.dtype))

@@ -14,12 +14,14 @@ from typing import Any, cast
 
 from msgspec import structs
 
+from parpass.errors import IRTypeError
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.node import children, post_order
-from parpass.relay.op.registry import Op, TypeRelationError
+from parpass.relay.op.registry import Op
+from parpass.relay.transform.evaluation import Evaluator
 from parpass.relay.ty import TensorType, Type
 
 Rule = Callable[["Peephole", Call], Expr | None]
@@ -32,6 +34,7 @@ class Peephole(ExprMutator):
     Args:
         rules: The rules for the calls of each operator, by name; those that come first
             are tried first.
+        evaluator: Evaluates calls on constants for the rules.
         mod: Has the global functions that are called, to know which have effects.
 
     Attributes:
@@ -39,10 +42,14 @@ class Peephole(ExprMutator):
     """
 
     def __init__(
-        self, rules: Mapping[str, Sequence[Rule]], mod: IRModule | None = None
+        self,
+        rules: Mapping[str, Sequence[Rule]],
+        evaluator: Evaluator,
+        mod: IRModule | None = None,
     ) -> None:
         super().__init__()
         self.applied = 0
+        self.evaluator = evaluator
         self._rules = rules
         self._effects = Effects(mod=mod)
         self._types: dict[Expr, Type | None] = {}
@@ -125,7 +132,7 @@ class Peephole(ExprMutator):
         try:
             op = cast("Op", call.op)
             return op.relation(cast("list[Type]", types), call.attrs)
-        except TypeRelationError:
+        except IRTypeError:
             return None
 
 

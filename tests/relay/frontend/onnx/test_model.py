@@ -13,6 +13,7 @@ from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError
 from parpass.relay.frontend.onnx import from_onnx
+from parpass.transform import PassContext
 from tests.support.onnx_models import graph_model, one_node, random
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -189,6 +190,12 @@ def test_a_shape_that_cannot_be_computed_is_refused() -> None:
         helper.make_node("Tile", ["one", "many"], ["shape"]),
         helper.make_node("Reshape", ["x", "shape"], ["y"]),
     ]
-    known = {"one": np.array([1]), "many": np.array([10**13])}
-    with pytest.raises(FrontendError, match=r"Reshape 'y'.*: what it is given"):
-        from_onnx(graph_model(nodes, {"x": random(2)}, ["y"], known=known))
+    words = r"Reshape 'y'.*: what it is given has no value: .* bytes, and"
+    for many, limit in [(10**13, 2**29), (10**3, 0)]:
+        known = {"one": np.array([1]), "many": np.array([many])}
+        model = graph_model(nodes, {"x": random(2)}, ["y"], known=known)
+        with (
+            PassContext(config={"relay.FoldConstant.max_bytes": limit}),
+            pytest.raises(FrontendError, match=words),
+        ):
+            from_onnx(model)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -213,3 +214,17 @@ def test_the_builder_rejects_what_is_wrong_for_every_type(
     with pytest.raises(IRTypeError) as caught:
         build()
     assert str(caught.value) == words
+
+
+def test_many_windows_take_little_memory() -> None:
+    data, weight = const(np.ones((1, 1, 200, 200))), ints(1, 1, 40, 40)
+    kernel = array(weight).astype("float64")
+    tracemalloc.start()
+    try:
+        found = value(nn.conv2d(data, const(kernel)))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.shape == (1, 1, 161, 161)
+    assert (found == kernel.sum()).all()
+    assert peak < 161 * 161 * 40 * 40 * 8 / 2

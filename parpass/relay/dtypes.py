@@ -1,0 +1,102 @@
+"""The dtypes that programs may name, and what numpy has for them."""
+
+from __future__ import annotations
+
+import functools
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+NUMPY_DTYPES = {
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+}
+_ML_DTYPES = (
+    *("bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"),
+    *("int2", "int4", "uint2", "uint4", "float4_e2m1fn", "float8_e8m0fnu"),
+)
+
+# TVM's names of dtypes without a width.
+WIDTHS = {"int": "int32", "uint": "uint32", "float": "float32"}
+
+DTYPES = NUMPY_DTYPES | {*_ML_DTYPES}
+
+# What has too few digits, or no arithmetic in numpy, is computed in these.
+_WIDER = {
+    **dict.fromkeys(
+        (name for name in DTYPES if name.startswith(("float8", "float4"))), "float32"
+    ),
+    "bfloat16": "float32",
+    "float16": "float32",
+    "int2": "int8",
+    "int4": "int8",
+    "uint2": "uint8",
+    "uint4": "uint8",
+}
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return numpy's dtype of that name.
+
+    Raises:
+        ValueError: There is none, or it needs the package ml_dtypes.
+    """
+    if name in NUMPY_DTYPES:
+        return np.dtype(name)
+    if name not in DTYPES:
+        raise ValueError(f"no dtype named '{name[:40]}'")
+    found = _of_ml_dtypes(name)
+    if found is None:
+        raise ValueError(f"arrays of dtype '{name}' need the package ml_dtypes")
+    return found
+
+
+@functools.cache
+def _of_ml_dtypes(name: str) -> np.dtype[Any] | None:
+    try:
+        return np.dtype(getattr(import_module("ml_dtypes"), name))
+    except (ImportError, AttributeError):
+        return None
+
+
+def dtype_of(given: object) -> str:
+    """Return the name of what a caller gives as a dtype, such as `float32`.
+
+    That is a name, one of TVM's without a width, or what numpy takes for a dtype. Where
+    the package that has it is installed, numpy knows the dtype from now on.
+
+    Raises:
+        ValueError: There is no such dtype.
+    """
+    if isinstance(given, str):
+        name = WIDTHS.get(given, given)
+    else:
+        try:
+            name = np.dtype(given).name  # pyright: ignore -- anything that a user gives
+        except TypeError:
+            raise ValueError(f"no dtype is {given!r:.40}") from None
+    if name not in DTYPES:
+        raise ValueError(f"no dtype named '{name[:40]}'")
+    if name not in NUMPY_DTYPES:
+        _of_ml_dtypes(name)
+    return name
+
+
+@functools.cache
+def float_range(name: str) -> tuple[float, float]:
+    """Return the least and the greatest positive float that has all of its digits."""
+    dtype = numpy_dtype(name)
+    info: Any = np.finfo if dtype.kind == "f" else import_module("ml_dtypes").finfo
+    found = info(dtype)
+    return float(found.smallest_normal), float(found.max)
+
+
+def computed_in(dtype: str) -> str:
+    """Return the dtype that operators compute in where values have this one.
+
+    Floats of half the width or less are computed as float32 and the results rounded,
+    as TVM's BF16Legalize has it: in their own arithmetic a sum of a thousand ones is
+    256, and the squares of small numbers overflow. Ints below 8 bits are computed in 8.
+    """
+    return _WIDER.get(dtype, dtype)
