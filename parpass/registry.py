@@ -16,7 +16,7 @@ from parpass.errors import ArgumentError, UnknownFunctionError
 from parpass.tables import Table
 
 _functions: Table[str, PackedFunc] = Table("function")
-_declared: Table[str, None] = Table("module of functions")
+DECLARED: Table[str, None] = Table("module of functions")
 
 
 @runtime_checkable
@@ -164,10 +164,10 @@ def declare_functions(module_name: str) -> None:
     That happens when a function is first looked up, so an IR may declare its passes
     early and still load them late.
     """
-    _declared[module_name] = None
+    DECLARED[module_name] = None
 
 
 def import_declared() -> None:
     """Import the modules that were declared, if that has not been done yet."""
-    for name in tuple(_declared):
+    for name in tuple(DECLARED):
         importlib.import_module(name)
