@@ -118,6 +118,11 @@ def plan(
             yield walk.reproduce_hook(walk.calling, error)
         yield from walk.tell_of_failure(error)
         raise
+    except BaseException as error:
+        # A body that raises SystemExit, say, has failed; a run that is cut short has not.
+        if error is walk.failure:
+            yield from walk.tell_of_failure(error)
+        raise
 
 
 class _Opened(msgspec.Struct):
@@ -140,6 +145,7 @@ class _Walk:
         self.instrumented = instrumented
         self.at = 0
         self.opened: list[_Opened] = []
+        self.failure: BaseException | None = None  # what a body raised
         self.calling: Hooks | None = None  # whose hook was called last, if no body was
         inside = current_recorder() is not None
         self.gate = None if inside else Gate.of(context)
@@ -353,6 +359,7 @@ class _Walk:
             yield Render(record, self.given)
         if record.failure is not None:
             add_note(record.failure, record.where)
+            self.failure = record.failure
             raise record.failure
         if record.counters and self.instrumented:
             totals = self.context.statistics
@@ -391,7 +398,7 @@ class _Walk:
             return []
         return [hooks_of(one) for one in instruments]
 
-    def tell_of_failure(self, error: Exception) -> Generator[Command, Any, None]:
+    def tell_of_failure(self, error: BaseException) -> Generator[Command, Any, None]:
         """Call the failure hooks of all passes that are open, the innermost first."""
         while self.opened:
             opened = self.opened.pop()

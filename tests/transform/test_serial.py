@@ -205,6 +205,15 @@ def test_each_pass_that_begins_ends_once(pipeline: Sequential, mod: Program):
     assert opened == []
 
 
+def test_a_pass_that_raises_system_exit_ends_as_a_failed_one():
+    blind = Blind()
+    seen = see(Sequential([FailOn(2, SystemExit)]), program(1, 2), blind)
+    assert seen.error is not None
+    assert seen.error[0] is SystemExit
+    ends = [call.partition(" ")[0] for call in blind.log]
+    assert ends.count("before") == ends.count("failed") == 2
+
+
 def test_an_instrument_that_comes_in_during_a_stage_cannot_veto_what_was_run():
     class Override(Blind):
         def run_after_pass(self, mod: Any, info: PassInfo) -> None:
