@@ -119,7 +119,7 @@ def plan(
         yield from walk.tell_of_failure(error)
         raise
     except BaseException as error:
-        # A body that raises SystemExit, say, has failed; a run that is cut short has not.
+        # A body that raises SystemExit has failed; a run that is cut short has not.
         if error is walk.failure:
             yield from walk.tell_of_failure(error)
         raise
