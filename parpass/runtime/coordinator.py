@@ -54,7 +54,7 @@ _in_thread = trio.to_thread.run_sync
 _LONGEST_WAY = 0.01  # seconds from packing functions to sending them, mostly
 _LONGEST_LOOK = 0.1  # seconds between two looks at the notes
 _ENOUGH_JOBS = 4  # that came back, to say how fast they come,
-_ENOUGH_SECONDS = 0.05  # and since the first of them
+_ENOUGH_SECONDS = 0.05  # and how long they took for each worker
 _BEHIND = 1.1  # times as long as this process takes, so that it takes the rest
 _LITTLE = 16_384  # bytes of functions that are unpacked sooner than a thread is asked
 _News = Event | tuple[int, Future[bytes]]
@@ -115,7 +115,8 @@ class _StageRun:
         self._spared: set[int] = set()
         self._last: float = math.inf  # function that a serial run comes to
         self._jobs_done = 0
-        self._first: tuple[float, float] | None = None  # when a job came, what was done
+        self._busy = 0.0  # seconds of all workers on jobs that came back
+        self._first = 0.0, 0.0  # the same, and the share that was done, at first
         self._cause = ""  # of the last death that no function is to blame for
         self._watching = trio.CancelScope()
         self._token = trio.lowlevel.current_trio_token()
@@ -162,20 +163,21 @@ class _StageRun:
     def _is_behind(self) -> bool:
         """Return whether the workers are slower than this process would be alone.
 
-        What they deliver is measured while they do: from the first job that came back
-        on, so that their start is no part of it.
+        The time that jobs took is held against what this process takes for as much. The
+        first job of each worker does not count: it loads what the others find.
         """
-        stage, share, now = self._stage, self._schedule.share_done, time.monotonic()
+        stage, workers = self._stage, self._executor.workers
         if stage.alone_seconds is None or stage.is_recalled:
             return False
-        if self._first is None:
-            self._first = now, share
+        share = self._schedule.share_done
+        if self._jobs_done <= workers:
+            self._first = self._busy, share
             return False
-        began, before = self._first
-        if self._jobs_done < _ENOUGH_JOBS or now - began < _ENOUGH_SECONDS:
-            return False
+        busy, before = self._first
         here = (share - before) * stage.alone_seconds
-        return now - began > _BEHIND * here
+        there = (self._busy - busy) / workers
+        is_told = self._jobs_done >= workers + _ENOUGH_JOBS and there > _ENOUGH_SECONDS
+        return is_told and there > _BEHIND * here
 
     def end_jobs(self) -> None:
         """End all jobs; nobody waits for them any more."""
@@ -217,6 +219,7 @@ class _StageRun:
         self._overdue.pop(job, None)  # it was done just before it was ended
         seconds, new = self._stage.take_in(answer.result())
         self._jobs_done += 1
+        self._busy += seconds
         if new and self._stage.wanted:
             if sum(map(_weight, new)) <= _LITTLE:
                 self._stage.look_at(new)

@@ -17,11 +17,11 @@ _WEIGHT = 0.5  # of what was measured last, if that is more than what was known
 # Seconds that handing functions to the workers costs beside their passes: packing and
 # unpacking on both sides, jobs, what is kept of each. Measured for Relay by `bench`.
 # What the coordinator does of it, it does for one function after the other.
-_COORDINATOR_FOR_NODE = 1.5e-6
-_COORDINATOR_FOR_FUNCTION = 1.7e-4
+_COORDINATOR_FOR_NODE = 1e-6
+_COORDINATOR_FOR_FUNCTION = 4e-5
 _WORKER_FOR_NODE = 1.5e-6
 _WORKER_FOR_FUNCTION = 8e-5
-_MARGIN = 1.4  # cores are slower when all are busy, and when passes alternate
+_MARGIN = 1.1  # cores are slower when all are busy, and when passes alternate
 
 _MOST_DRAG = 8.0
 _FADES = 0.98  # of what was learnt, each time that work stays here because of it

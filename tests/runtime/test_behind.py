@@ -39,7 +39,7 @@ def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
     monkeypatch.setattr(costs, "DELIVERED", Delivered())
     monkeypatch.setattr(forecasts, "DELIVERED", costs.DELIVERED)
     monkeypatch.setattr(forecasts, "_cores", lambda: 16)
-    executor = ThreadExecutor(16)
+    executor = ThreadExecutor(2)
     executor.start()
     with open_runner(executor=executor) as runner:
         yield runner
