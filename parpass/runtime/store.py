@@ -15,12 +15,14 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 from parpass.runtime.leftovers import PREFIX, claim, remove_leftovers
 
 _SHARED_MEMORY = Path("/dev/shm")
+_PATIENCE = 2.0  # seconds to remove a folder
 _ENOUGH = 1 << 30  # bytes free there; containers often have 64 MiB, too few for weights
 
 
@@ -52,8 +54,16 @@ class Folder:
         self._claim = claim(self.path) if path is None else None
 
     def remove(self) -> None:
-        """Remove the folder and all files in it."""
+        """Remove the folder and all files in it.
+
+        A worker whose job was ended may be making a file there just now, and removing
+        takes descriptors, which others may be about to give back: so it is tried again.
+        """
+        until = time.monotonic() + _PATIENCE
         shutil.rmtree(self.path, ignore_errors=True)
+        while os.path.isdir(self.path) and time.monotonic() < until:
+            time.sleep(0.002)
+            shutil.rmtree(self.path, ignore_errors=True)
         if self._claim is not None:
             os.close(self._claim)
             self._claim = None

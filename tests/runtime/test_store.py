@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,3 +126,25 @@ def test_a_link_to_a_folder_is_refused(tmp_path: Path, folder: Folder):
     link.symlink_to(folder.path)
     with pytest.raises(StorageError, match="this user alone"):
         Folder(str(link))
+
+
+def test_a_folder_is_removed_although_files_are_made_in_it_meanwhile():
+    folder = Folder()
+    over = threading.Event()
+    begun = threading.Event()
+
+    def make_files() -> None:
+        for number in itertools.count():
+            with contextlib.suppress(OSError):
+                Path(folder.path, f"file-{number}").touch()
+            begun.set()
+            if over.is_set() or number > 3_000:
+                return
+
+    thread = threading.Thread(target=make_files)
+    thread.start()
+    begun.wait()
+    folder.remove()
+    over.set()
+    thread.join()
+    assert not Path(folder.path).exists()
