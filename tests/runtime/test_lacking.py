@@ -31,7 +31,9 @@ def run(step=Add(1)):
             program(1, 2, 3), step, context=pooled(), workers=2)
     assert made == step(program(1, 2, 3)), made
     assert not folders()
-    return [str(one.message) for one in told]
+    # Where descriptors run out, libraries leave sockets to the collector.
+    ours = [one for one in told if one.category is not ResourceWarning]
+    return [str(one.message) for one in ours]
 
 def stays_here(because):
     (told,) = run()
