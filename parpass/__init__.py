@@ -1,8 +1,8 @@
 """parpass: a pass manager for compilers written in Python that uses every core.
 
 The names below are those of a first day; the rest is in the rooms `transform`,
-`instrument`, `relay`, `runtime` and `ir`. All of them load when they are first used, so
-that importing parpass costs little.
+`instrument`, `runner`, `relay`, `ir`, `runtime` and `errors`. All of them load when
+they are first used, so that importing parpass costs little.
 """
 
 from __future__ import annotations
@@ -11,17 +11,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from parpass import instrument, ir, relay, transform
+    from parpass import errors, instrument, ir, relay, runner, runtime, transform
     from parpass.errors import ParpassError
     from parpass.instrument import PassInstrument, pass_instrument
-    from parpass.registry import (
-        PackedFunc,
-        convert,
-        get_global_func,
-        list_global_func_names,
-        register_func,
-        remove_global_func,
-    )
     from parpass.relay.expr import GlobalVar
     from parpass.relay.module import IRModule
     from parpass.relay.serialization import load_json, save_json
@@ -30,7 +22,15 @@ if TYPE_CHECKING:
         structural_equal,
         structural_hash,
     )
-    from parpass.runtime import open_runner, propagate, run_pipeline, run_pipeline_sync
+    from parpass.runner import open_runner, propagate, run_pipeline, run_pipeline_sync
+    from parpass.runtime.registry import (
+        PackedFunc,
+        convert,
+        get_global_func,
+        list_global_func_names,
+        register_func,
+        remove_global_func,
+    )
     from parpass.transform import (
         FunctionPass,
         ModulePass,
@@ -58,6 +58,7 @@ __all__ = [
     "Sequential",
     "assert_structural_equal",
     "convert",
+    "errors",
     "function_pass",
     "get_global_func",
     "instrument",
@@ -73,13 +74,15 @@ __all__ = [
     "remove_global_func",
     "run_pipeline",
     "run_pipeline_sync",
+    "runner",
+    "runtime",
     "save_json",
     "structural_equal",
     "structural_hash",
     "transform",
 ]
 
-_ROOMS = ("instrument", "ir", "relay", "transform")
+_ROOMS = ("errors", "instrument", "ir", "relay", "runner", "runtime", "transform")
 
 # The registry's names come by way of `ir`, which makes the shipped passes known to it.
 _HOME = {
@@ -99,10 +102,10 @@ _HOME = {
     "assert_structural_equal": "parpass.relay.structural",
     "structural_equal": "parpass.relay.structural",
     "structural_hash": "parpass.relay.structural",
-    "open_runner": "parpass.runtime",
-    "propagate": "parpass.runtime",
-    "run_pipeline": "parpass.runtime",
-    "run_pipeline_sync": "parpass.runtime",
+    "open_runner": "parpass.runner",
+    "propagate": "parpass.runner",
+    "run_pipeline": "parpass.runner",
+    "run_pipeline_sync": "parpass.runner",
 }
 
 

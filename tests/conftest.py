@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import settings
 
-from parpass.runtime import Runner, open_runner
+from parpass.runner import Runner, open_runner
 
 RunnerOf = Callable[[int], Runner]
 

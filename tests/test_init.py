@@ -32,7 +32,7 @@ def test_other_names_are_refused():
         ("parpass", "click loky msgspec numpy onnx rich trio parpass.transform"),
         ("parpass.transform, parpass.instrument", "numpy onnx trio loky rich click"),
         ("parpass.relay", "onnx trio loky rich click"),
-        ("parpass.runtime.worker", "onnx trio loky rich click parpass.adapters"),
+        ("parpass.runner.worker.jobs", "onnx trio loky rich click parpass.adapters"),
         ("parpass.cli", "numpy onnx trio loky rich parpass.relay"),
     ],
 )

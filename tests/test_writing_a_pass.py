@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from parpass.registry import remove_global_func
+from parpass.runtime.registry import remove_global_func
 
 PAGE = Path(__file__).parents[1] / "docs" / "writing-a-pass.md"
 

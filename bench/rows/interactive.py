@@ -20,7 +20,7 @@ from bench.measure import Figure, Setting, median
 from bench.table import Goal, Line, Row
 from bench.work import Work, generated_function, light_pass
 from parpass import IRModule, Sequential
-from parpass.runtime import Runner
+from parpass.runner import Runner
 
 _TICK = 0.01
 _IDLE = 0.5  # seconds of ticking without a load, to compare

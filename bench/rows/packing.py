@@ -9,8 +9,8 @@ from bench.measure import Figure, Setting, Times, interleaved, median, ratio
 from bench.table import Goal, Line, Row
 from bench.work import Work, generated_function, no_pass
 from parpass import IRModule, relay
-from parpass.runtime.bundles import Packed
-from parpass.runtime.retained import Held, Retainer
+from parpass.runner.travel.bundles import Packed
+from parpass.runner.travel.retained import Held, Retainer
 from parpass.transform import Optimizations, adapter_of
 from parpass.transform.collector import paused_collector
 

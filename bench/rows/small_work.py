@@ -16,7 +16,7 @@ from bench.measure import Figure, Setting, Times, clocked, interleaved, ratio
 from bench.table import Goal, Line, Row
 from bench.work import USE_WORKERS, Work, light_pass, light_passes
 from parpass import Pass, PassContext, Sequential
-from parpass.runtime import Runner
+from parpass.runner import Runner
 
 _LARGEST = 100
 _NODES = 10

@@ -14,7 +14,7 @@ from bench.measure import Figure, Setting
 from bench.table import Line, Row
 from bench.work import USE_WORKERS, Work, light_pass, light_passes, no_pass
 from parpass import IRModule, Pass, PassContext
-from parpass.runtime.loky_executor import LokyExecutor
+from parpass.runner.pool.loky_executor import LokyExecutor
 from parpass.transform import register_adapter
 
 _NODES = 300

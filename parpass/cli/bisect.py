@@ -84,7 +84,7 @@ def bisect(
     from parpass.cli.bisecting import Bisection, CannotTellError
     from parpass.cli.pipeline import make_context, read_pipeline
     from parpass.cli.watching import Watching
-    from parpass.runtime import open_runner
+    from parpass.runner import open_runner
 
     pipeline = read_pipeline(passes)
     limits = {"function_timeout": function_timeout, "memory_limit": memory_limit}

@@ -12,9 +12,14 @@ from typing import Any
 
 from parpass.cli.values import Values
 from parpass.relay.module import IRModule
-from parpass.runtime import Runner
+from parpass.runner import Runner
 from parpass.transform import Pass, PassContext
-from parpass.transform.bisect import OPT_BISECT, OPT_BISECT_LIMIT, Verdict, listener
+from parpass.transform.debug.bisect import (
+    OPT_BISECT,
+    OPT_BISECT_LIMIT,
+    Verdict,
+    listener,
+)
 
 # Returns what is wrong with a module, None if nothing is.
 Check = Callable[[IRModule], str | None]

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Generator
 
-from parpass.runtime.memory_guard import memory_guard
+from parpass.runner.stage.memory_guard import memory_guard
 from parpass.transform.budget import Budget
 
 _AGAIN = 0.5  # seconds; a pass may catch what interrupts it

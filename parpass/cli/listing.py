@@ -102,4 +102,4 @@ def _described(option: ConfigOption) -> tuple[str, str]:
 
 def _load() -> None:
     import_module("parpass.relay")  # makes its passes known,
-    import_module("parpass.runtime.runs")  # and that its options
+    import_module("parpass.runner.driving.runs")  # and that its options

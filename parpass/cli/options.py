@@ -105,7 +105,7 @@ LOADED = "parpass.cli.loaded"  # where a command finds what was given for --load
 
 def _load(ctx: click.Context, _param: click.Parameter, names: Sequence[str]) -> None:
     from parpass.errors import ReproducerError
-    from parpass.transform.origin import load_module
+    from parpass.transform.debug.origin import load_module
 
     ctx.meta[LOADED] = names
     for name in names:

@@ -19,7 +19,7 @@ from parpass.transform import (
     parse_pipeline,
     print_pipeline,
 )
-from parpass.transform.bisect import Gate
+from parpass.transform.debug.bisect import Gate
 
 
 def read_pipeline(text: str) -> Sequential:
@@ -63,7 +63,7 @@ def make_context(
     Raises:
         click.BadParameter: An option is unknown, or a value of the wrong type.
     """
-    import_module("parpass.runtime.runs")  # makes its options known
+    import_module("parpass.runner.driving.runs")  # makes its options known
     instruments = watching.instruments(pipeline)
     values = dict(_key_and_value(one) for one in config)
     given = {f"parpass.{k}": one for k, one in settings.items() if one is not None}

@@ -18,8 +18,8 @@ from parpass.cli.replay import FILE, read_reproducer
 if TYPE_CHECKING:
     from parpass.cli.reducing import Reduction, Trials
     from parpass.relay.module import IRModule
-    from parpass.runtime.executor import Executor
-    from parpass.transform.reproducer import Reproducer
+    from parpass.runner.executor import Executor
+    from parpass.transform.debug.reproducer import Reproducer
 
 
 _TIMEOUT = 60.0  # seconds for a candidate
@@ -138,8 +138,8 @@ def _seconds_for(reproducer: Reproducer) -> float:
 
 @contextlib.contextmanager
 def _executor(jobs: int | None) -> Generator[Executor | None]:
-    from parpass.runtime.cores import usable_cores
-    from parpass.runtime.loky_executor import LokyExecutor
+    from parpass.runner.placing.cores import usable_cores
+    from parpass.runner.pool.loky_executor import LokyExecutor
 
     if jobs == 0:
         yield None

@@ -14,7 +14,7 @@ from parpass.errors import FunctionFailure
 
 if TYPE_CHECKING:
     from parpass.relay.module import IRModule
-    from parpass.transform.reproducer import Reproducer
+    from parpass.transform.debug.reproducer import Reproducer
 
 ANOTHER_FAILURE = 3
 
@@ -83,7 +83,7 @@ def read_reproducer(file: Path) -> tuple[Reproducer, IRModule]:
     """
     from parpass.errors import ParseError, ReproducerError
     from parpass.relay import parse
-    from parpass.transform.reproducer import Reproducer
+    from parpass.transform.debug.reproducer import Reproducer
 
     try:
         reproducer = Reproducer.from_text(file.read_text(encoding="utf-8"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from parpass.runtime import RunReport
-from parpass.runtime.report import time_text
+from parpass.runner import RunReport
+from parpass.runner.report.report import time_text
 
 
 def print_speed_report(report: RunReport) -> None:

@@ -20,12 +20,12 @@ from parpass.cli.enforcing import interrupting
 from parpass.diagnostic import override_renderer
 from parpass.errors import DiagnosticError, PipelineSyntaxError, ReproducerError
 from parpass.instrument import PassInstrument
-from parpass.runtime import run_pipeline_sync
+from parpass.runner import run_pipeline_sync
 from parpass.transform import PassContext, PassInfo, Sequential, parse_pipeline
 from parpass.transform.budget import enforced_by
 from parpass.transform.config import CHECK_CONTRACT
-from parpass.transform.origin import found_at, load_module, register_origins
-from parpass.transform.reproducer import Reproducer
+from parpass.transform.debug.origin import found_at, load_module, register_origins
+from parpass.transform.debug.reproducer import Reproducer
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def load_passes(reproducer: Reproducer) -> Sequential:
         ReproducerError: It cannot be had.
     """
     import_module("parpass.relay")
-    import_module("parpass.runtime.runs")
+    import_module("parpass.runner.driving.runs")
     if not reproducer.pipeline:
         raise ReproducerError(f"it has no pipeline: {reproducer.unprintable}")
     for name in reproducer.load:

@@ -10,7 +10,7 @@ import numpy as np
 from parpass.errors import EvaluationError
 from parpass.relay.analysis import called_globals
 from parpass.relay.expr import Function
-from parpass.relay.interpreter import evaluate
+from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.module import IRModule
 from parpass.relay.ty import TensorType, TupleType, Type, check_size
 

@@ -15,7 +15,7 @@ from parpass.instrument import (
     PassTimingInstrument,
     WellFormedInstrument,
 )
-from parpass.runtime import RunReport
+from parpass.runner import RunReport
 from parpass.transform import Pass, PassInfo, Sequential, registered_passes
 
 

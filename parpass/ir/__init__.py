@@ -3,14 +3,6 @@
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel, Span
 from parpass.instrument import PassInstrument, pass_instrument
 from parpass.ir import diagnostics, instrument, transform
-from parpass.registry import (
-    PackedFunc,
-    convert,
-    get_global_func,
-    list_global_func_names,
-    register_func,
-    remove_global_func,
-)
 from parpass.relay.expr import GlobalVar
 from parpass.relay.module import IRModule
 from parpass.relay.op.op_attrs import register_op_attr
@@ -22,6 +14,14 @@ from parpass.relay.structural import (
     structural_hash,
 )
 from parpass.relay.ty import FuncType, TensorType, TupleType, Type, TypeVar
+from parpass.runtime.registry import (
+    PackedFunc,
+    convert,
+    get_global_func,
+    list_global_func_names,
+    register_func,
+    remove_global_func,
+)
 from parpass.transform import (
     ModulePass,
     Pass,

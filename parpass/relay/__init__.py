@@ -57,13 +57,13 @@ if TYPE_CHECKING:
         scope_builder,
         transform,
     )
-    from parpass.relay.build_config import build_config
-    from parpass.relay.interpreter import create_executor
+    from parpass.relay.interpreter.interpreter import create_executor
     from parpass.relay.module import Module
     from parpass.relay.op import *  # noqa: F403 -- the builders, found by __getattr__
     from parpass.relay.op import nn
     from parpass.relay.text.parser import fromtext, parse, parse_expr
     from parpass.relay.text.printer import astext
+    from parpass.relay.tvm_names.build_config import build_config
 
 __all__ = [
     "Any",
@@ -115,11 +115,11 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "_transform": "parpass.relay._transform",
+    "_transform": "parpass.relay.tvm_names._transform",
     "analysis": "parpass.relay.analysis",
     "dataflow_pattern": "parpass.relay.dataflow_pattern",
     "frontend": "parpass.relay.frontend",
-    "ir_pass": "parpass.relay.ir_pass",
+    "ir_pass": "parpass.relay.tvm_names.ir_pass",
     "nn": "parpass.relay.op.nn",
     "op": "parpass.relay.op",
     "scope_builder": "parpass.relay.scope_builder",
@@ -129,8 +129,8 @@ _ROOMS = {
 _HOME = {
     "Module": "parpass.relay.module",
     "astext": "parpass.relay.text.printer",
-    "build_config": "parpass.relay.build_config",
-    "create_executor": "parpass.relay.interpreter",
+    "build_config": "parpass.relay.tvm_names.build_config",
+    "create_executor": "parpass.relay.interpreter.interpreter",
     "fromtext": "parpass.relay.text.parser",
     "parse": "parpass.relay.text.parser",
     "parse_expr": "parpass.relay.text.parser",

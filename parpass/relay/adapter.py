@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from parpass.errors import StructuralMismatchError
-from parpass.registry import declare_functions
 from parpass.relay import wire
 from parpass.relay.expr import Expr, Function
 from parpass.relay.module import IRModule
 from parpass.relay.node import count_nodes
 from parpass.relay.ty import FuncType
-from parpass.relay.typed import typed_under
+from parpass.relay.typing.ledger import typed_under
+from parpass.runtime.registry import declare_functions
 from parpass.transform import Pass, register_adapter
 from parpass.transform.adapter import (
     Excerpt,

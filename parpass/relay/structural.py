@@ -11,10 +11,10 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from parpass.errors import StructuralMismatchError
-from parpass.relay.canonical import Canonical, value_bytes
 from parpass.relay.expr import Expr
-from parpass.relay.mismatch import Mismatch, first_mismatch
 from parpass.relay.module import IRModule
+from parpass.relay.structure.canonical import Canonical, value_bytes
+from parpass.relay.structure.mismatch import Mismatch, first_mismatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

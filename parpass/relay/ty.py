@@ -320,7 +320,7 @@ def _are_tensors(parts: tuple[Type, ...]) -> bool:
 
 
 def _digest(typ: Type) -> bytes:
-    from parpass.relay.type_digest import digest
+    from parpass.relay.structure.type_digest import digest
 
     return digest(typ)
 

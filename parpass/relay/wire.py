@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from parpass.relay.expr import Function, GlobalVar
 from parpass.relay.ndarray import NDArray
 from parpass.relay.node import breadth_first, post_order
-from parpass.relay.typed import Typed, remember_typed, typed_under
+from parpass.relay.typing.ledger import Typed, remember_typed, typed_under
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

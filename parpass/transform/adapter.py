@@ -1,6 +1,6 @@
 """The module adapter: all that the machine needs to know of an IR.
 
-`transform`, `instrument` and `runtime` see a module through this protocol only. The
+`transform`, `instrument` and `runner` see a module through this protocol only. The
 embedded Relay registers its adapter in the same way as a foreign IR does.
 """
 
@@ -139,8 +139,8 @@ class ModuleAdapter(Protocol):
 
         Its type, say; compared by `==`. None if the function does not state it. A pass
         on another function gets it from the mapping that `read_only` was given, by a
-        method `signature(name)` (see `parpass.runtime.stage`), where it has one: that
-        spares the runner from making the function as the pass would find it.
+        method `signature(name)` (see `parpass.runner.stage.work`), where it has one:
+        that spares the runner from making the function as the pass would find it.
         """
         ...
 

@@ -37,7 +37,7 @@ from parpass.transform.config import (
     OnFailure,
 )
 from parpass.transform.passes import Pass
-from parpass.transform.record import Recorder, current_recorder, recording
+from parpass.transform.saying.record import Recorder, current_recorder, recording
 
 MemoryGuard = Callable[[int], contextlib.AbstractContextManager[None]]
 Enforcer = Callable[["Budget"], contextlib.AbstractContextManager[None]]

@@ -17,7 +17,7 @@ from parpass.transform.instrumentation import (
     enter_instruments,
     exit_instruments,
 )
-from parpass.transform.record import current_recorder, inside_function_pass
+from parpass.transform.saying.record import current_recorder, inside_function_pass
 
 
 class PassContext:

@@ -40,7 +40,7 @@ class Pass:
 
         Called on an expression, as passes once were, it gives an expression back.
         """
-        from parpass.transform.serial import run_serial
+        from parpass.transform.plan.serial import run_serial
 
         return run_serial(self, mod)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 from parpass.errors import ArgumentError, UnknownPassError
-from parpass.registry import get_global_func, global_func_names, register_func
+from parpass.runtime.registry import get_global_func, global_func_names, register_func
 from parpass.tables import Table
 from parpass.transform.passes import Pass
 

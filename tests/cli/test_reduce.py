@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from parpass.relay import parse
-from parpass.transform.reproducer import Reproducer
+from parpass.transform.debug.reproducer import Reproducer
 from tests.support.breaking import PROGRAM
 from tests.support.reproducing import (
     BREAKING,

@@ -6,7 +6,9 @@ from collections.abc import Generator
 
 import pytest
 
-from parpass.runtime import Runner, at_once, forecasts, open_runner
+from parpass.runner import Runner, open_runner
+from parpass.runner.driving import at_once
+from parpass.runner.placing import forecasts
 from tests.support.marking import Run
 
 

@@ -16,8 +16,8 @@ from parpass.relay.op.registry import Op
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType
 from parpass.relay.ty import TensorType
-from parpass.relay.typed import typed_under
-from parpass.runtime.large_values import Original
+from parpass.relay.typing.ledger import typed_under
+from parpass.runner.travel.large_values import Original
 from parpass.transform.adapter import LargeValue
 from tests.support.deep import DEPTH, KINDS, calls, function_of
 from tests.support.programs import call_op, functions, modules

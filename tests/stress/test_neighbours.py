@@ -15,7 +15,7 @@ import pytest
 import trio
 
 from parpass.errors import WorkerDiedError
-from parpass.runtime import Runner, open_runner
+from parpass.runner import Runner, open_runner
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
 from tests.stress.test_stress import nothing_left, times
 from tests.support.ending import EndIn

@@ -73,7 +73,7 @@ def test_runs_go_well_where_the_system_offers_little(
 ):
     (tmp_path / "sitecustomize.py").write_text(AT_START)
     (tmp_path / "dev").mkdir()
-    tests = [f"tests/runtime/test_{name}.py" for name in CHOSEN]
+    tests = [f"tests/runner/test_{name}.py" for name in CHOSEN]
     python = ["env", "-u", "PATH", sys.executable, "-m", "pytest", "-q", *tests]
     if mounts in (READ_ONLY, ABSENT):  # then multiprocessing itself has no locks
         python += ["-k", "not children_of_a_body"]

@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parpass.errors import WorkerDiedError, other_failures
-from parpass.runtime import Runner, open_runner
+from parpass.runner import Runner, open_runner
 from parpass.transform import Sequential
 from tests.support.ending import EndIn
 from tests.support.executors import ThreadExecutor

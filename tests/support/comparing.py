@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
 from parpass.relay.structural import assert_structural_equal
-from parpass.runtime import Runner
+from parpass.runner import Runner
 from parpass.transform import Pass, PassContext
 from tests.support.talking import listening
 from tests.support.toy_ir import Program

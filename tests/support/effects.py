@@ -26,7 +26,7 @@ from parpass.relay.expr import (
     Var,
     const,
 )
-from parpass.relay.interpreter import evaluate
+from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.module import IRModule
 from parpass.relay.op.effect import Effect
 from parpass.relay.op.registry import Op, register_op

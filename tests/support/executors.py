@@ -12,11 +12,11 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 
-from parpass.runtime.executor import JobEndedError, JobLostError
-from parpass.runtime.notes import Notes, Phase
-from parpass.runtime.packing import unpack_message
-from parpass.runtime.stage import AbandonedError
-from parpass.runtime.store import Folder
+from parpass.runner.executor import JobEndedError, JobLostError
+from parpass.runner.stage.work import AbandonedError
+from parpass.runner.travel.folder import Folder
+from parpass.runner.travel.messages import unpack_message
+from parpass.runner.travel.notes import Notes, Phase
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from tests.support.toy_ir import Fn, Program
 

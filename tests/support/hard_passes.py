@@ -11,7 +11,7 @@ import threading
 from contextvars import ContextVar
 from typing import Any
 
-from parpass.runtime.propagation import propagate
+from parpass.runner.travel.propagation import propagate
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from tests.support.toy_ir import Fn, Program
 

@@ -15,12 +15,12 @@ import numpy as np
 from parpass.relay import transform
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Function
-from parpass.relay.interpreter import evaluate
+from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.ty import FuncType, TensorType, TupleType, Type
-from parpass.runtime import Runner
+from parpass.runner import Runner
 from parpass.transform import Pass
 from tests.support.op_calls import Array
 from tests.support.pooled import run_pooled

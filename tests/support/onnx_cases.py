@@ -16,7 +16,7 @@ from onnx.backend.test.loader import load_model_tests
 
 from parpass.relay.expr import Expr
 from parpass.relay.frontend.onnx import from_onnx
-from parpass.relay.interpreter import create_executor
+from parpass.relay.interpreter.interpreter import create_executor
 from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
 from parpass.relay.op import Op

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.relay.expr import Call, Constant, Expr, Tuple, TupleWrapper, const
-from parpass.relay.interpreter import evaluate
+from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.op import Op
 from parpass.relay.ty import TensorType, TupleType, Type
 

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from parpass.runtime import Runner
+from parpass.runner import Runner
 from parpass.transform import Pass, PassContext
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from parpass.runtime import Runner
+from parpass.runner import Runner
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo
 from tests.support.pooled import run_pooled
 from tests.support.toy_ir import Fn, Program, program

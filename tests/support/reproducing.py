@@ -13,9 +13,9 @@ from msgspec import structs
 from parpass.cli import main
 from parpass.instrument import PassInstrument
 from parpass.relay import parse
-from parpass.runtime import run_pipeline_sync
+from parpass.runner import run_pipeline_sync
 from parpass.transform import PassContext
-from parpass.transform.reproducer import Reproducer
+from parpass.transform.debug.reproducer import Reproducer
 from tests.support import breaking
 
 BREAKING = breaking.__file__

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from parpass.runtime import Runner
+from parpass.runner import Runner
 from parpass.transform import PassContext
 from parpass.transform.collector import paused_collector
 from tests.support.pooled import run_pooled

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from parpass.errors import ArgumentError, UnknownPassError
-from parpass.registry import (
+from parpass.runtime.registry import (
     get_global_func,
     list_global_func_names,
     register_func,

@@ -6,11 +6,11 @@ from typing import TypeVar, cast
 
 from parpass.relay.expr import Expr, Function
 from parpass.relay.module import IRModule
-from parpass.relay.transform.global_types import GlobalTypes
 from parpass.relay.transform.report import Finding, emit_errors, raise_errors
-from parpass.relay.transform.type_inferencer import TypeInferencer
 from parpass.relay.ty import Type
-from parpass.relay.typed import Typed, remember_typed, typed_under
+from parpass.relay.typing.global_types import GlobalTypes
+from parpass.relay.typing.inferencer import TypeInferencer
+from parpass.relay.typing.ledger import Typed, remember_typed, typed_under
 from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_pass
 from parpass.transform.optimizations import optimizations_in
 

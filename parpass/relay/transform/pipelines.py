@@ -6,25 +6,31 @@ from collections.abc import Callable, Iterable
 from typing import cast
 
 from parpass.errors import ArgumentError
-from parpass.relay.transform.alter_op_layout import AlterOpLayout
-from parpass.relay.transform.canonicalize_cast import CanonicalizeCast
-from parpass.relay.transform.canonicalize_ops import CanonicalizeOps
-from parpass.relay.transform.combine_parallel_batch_matmul import (
+from parpass.relay.transform.combine.combine_parallel_batch_matmul import (
     CombineParallelBatchMatmul,
 )
-from parpass.relay.transform.combine_parallel_conv2d import CombineParallelConv2D
-from parpass.relay.transform.combine_parallel_dense import CombineParallelDense
+from parpass.relay.transform.combine.combine_parallel_conv2d import (
+    CombineParallelConv2D,
+)
+from parpass.relay.transform.combine.combine_parallel_dense import CombineParallelDense
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
-from parpass.relay.transform.fast_math import FastMath
 from parpass.relay.transform.fold_constant import FoldConstant
-from parpass.relay.transform.fold_scale_axis import FoldScaleAxis
-from parpass.relay.transform.fuse_ops import FuseOps
+from parpass.relay.transform.functions.inline import Inline
+from parpass.relay.transform.functions.remove_unused_functions import (
+    RemoveUnusedFunctions,
+)
+from parpass.relay.transform.fusion.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType
-from parpass.relay.transform.inline import Inline
-from parpass.relay.transform.remove_unused_functions import RemoveUnusedFunctions
-from parpass.relay.transform.simplify_expr import SimplifyExpr
-from parpass.relay.transform.simplify_inference import SimplifyInference
-from parpass.relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
+from parpass.relay.transform.layout.alter_op_layout import AlterOpLayout
+from parpass.relay.transform.normal_forms.to_basic_block_normal_form import (
+    ToBasicBlockNormalForm,
+)
+from parpass.relay.transform.scale_axis.fold_scale_axis import FoldScaleAxis
+from parpass.relay.transform.simplify.canonicalize_cast import CanonicalizeCast
+from parpass.relay.transform.simplify.canonicalize_ops import CanonicalizeOps
+from parpass.relay.transform.simplify.fast_math import FastMath
+from parpass.relay.transform.simplify.simplify_expr import SimplifyExpr
+from parpass.relay.transform.simplify.simplify_inference import SimplifyInference
 from parpass.transform import Pass, PassInfo, Sequential, register_pass
 
 # TVM's order: `GetPassPrefix`, then the fusion of `relay.build`. A Sequential counts

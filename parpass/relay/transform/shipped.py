@@ -1,45 +1,53 @@
 """All passes shipped for Relay, and what passes are made with; see the package."""
 
-from parpass.relay.transform.alter_op_layout import AlterOpLayout
-from parpass.relay.transform.annotate_target import AnnotateTarget
-from parpass.relay.transform.backward_fold_scale_axis import BackwardFoldScaleAxis
-from parpass.relay.transform.canonicalize_cast import CanonicalizeCast
-from parpass.relay.transform.canonicalize_ops import CanonicalizeOps
-from parpass.relay.transform.combine_parallel_batch_matmul import (
+from parpass.relay.transform.byoc.annotate_target import AnnotateTarget
+from parpass.relay.transform.byoc.merge_compiler_regions import MergeCompilerRegions
+from parpass.relay.transform.byoc.merge_composite import MergeComposite
+from parpass.relay.transform.byoc.partition_graph import PartitionGraph
+from parpass.relay.transform.combine.combine_parallel_batch_matmul import (
     CombineParallelBatchMatmul,
 )
-from parpass.relay.transform.combine_parallel_conv2d import CombineParallelConv2D
-from parpass.relay.transform.combine_parallel_dense import CombineParallelDense
-from parpass.relay.transform.convert_layout import ConvertLayout
+from parpass.relay.transform.combine.combine_parallel_conv2d import (
+    CombineParallelConv2D,
+)
+from parpass.relay.transform.combine.combine_parallel_dense import CombineParallelDense
 from parpass.relay.transform.dead_code_elimination import DeadCodeElimination
-from parpass.relay.transform.defuse_ops import DefuseOps
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
-from parpass.relay.transform.eta_expand import EtaExpand
-from parpass.relay.transform.fast_math import FastMath
 from parpass.relay.transform.fold_constant import FoldConstant
-from parpass.relay.transform.fold_scale_axis import FoldScaleAxis
-from parpass.relay.transform.forward_fold_scale_axis import ForwardFoldScaleAxis
-from parpass.relay.transform.functions_from_fusion import FunctionsFromFusion
-from parpass.relay.transform.fuse_ops import FuseOps
+from parpass.relay.transform.functions.eta_expand import EtaExpand
+from parpass.relay.transform.functions.inline import Inline
+from parpass.relay.transform.functions.lambda_lift import LambdaLift
+from parpass.relay.transform.functions.remove_unused_functions import (
+    RemoveUnusedFunctions,
+)
+from parpass.relay.transform.fusion.defuse_ops import DefuseOps
+from parpass.relay.transform.fusion.functions_from_fusion import FunctionsFromFusion
+from parpass.relay.transform.fusion.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType, InferTypeLocal
-from parpass.relay.transform.inline import Inline
-from parpass.relay.transform.lambda_lift import LambdaLift
-from parpass.relay.transform.merge_compiler_regions import MergeCompilerRegions
-from parpass.relay.transform.merge_composite import MergeComposite
-from parpass.relay.transform.partition_graph import PartitionGraph
-from parpass.relay.transform.pipelines import default_pipeline
-from parpass.relay.transform.remove_unused_functions import RemoveUnusedFunctions
-from parpass.relay.transform.simplify_expr import SimplifyExpr
-from parpass.relay.transform.simplify_inference import SimplifyInference
-from parpass.relay.transform.to_a_normal_form import (
+from parpass.relay.transform.layout.alter_op_layout import AlterOpLayout
+from parpass.relay.transform.layout.convert_layout import ConvertLayout
+from parpass.relay.transform.normal_forms.to_a_normal_form import (
     ToANormalForm,
     ToANormalFormExpr,
 )
-from parpass.relay.transform.to_basic_block_normal_form import (
+from parpass.relay.transform.normal_forms.to_basic_block_normal_form import (
     ToBasicBlockNormalForm,
     ToBasicBlockNormalFormExpr,
 )
-from parpass.relay.transform.to_graph_normal_form import ToGraphNormalForm
+from parpass.relay.transform.normal_forms.to_graph_normal_form import ToGraphNormalForm
+from parpass.relay.transform.pipelines import default_pipeline
+from parpass.relay.transform.scale_axis.backward_fold_scale_axis import (
+    BackwardFoldScaleAxis,
+)
+from parpass.relay.transform.scale_axis.fold_scale_axis import FoldScaleAxis
+from parpass.relay.transform.scale_axis.forward_fold_scale_axis import (
+    ForwardFoldScaleAxis,
+)
+from parpass.relay.transform.simplify.canonicalize_cast import CanonicalizeCast
+from parpass.relay.transform.simplify.canonicalize_ops import CanonicalizeOps
+from parpass.relay.transform.simplify.fast_math import FastMath
+from parpass.relay.transform.simplify.simplify_expr import SimplifyExpr
+from parpass.relay.transform.simplify.simplify_inference import SimplifyInference
 from parpass.transform import (
     FunctionPass,
     ModulePass,

@@ -28,7 +28,7 @@ from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.ty import TensorType
-from parpass.runtime import run_pipeline_sync
+from parpass.runner import run_pipeline_sync
 from parpass.transform import FunctionPass, PassContext, PassInfo
 
 DEEP = 100_000  # of expressions in the stress suite

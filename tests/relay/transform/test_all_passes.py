@@ -14,9 +14,9 @@ from parpass.relay.module import IRModule
 from parpass.relay.transform.dead_code_elimination import eliminate_dead_code
 from parpass.relay.transform.eliminate_common_subexpr import eliminate_common_subexpr
 from parpass.relay.transform.fold_constant import fold_constant
-from parpass.relay.transform.simplify_expr import simplify_expr
-from parpass.relay.transform.simplify_inference import simplify_inference
-from parpass.runtime import Runner
+from parpass.relay.transform.simplify.simplify_expr import simplify_expr
+from parpass.relay.transform.simplify.simplify_inference import simplify_inference
+from parpass.runner import Runner
 from parpass.transform import (
     FunctionPass,
     ModulePass,

@@ -5,7 +5,7 @@ import pytest
 
 from parpass import relay
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, Var
-from parpass.relay.interpreter import evaluate
+from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.module import IRModule
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import DeadCodeElimination

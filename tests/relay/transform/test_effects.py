@@ -17,7 +17,7 @@ from parpass.relay.module import IRModule
 from parpass.relay.op import nn
 from parpass.relay.transform import ToANormalForm, ToBasicBlockNormalForm
 from parpass.relay.transform.infer_type import infer_type
-from parpass.runtime import Runner
+from parpass.runner import Runner
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from tests.support.effects import effect, effectful_modules, observed
 from tests.support.meaning import assert_parallel_is_serial, flattened

@@ -5,7 +5,7 @@ import pytest
 
 from parpass import relay
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem
-from parpass.relay.interpreter import evaluate
+from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
 from parpass.relay.op.registry import Attrs, Op, register_op

@@ -12,7 +12,7 @@ from parpass.diagnostic import Diagnostic, DiagnosticLevel, override_renderer
 from parpass.errors import DiagnosticError
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
-from parpass.relay.interpreter import evaluate
+from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
 from parpass.relay.op.registry import Attrs, Op, TypeRelation, register_op

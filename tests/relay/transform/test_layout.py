@@ -18,8 +18,8 @@ from parpass.relay.node import post_order
 from parpass.relay.op.op_attrs import TempOpAttr
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import AlterOpLayout, ConvertLayout, InferType
-from parpass.relay.transform.alter_op_layout import conv2d_nchwc
-from parpass.runtime import Runner
+from parpass.relay.transform.layout.alter_op_layout import conv2d_nchwc
+from parpass.runner import Runner
 from parpass.transform import Pass, PassContext
 from tests.support.docs import shows
 from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial

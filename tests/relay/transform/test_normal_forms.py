@@ -14,11 +14,13 @@ from parpass.relay.transform import (
     ToBasicBlockNormalForm,
     ToGraphNormalForm,
 )
-from parpass.relay.transform.to_a_normal_form import to_a_normal_form
-from parpass.relay.transform.to_basic_block_normal_form import (
+from parpass.relay.transform.normal_forms.to_a_normal_form import to_a_normal_form
+from parpass.relay.transform.normal_forms.to_basic_block_normal_form import (
     to_basic_block_normal_form,
 )
-from parpass.relay.transform.to_graph_normal_form import to_graph_normal_form
+from parpass.relay.transform.normal_forms.to_graph_normal_form import (
+    to_graph_normal_form,
+)
 from parpass.transform import Pass, PassContext
 from tests.support.deep import ALL_KINDS, COND, DEPTH, X, deepest, lets
 from tests.support.docs import shows

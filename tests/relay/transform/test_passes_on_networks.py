@@ -9,7 +9,7 @@ from examples.real_networks import example_input, load
 from parpass import relay
 from parpass.relay import transform
 from parpass.relay.frontend.onnx import from_onnx
-from parpass.relay.interpreter import evaluate
+from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
 from parpass.transform import Sequential

@@ -9,7 +9,7 @@ from parpass import relay
 from parpass.errors import ArgumentError
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.frontend.onnx import from_onnx
-from parpass.relay.interpreter import evaluate
+from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
 from parpass.relay.structural import assert_structural_equal
@@ -19,7 +19,7 @@ from parpass.relay.transform import (
     InferType,
     default_pipeline,
 )
-from parpass.runtime import Runner
+from parpass.runner import Runner
 from parpass.transform import PassContext, parse_pipeline, print_pipeline
 from tests.support.higher_order import higher_order_modules
 from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial

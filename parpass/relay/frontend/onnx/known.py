@@ -10,7 +10,7 @@ import numpy.typing as npt
 from parpass.errors import EvaluationError
 from parpass.relay.expr import Call, Constant, Expr, If, Tuple, TupleGetItem, Var
 from parpass.relay.functor import ExprFunctor
-from parpass.relay.interpreter import evaluate
+from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.evaluation import Evaluator
 from parpass.relay.transform.fold_constant import ConstantFolder

@@ -8,7 +8,7 @@ from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError
 from parpass.relay.frontend.onnx import from_onnx
-from parpass.relay.interpreter import create_executor
+from parpass.relay.interpreter.interpreter import create_executor
 from parpass.relay.transform import InferType
 from tests.support.onnx_models import (
     assert_agrees,

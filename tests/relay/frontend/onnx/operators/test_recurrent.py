@@ -10,7 +10,7 @@ from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError
 from parpass.relay.frontend.onnx import from_onnx
-from parpass.relay.interpreter import create_executor
+from parpass.relay.interpreter.interpreter import create_executor
 from tests.support.onnx_models import Array, graph_model, random
 
 LENGTH, BATCH, SIZE, HIDDEN = 4, 3, 2, 5

@@ -1,0 +1,254 @@
+"""The value of a program on arrays: an interpreter on numpy.
+
+Each activation of a function has its own stack of nodes that wait to be evaluated, and
+the activations themselves are a list. So neither the depth of an expression nor the
+depth of a program's recursion meets Python's recursion limit.
+
+Operators are evaluated one by one, in the order of the data flow, so a program gives
+the same bits each time (as long as BLAS uses the same number of threads).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from parpass.errors import EvaluationError, quoted
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from parpass.relay.interpreter.activation import Activation, enter
+from parpass.relay.interpreter.op_value import evaluate_call
+from parpass.relay.interpreter.values import (
+    Array,
+    Closure,
+    Value,
+    as_value,
+    describe,
+    map_arrays,
+)
+from parpass.relay.module import IRModule
+from parpass.relay.ndarray import NDArray
+from parpass.relay.op.registry import Op
+
+
+def evaluate(
+    expr: Expr, args: Sequence[Any] = (), module: IRModule | None = None
+) -> Value:
+    """Return the value of an expression; a function is called on arguments.
+
+    Args:
+        expr: A function, a global variable that names one, or an expression without
+            free variables.
+        args: The arguments: arrays, numbers, and tuples of them.
+        module: Where global variables are looked up.
+
+    Returns:
+        An array, a tuple of values, or a `Closure`.
+
+    Raises:
+        EvaluationError: The arguments do not fit the function, a variable is not
+            bound, or an operator cannot be evaluated.
+    """
+    machine = _Machine(module)
+    if isinstance(expr, GlobalVar):
+        closure = machine.global_closure(expr)
+    elif isinstance(expr, Function):
+        closure = Closure(expr)
+    else:
+        closure = Closure(Function((), expr))
+    return machine.run(enter(closure, [as_value(arg) for arg in args]))
+
+
+class _Machine:
+    """Evaluates activations until the first one has its value."""
+
+    def __init__(self, module: IRModule | None) -> None:
+        self._module = module
+
+    def global_closure(self, var: GlobalVar) -> Closure:
+        """Return the function of a global variable."""
+        if self._module is None or var not in self._module:
+            raise EvaluationError(
+                f"expected a function named '{var.name_hint}' in the module, got none"
+            )
+        return Closure(self._module[var], name=var.name_hint)
+
+    def run(self, first: Activation) -> Value:
+        """Return the value of an activation's body."""
+        active = [first]
+        while True:
+            activation = active[-1]
+            called = self._advance(activation)
+            if called is not None:
+                active.append(called)
+                continue
+            active.pop()
+            result = activation.values[activation.body]
+            if not active:
+                return result
+            caller = active[-1]
+            caller.values[caller.stack.pop()] = result
+
+    def _advance(self, activation: Activation) -> Activation | None:
+        """Evaluate until the body has a value, or a function is called."""
+        stack, values = activation.stack, activation.values
+        while stack:
+            node = stack[-1]
+            if node in values:
+                stack.pop()
+                continue
+            waiting = activation.waits_for(node)
+            if waiting:
+                stack.extend(reversed(waiting))
+                continue
+            value = self._value(activation, node)
+            if isinstance(value, Activation):
+                return value
+            values[node] = value
+            stack.pop()
+        return None
+
+    def _value(self, activation: Activation, node: Expr) -> Value | Activation:
+        """Return a node's value, or the activation that it calls for."""
+        values = activation.values
+        match node:
+            case Call():
+                return _apply(values[node.op], node, [values[x] for x in node.args])
+            case Tuple():
+                return tuple(values[field] for field in node.fields)
+            case TupleGetItem():
+                return _project(values[node.tuple_value], node.index)
+            case Let():
+                return values[node.body]
+            case If():
+                return values[activation.branch(node)]
+            case _:
+                return self._leaf(activation, node)
+
+    def _leaf(self, activation: Activation, node: Expr) -> Value:
+        """Return the value of a node that waits for no other."""
+        match node:
+            case Constant():
+                return node.data.numpy()
+            case Var():
+                return activation.variable(node)
+            case GlobalVar():
+                return self.global_closure(node)
+            case Function():
+                return Closure(node, activation)
+            case Op():
+                return node
+            case _:
+                raise EvaluationError(
+                    f"expected an expression, got {type(node).__name__}"
+                )
+
+
+def _apply(callee: Value, call: Call, args: list[Value]) -> Value | Activation:
+    if isinstance(callee, Op):
+        return evaluate_call(callee, call.attrs, args)
+    if isinstance(callee, Closure):
+        return enter(callee, args)
+    raise EvaluationError(f"expected a function to call, got {describe(callee)}")
+
+
+def _project(value: Value, index: int) -> Value:
+    if not isinstance(value, tuple):
+        raise EvaluationError(f"expected a tuple to project, got {describe(value)}")
+    fields = cast("tuple[Value, ...]", value)
+    if not 0 <= index < len(fields):
+        raise EvaluationError(f"expected a field below {len(fields)}, got {index}")
+    return fields[index]
+
+
+class Executor:
+    """What `create_executor` gives; `evaluate` is its one use."""
+
+    def __init__(self, module: IRModule) -> None:
+        self._module = module
+
+    def evaluate(self, expr: Expr | None = None) -> Any:
+        """Return the value of an expression.
+
+        A function, or the global variable of one, gives a Python function of its
+        arguments, by position and by name; None stands for the module's `main`.
+        """
+        target = self._module.get_global_var("main") if expr is None else expr
+        if isinstance(target, GlobalVar):
+            function = self._module[target]
+        elif isinstance(target, Function):
+            function = target
+        else:
+            return _as_result(evaluate(target, (), self._module))
+
+        def run(*args: Any, **params: Any) -> Any:
+            ordered = _ordered(function, args, params)
+            return _as_result(evaluate(target, ordered, self._module))
+
+        return run
+
+
+def create_executor(
+    kind: str = "debug",
+    mod: IRModule | None = None,
+    device: object = None,
+    target: object = None,
+) -> Executor:
+    """Return an executor of a module's functions and of other expressions.
+
+    There is one interpreter here, which stands for each of TVM's kinds; a device and a
+    target change nothing.
+
+    Args:
+        kind: `debug`, `graph`, `vm` or `aot`.
+        mod: Where global variables are looked up; None for an empty module.
+        device: Not used.
+        target: Not used.
+
+    Raises:
+        EvaluationError: There is no such kind.
+    """
+    del device, target
+    if kind not in _KINDS:
+        raise EvaluationError(
+            f"expected one of {quoted(_KINDS)} for kind, got '{kind}'"
+        )
+    return Executor(IRModule() if mod is None else mod)
+
+
+_KINDS = ("debug", "graph", "vm", "aot")
+
+
+def _ordered(
+    function: Function, args: Sequence[Any], named: Mapping[str, Any]
+) -> list[Any]:
+    """Return arguments in the order of the parameters."""
+    rest = [param.name_hint for param in function.params[len(args) :]]
+    unknown = sorted(named.keys() - set(rest))
+    missing = [name for name in rest if name not in named]
+    if unknown or missing:
+        raise EvaluationError(
+            f"expected arguments for {quoted(rest) or 'no more parameters'}, "
+            f"got {quoted(named) or 'none'}"
+        )
+    return [*args, *(named[name] for name in rest)]
+
+
+def _as_result(value: Value) -> Any:
+    return map_arrays(value, _as_ndarray)
+
+
+def _as_ndarray(value: Value) -> Any:
+    return NDArray(cast("Array", value)) if isinstance(value, np.ndarray) else value

@@ -1,0 +1,1 @@
+"""The structure of programs, free of names and objects."""

@@ -1,0 +1,1 @@
+"""Parts of programs that other compilers take ("bring your own codegen")."""

@@ -1,0 +1,1 @@
+"""Calls of one operator with one input, put together."""

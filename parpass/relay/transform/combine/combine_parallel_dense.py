@@ -1,0 +1,161 @@
+"""CombineParallelDense: matrix products of the same data become one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import cast
+
+from msgspec import structs
+
+from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem
+from parpass.relay.module import IRModule
+from parpass.relay.op import expand_dims, split, squeeze, stack
+from parpass.relay.op.nn import batch_matmul
+from parpass.relay.op.registry import Op, OpPattern
+from parpass.relay.transform.combine.combine_along_axis import AxisCombiner
+from parpass.relay.transform.combine.combine_parallel import (
+    ParallelCombiner,
+    Step,
+    tensor_type,
+)
+from parpass.relay.transform.typed import typed_function
+from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+
+_DENSE = Op.get("nn.dense")
+
+
+@register_pass("relay._transform.CombineParallelDense")
+class CombineParallelDense(FunctionPass):
+    """Join matrix products of the same data, and the elementwise calls behind them.
+
+    ::
+
+        def @main(%d: Tensor[(2, 4), float32], %e: Tensor[(3, 4), float32],
+                  %f: Tensor[(3, 4), float32]) {
+          %0 = nn.dense(%d, %e);
+          %1 = nn.dense(%d, %f);
+          (%0, %1)
+        }
+
+    becomes, with `min_num_branches=2`::
+
+        def @main(%d: Tensor[(2, 4), float32], %e: Tensor[(3, 4), float32],
+                  %f: Tensor[(3, 4), float32]) {
+          %0 = (%d, %d);
+          %1 = stack(%0);
+          %2 = (%e, %f);
+          %3 = stack(%2);
+          %4 = nn.batch_matmul(%1, %3);
+          %5 = split(%4, indices_or_sections=2);
+          %6 = squeeze(%5.0, axis=[0]);
+          %7 = squeeze(%5.1, axis=[0]);
+          (%6, %7)
+        }
+
+    Without `to_batch` the weights are put end to end, and the result is cut apart; the
+    products may have different numbers of units then.
+
+    Args:
+        min_num_branches: Fewer products than these are left alone.
+        to_batch: Whether they become a batch.
+    """
+
+    pass_info = PassInfo(4, "CombineParallelDense", required=("InferType",))
+
+    def __init__(self, min_num_branches: int = 3, to_batch: bool = True) -> None:
+        self.min_num_branches = min_num_branches
+        self.to_batch = to_batch
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        """Return the function with parallel products joined."""
+        kind = DenseToBatchCombiner if self.to_batch else DenseToDenseCombiner
+        result, count = kind(self.min_num_branches).run(typed_function(func, mod))
+        if count:
+            ctx.count("combined", count)
+        return result
+
+
+class DenseToDenseCombiner(AxisCombiner):
+    """Joins products along the units."""
+
+    repeats_one = True
+
+    def __init__(self, min_num_branches: int) -> None:
+        super().__init__(_DENSE, min_num_branches)
+
+    def key(self, call: Call) -> Hashable | None:
+        """Return the result's dtype and the weight's type, units aside."""
+        result, weight = tensor_type(call), tensor_type(call.args[1])
+        if result is None or weight is None:
+            return None
+        return (call.attrs.out_dtype, weight.dtype, weight.shape[1])
+
+    def place(self, call: Call) -> tuple[int, int]:
+        """Return the axes of the units in the result and in the weight."""
+        result = tensor_type(call)
+        return len(result.shape) - 1 if result else 0, 0
+
+    def joined_call(self, first: Call, weight: Expr, length: int) -> Expr:
+        """Return the product with all units."""
+        attrs = structs.replace(first.attrs, units=length)
+        return Call(first.op, (first.args[0], weight), attrs, span=first.span)
+
+
+class DenseToBatchCombiner(ParallelCombiner):
+    """Joins products as a batch."""
+
+    def __init__(self, min_num_branches: int) -> None:
+        super().__init__(_DENSE, min_num_branches)
+
+    def key(self, call: Call) -> Hashable | None:
+        """Return the result's dtype and the weight's type, for data of two axes."""
+        result, weight = tensor_type(call), tensor_type(call.args[1])
+        if result is None or weight is None or len(result.shape) != 2:
+            return None
+        return (call.attrs.out_dtype, weight)
+
+    def joined(self, calls: Sequence[Call]) -> Expr:
+        """Return the batch of all products."""
+        data, weight = (
+            stack(Tuple(tuple(call.args[at] for call in calls)), axis=0)
+            for at in (0, 1)
+        )
+        batch = batch_matmul(data, weight, out_dtype=calls[0].attrs.out_dtype)
+        return Call(batch.op, batch.args, batch.attrs, span=calls[0].span)
+
+    def followed(self, data: Expr, step: Step) -> Expr | None:
+        """Return the calls behind as one, their operands stacked."""
+        first = step.calls[0]
+        pattern = cast("Op", first.op).pattern
+        is_binary = pattern == OpPattern.BROADCAST and first.attrs is None
+        if pattern != OpPattern.ELEMWISE and not is_binary:
+            return None
+        args: list[Expr] = []
+        for at in range(len(first.args)):
+            operands = [call.args[at] for call in step.calls]
+            arg = data if at == step.parent else _stacked(operands)
+            if arg is None:
+                return None
+            args.append(arg)
+        return Call(first.op, tuple(args), first.attrs, span=first.span)
+
+    def parts(self, data: Expr, last: Sequence[Call]) -> list[Expr]:
+        """Return the members of the batch."""
+        members = split(data, len(last), axis=0).astuple()
+        return [
+            squeeze(TupleGetItem(members, at, call.span), axis=(0,))
+            for at, call in enumerate(last)
+        ]
+
+
+def _stacked(operands: Sequence[Expr]) -> Expr | None:
+    """Return operands of one type as a batch that broadcasts with the products."""
+    types = {tensor_type(operand) for operand in operands}
+    (found,) = types if len(types) == 1 else (None,)
+    if found is None or len(found.shape) not in {1, 2}:
+        return None
+    if len(found.shape) == 1:
+        operands = [expand_dims(operand, 0) for operand in operands]
+    return stack(Tuple(tuple(operands)), axis=0)

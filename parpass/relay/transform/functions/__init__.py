@@ -1,0 +1,1 @@
+"""Functions put in the place of calls, lifted, expanded, removed."""

@@ -1,0 +1,112 @@
+"""DefuseOps: what FuseOps put into functions is taken out again."""
+
+from __future__ import annotations
+
+from typing import TypeVar, cast
+
+from parpass.relay.analysis.effects import Effects
+from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let
+from parpass.relay.functor import ExprMutator
+from parpass.relay.module import IRModule
+from parpass.relay.node import post_order
+from parpass.relay.transform.functions.call_in_place import body_in_place
+from parpass.relay.transform.functions.copies import Copies
+from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+
+ExprT = TypeVar("ExprT", bound=Expr)
+
+
+@register_pass("relay._transform.DefuseOps")
+class DefuseOps(FunctionPass):
+    """Replace calls of functions that are written in place by their bodies.
+
+    ::
+
+        def @main(%x: Tensor[(10, 20), float32]) -> Tensor[(10, 20), float32] {
+          %0 = fn (%p0: Tensor[(10, 20), float32], Primitive=1) -> \
+Tensor[(10, 20), float32] {
+            %1 = add(%p0, 1f);
+            %2 = exp(%1);
+            squeeze(%2)
+          };
+          %0(%x)
+        }
+
+    becomes::
+
+        def @main(%x: Tensor[(10, 20), float32]) -> Tensor[(10, 20), float32] {
+          %0 = add(%x, 1f);
+          %1 = exp(%0);
+          squeeze(%1)
+        }
+
+    So it undoes FuseOps. Functions with `let`, `if` or closures in them are left alone,
+    and those that another compiler takes (`Compiler`). Calls of primitive functions of
+    the module are replaced too, which undoes FunctionsFromFusion; the functions stay
+    until RemoveUnusedFunctions. An argument with effects is bound by a `let`.
+
+    It is linear in the result, in which a function that is called twice is there twice.
+
+    Raises:
+        SizeLimitError: More nodes would be copied than option `relay.max_copied_nodes`
+            says.
+    """
+
+    pass_info = PassInfo(3, "DefuseOps", required=("InferType",))
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        """Return the function with the bodies of primitive functions in it."""
+        defuser = OperatorDefuser(mod, Copies(ctx))
+        result = defuser.visit(func)
+        if defuser.replaced:
+            ctx.count("replaced", defuser.replaced)
+        return cast("Function", result)
+
+
+def defuse_ops(expr: ExprT, mod: IRModule | None = None) -> ExprT:
+    """Return an expression with its primitive functions undone; see `DefuseOps`."""
+    return cast("ExprT", OperatorDefuser(mod, Copies()).visit(expr))
+
+
+class OperatorDefuser(ExprMutator):
+    """Rewrites calls of functions to what the functions compute.
+
+    Attributes:
+        replaced: How many calls were replaced.
+    """
+
+    def __init__(self, mod: IRModule | None, copies: Copies) -> None:
+        super().__init__()
+        self.replaced = 0
+        self._copies = copies
+        self._mod = mod
+        self._effects = Effects(mod=mod)
+        self._is_plain: dict[Function, bool] = {}
+
+    def visit_call(self, call: Call) -> Expr:
+        """Return the body of the called function, with the arguments in it."""
+        new = cast("Call", super().visit_call(call))
+        callee = self._called(new.op)
+        if callee is None or len(callee.params) != len(new.args):
+            return new
+        self._copies.take(callee, _name_of(call.op))
+        self.replaced += 1
+        return body_in_place(callee, new.args, new, self._effects)
+
+    def _called(self, op: Expr) -> Function | None:
+        if isinstance(op, GlobalVar) and self._mod is not None and op in self._mod:
+            function = self._mod[op]
+            op = function if function.has_nonzero_attr("Primitive") else op
+        if not isinstance(op, Function) or op.has_nonzero_attr("Compiler"):
+            return None
+        if op not in self._is_plain:
+            self._is_plain[op] = not any(
+                isinstance(node, Let | If | Function) for node in post_order(op.body)
+            )
+        return op if self._is_plain[op] else None
+
+
+def _name_of(op: Expr) -> str | None:
+    return op.name_hint if isinstance(op, GlobalVar) else None

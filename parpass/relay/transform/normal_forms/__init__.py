@@ -1,0 +1,1 @@
+"""Programs in A-normal form, basic blocks, and graph form."""

@@ -1,0 +1,1 @@
+"""TVM's other names for what is here under one."""

@@ -1,0 +1,203 @@
+"""The types of a module's functions, inferred on demand where they are not annotated.
+
+Functions without annotation that call each other are inferred together, as are those
+of a strongly connected component of the call graph; what they call is inferred before.
+What is found for a function does not depend on which function asked first, so that
+errors are the same in whatever order, and in whichever process, functions are visited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from parpass.relay.analysis import called_globals
+from parpass.relay.analysis.components import strong_components
+from parpass.relay.analysis.type_variables import unbound_type_vars
+from parpass.relay.expr import Expr, Function, GlobalVar
+from parpass.relay.module import IRModule, stated_type
+from parpass.relay.transform.report import Finding
+from parpass.relay.ty import FuncType
+from parpass.relay.typing.solver import TypeSolver
+
+if TYPE_CHECKING:
+    from parpass.relay.typing.inferencer import TypeInferencer
+
+
+class Inferred(NamedTuple):
+    """What was found for a function.
+
+    Attributes:
+        function: The function with its types; as it was, if some could not be found.
+        type: The type of the function, None if it could not be found.
+        findings: What is wrong.
+        used_globals: The types of the global functions that it refers to.
+        nodes: How many nodes it has.
+    """
+
+    function: Function
+    type: FuncType | None
+    findings: list[Finding]
+    used_globals: dict[str, FuncType]
+    nodes: int
+
+
+class GlobalTypes:
+    """Answers which type a global function has.
+
+    Args:
+        mod: The module, which must not change while this is in use; None for an
+            expression that refers to no globals.
+    """
+
+    def __init__(self, mod: IRModule | None) -> None:
+        # Not the module itself: what is kept for a module must not keep it alive.
+        self._functions: Mapping[str, Function]
+        self._functions = mod.functions_by_name if mod is not None else {}
+        self._global_vars: Mapping[str, GlobalVar]
+        self._global_vars = mod.global_vars_by_name if mod is not None else {}
+        self._types: dict[str, FuncType | None] = {}
+        self._inferred: dict[str, Inferred] = {}
+        self._callees: dict[str, list[str]] = {}
+        self._order: dict[str, int] = {}
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of the module's functions."""
+        return self._functions.keys()
+
+    def type_of(self, name: str) -> FuncType | None:
+        """Return the type of a function of the module, None if it cannot be found."""
+        # By name, for a module may load another equal object when it is asked again.
+        if name not in self._types:
+            annotated = stated_type(self._functions, name)
+            if annotated is not None:
+                self._types[name] = annotated
+            else:
+                self._infer_with_callees(name)
+        return self._types[name]
+
+    def own_global_var(self, global_var: GlobalVar) -> GlobalVar:
+        """Return the module's own global variable of that name, if it has one."""
+        return self._global_vars.get(global_var.name_hint, global_var)
+
+    def infer(self, function: Function, name: str | None = None) -> Inferred:
+        """Return a function with its types.
+
+        Args:
+            function: The function.
+            name: Its name, if it is one of the module's: its type may depend on
+                functions that it calls and that call it.
+        """
+        stated = function.annotated_type is not None
+        if name is not None and name in self._functions and not stated:
+            self.type_of(name)
+            return self._inferred[name]
+        return self._infer_together({"": function}, TypeSolver(), {})[0]
+
+    def _infer_with_callees(self, name: str) -> None:
+        if not self._order:
+            self._order = {each: at for at, each in enumerate(self._functions)}
+        below = {name, *self._unannotated_below(name)}
+        edges = {
+            each: [callee for callee in self._callees[each] if callee in below]
+            for each in sorted(below, key=self._order.__getitem__)
+        }
+        for group in strong_components(edges):
+            is_recursive = len(group) > 1 or group[0] in edges[group[0]]
+            ordered = sorted(group, key=self._order.__getitem__)
+            self._infer_group(ordered, is_recursive=is_recursive)
+
+    def _infer_group(self, names: Sequence[str], *, is_recursive: bool) -> None:
+        functions = {name: self._functions[name] for name in names}
+        solver, assumed = TypeSolver(), dict[str, FuncType]()
+        if is_recursive:
+            for name, function in functions.items():
+                assumed[name] = _with_unknowns(function, solver)
+        found = self._infer_together(functions, solver, assumed)
+        for name, inferred in zip(names, found, strict=True):
+            self._inferred[name] = inferred
+            self._types[name] = inferred.type
+
+    def _infer_together(
+        self,
+        functions: Mapping[str, Function],
+        solver: TypeSolver,
+        assumed: Mapping[str, FuncType],
+    ) -> list[Inferred]:
+        """Infer functions; if they call each other, with assumed types for them all."""
+        from parpass.relay.typing.inferencer import TypeInferencer
+
+        typed: list[tuple[Function, TypeInferencer]] = []
+        for name, function in functions.items():
+            inferencer = TypeInferencer(self, solver, assumed)
+            new = inferencer.visit(function)
+            assert isinstance(new, Function)
+            typed.append((new, inferencer))
+            if name in assumed:
+                inferencer.conclude(name, function, new.checked_type_)
+        for _, inferencer in typed:
+            inferencer.inference.report_unknown()
+        return [
+            _inferred(old, new, inferencer)
+            for old, (new, inferencer) in zip(functions.values(), typed, strict=True)
+        ]
+
+    def _unannotated_below(self, name: str) -> set[str]:
+        """Return the functions whose types are needed to infer that of `name`."""
+        found: set[str] = set()
+        waiting = [name]
+        while waiting:
+            caller = waiting.pop()
+            if caller not in self._callees:
+                self._callees[caller] = self._unannotated_in(self._functions[caller])
+            fresh = [
+                each
+                for each in self._callees[caller]
+                if each not in found and each not in self._types
+            ]
+            found.update(fresh)
+            waiting += fresh
+        return found
+
+    def _unannotated_in(self, expr: Expr) -> list[str]:
+        names = [found.name_hint for found in called_globals(expr)]
+        return [
+            name
+            for name in names
+            if name in self._functions and self._functions[name].annotated_type is None
+        ]
+
+
+def _with_unknowns(function: Function, solver: TypeSolver) -> FuncType:
+    """Return the type of a function, unknown where it is not annotated."""
+    params = [param.type_annotation or solver.unknown() for param in function.params]
+    result = function.ret_type or solver.unknown()
+    return FuncType(tuple(params), result, function.type_params)
+
+
+def _inferred(old: Function, new: Function, inferencer: TypeInferencer) -> Inferred:
+    unbound: list[Finding] = []
+    if inferencer.has_type_vars:
+        unbound = [
+            Finding(
+                getattr(node, "span", None) or old.span,
+                f"type variable '{var}' is used, and no function around it binds it",
+            )
+            for node, var in unbound_type_vars(old)
+        ]
+    findings = [
+        *inferencer.free_findings(),
+        *inferencer.scope_findings(old),
+        *unbound,
+        *inferencer.inference.findings,
+    ]
+    typ = inferencer.resolved(new.checked_type_)
+    is_complete = inferencer.complete()
+    return Inferred(
+        new if is_complete else old,
+        typ if isinstance(typ, FuncType) else None,
+        findings,
+        inferencer.used_globals,
+        len(inferencer.memo_map),
+    )

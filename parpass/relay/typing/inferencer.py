@@ -1,0 +1,345 @@
+"""Type inference over one expression: every node's type from those of its children.
+
+A node that is typed already, and whose children come out as they were, is not looked
+at again: nodes do not change, and a rebuilt one has no type. Only what refers to a
+global function is, because that function may have another type by now.
+
+Inference goes forward, in one walk. Where a type cannot be known yet, of a parameter
+without annotation say, an unknown type takes its place, and what is learnt later is put
+into the nodes at the end; a program that states its types pays nothing for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import is_
+from typing import Any
+
+from msgspec.structs import force_setattr
+
+from parpass.errors import SizeLimitError, did_you_mean
+from parpass.relay.expr import Call, Constant, Expr, Function, GlobalVar, Let, Var
+from parpass.relay.functor import ExprMutator
+from parpass.relay.node import Layout, layout
+from parpass.relay.op.registry import Op
+from parpass.relay.transform.report import Finding
+from parpass.relay.ty import FuncType, TensorType, Type
+from parpass.relay.type_functor import type_vars_in
+from parpass.relay.typing.global_types import GlobalTypes
+from parpass.relay.typing.progress import Inference
+from parpass.relay.typing.rules import RULES, type_of_call
+from parpass.relay.typing.scoping import Scoping
+from parpass.relay.typing.solver import TypeSolver
+
+_NAMES = {GlobalVar, Op}
+_LET, _FUNCTION = layout(Let), layout(Function)
+
+
+class TypeInferencer(ExprMutator):
+    """Rewrites an expression into the same one with types.
+
+    An ill-typed node gets no type, and neither do its users, without a further error.
+    After the visits, `complete` puts in what was learnt later.
+
+    Args:
+        global_types: Answers which type a global function has.
+        solver: Knows the unknown types; a new one if not given.
+        assumed: The types of functions that are inferred together with this one.
+
+    Attributes:
+        inference: The errors, and what is not known yet.
+        used_globals: The types of the global functions that were referred to.
+        ill_typed_globals: Those whose own body has errors, reported there.
+        free_vars: The variables that nothing bound before they were used.
+        scoping: Where variables are bound and used.
+        has_type_vars: Whether a type variable is bound, or used in an annotation.
+    """
+
+    def __init__(
+        self,
+        global_types: GlobalTypes,
+        solver: TypeSolver | None = None,
+        assumed: Mapping[str, FuncType] | None = None,
+    ) -> None:
+        super().__init__()
+        self.inference = Inference(solver or TypeSolver())
+        self.used_globals: dict[str, FuncType] = {}
+        self.ill_typed_globals: dict[str, Expr] = {}
+        self.free_vars: list[Var] = []
+        self.scoping = Scoping()
+        self.has_type_vars = False
+        self._global_types = global_types
+        self._assumed = assumed or {}
+        self._let_values: dict[Expr, Expr] = {}
+        self._params: set[Expr] = set()
+
+    def free_findings(self) -> list[Finding]:
+        """Return the uses of variables that nothing binds, as errors."""
+        return [
+            Finding(
+                var.span, f"variable '{var.name_hint}' is used, and nothing binds it"
+            )
+            for var in self.free_vars
+            if not self._is_bound(var)
+        ]
+
+    def scope_findings(self, root: Expr) -> list[Finding]:
+        """Return what is wrong with the variables that an expression binds.
+
+        Args:
+            root: The expression, which was visited.
+        """
+        if any(map(self._is_bound, self.free_vars)):
+            self.scoping.is_suspect = True
+        return self.scoping.findings(root)
+
+    def _is_bound(self, var: Var) -> bool:
+        return var in self._let_values or var in self._params
+
+    def conclude(self, name: str, function: Function, found: Type | None) -> None:
+        """Compare what was assumed of a function with what was found for it."""
+        inference, assumed = self.inference, self._assumed[name]
+        inference.expect(
+            assumed.ret_type,
+            function,
+            f"expected a type annotation on the result of '{name}', which calls itself "
+            "in every case: no case ends the recursion",
+        )
+        if found is None:
+            inference.excuse([assumed])
+        elif inference.agree(assumed, found) is None:
+            wanted, got = inference.show(assumed), inference.show(found)
+            message = f"expected {wanted} for '{name}', as it is used, got {got}"
+            inference.error(function, message)
+
+    def resolved(self, typ: Type | None) -> Type | None:
+        """Return a type with all that is known by now, None if that is not all."""
+        solver = self.inference.solver
+        return None if typ is None or solver.is_open(typ) else solver.resolve(typ)
+
+    def complete(self) -> bool:
+        """Put the types that were found into the nodes, after all visits.
+
+        Returns:
+            Whether all types are known.
+        """
+        for name, found in self.used_globals.items():
+            resolved = self.inference.solver.resolve(found)
+            assert isinstance(resolved, FuncType)
+            self.used_globals[name] = resolved
+        return self.inference.complete()
+
+    def visited_before(self, expr: Expr) -> Sequence[Expr]:
+        """Return all children, so that no nesting of scopes is too deep."""
+        if isinstance(expr, Let):
+            # A variable's type is its value's, so the value comes first.
+            if expr.var in self._let_values or expr.var in self._params:
+                self.scoping.is_suspect = True
+            self._let_values[expr.var] = expr.value
+            return (expr.value, expr.var, expr.body)
+        if isinstance(expr, Function):
+            self._enter(expr)
+            if expr.type_params:
+                self.has_type_vars = True
+            if expr.ret_type is not None:
+                self._note_annotation(expr.ret_type)
+        return layout(type(expr)).children(expr)
+
+    def _enter(self, fn: Function) -> None:
+        known = len(self._params)
+        self._params.update(fn.params)
+        is_new = len(self._params) == known + len(fn.params)
+        if not is_new or not self._let_values.keys().isdisjoint(fn.params):
+            self.scoping.is_suspect = True
+        if self.scoping.has_left:
+            self.scoping.look(())
+        self.scoping.starts[fn] = len(self.scoping.visited)
+
+    def visit_var(self, var: Var) -> Expr:
+        """Return the variable with its declared type, or with its value's."""
+        found = var.type_annotation
+        value = self._let_values.get(var)
+        if value is not None:
+            scoping = self.scoping
+            if scoping.has_left:
+                scoping.look((value,))
+            scoping.starts[var] = len(scoping.visited)
+            if value not in self.memo_map and not isinstance(value, Function):
+                scoping.is_suspect = True
+        elif var not in self._params:
+            self.free_vars.append(var)
+        if found is None:
+            found = self._type_of_unannotated(var, value)
+        else:
+            self._note_annotation(found)
+        if found == var.checked_type_:
+            return var
+        typed = Var(var.name_hint, var.type_annotation, var.span, found)
+        if self.inference.solver.in_use and found is not None:
+            if var in self._params:
+                force_setattr(typed, "type_annotation", found)
+            self.inference.finish_later(typed)
+        return typed
+
+    def _note_annotation(self, annotation: Type) -> None:
+        if type(annotation) is TensorType:
+            return
+        solver = self.inference.solver
+        if solver.unknowns_in([annotation]):
+            solver.in_use = True
+        if type_vars_in(annotation):
+            self.has_type_vars = True
+
+    def _type_of_unannotated(self, var: Var, value: Expr | None) -> Type | None:
+        if value in self.memo_map:
+            return getattr(self.memo_map[value], "checked_type_", None)
+        name = var.name_hint
+        if isinstance(value, Function):
+            return self._type_of_own_closure(value, name)
+        if value is not None:  # which is no function and refers to itself
+            return None
+        kind = "parameter" if var in self._params else "free variable"
+        if kind == "free variable" and var.checked_type_ is not None:
+            return var.checked_type_
+        message = f"expected a type annotation on {kind} '{name}'"
+        return self.inference.unknown(var, message)
+
+    def _type_of_own_closure(self, closure: Function, name: str) -> Type | None:
+        """Return the type of a closure where its own body refers to it."""
+        if closure.annotated_type is not None:
+            return closure.annotated_type
+        params: list[Type | None] = [
+            getattr(self.visit(param), "checked_type_", None)
+            for param in closure.params
+        ]
+        result = closure.ret_type or self.inference.unknown(
+            closure,
+            f"expected a type annotation on the result of '{name}', which calls itself "
+            "in every case: no case ends the recursion",
+        )
+        known = tuple([param for param in params if param is not None])
+        if len(known) != len(params):
+            return None
+        return FuncType(known, result, closure.type_params)
+
+    def visit_call(self, call: Call) -> Expr:
+        """Return a call with typed children, its own type and its type arguments."""
+        memo, scoping = self.memo_map, self.scoping
+        if scoping.has_left:
+            scoping.look((call.op, *call.args))
+        scoping.visited.append(call)
+        op, *args = new = [memo[call.op], *[memo[arg] for arg in call.args]]
+        same = op is call.op and all(map(is_, args, call.args))
+        if same and call.checked_type_ is not None and GlobalVar not in map(type, new):
+            return call
+        types = self._types(new, call)
+        try:
+            found, type_args = type_of_call(call, types, self.inference)
+        except SizeLimitError as error:
+            found, type_args = self._too_large(call, types, error), ()
+        if same and found == call.checked_type_ and type_args == call.type_args:
+            return call
+        if found is None:
+            type_args = call.type_args
+        typed = Call(op, tuple(args), call.attrs, type_args, call.span, found)
+        if self.inference.solver.in_use:
+            self.inference.finish_later(typed)
+        return typed
+
+    def visit_default(self, expr: Expr) -> Expr:
+        """Return `expr` with typed children and its own type."""
+        shape = layout(type(expr))
+        old = shape.children(expr)
+        if self.scoping.has_left:
+            self.scoping.look(old)
+        return self._typed(expr, shape, old)
+
+    def _typed(self, expr: Expr, shape: Layout, old: Sequence[Expr]) -> Expr:
+        memo = self.memo_map
+        self.scoping.visited.append(expr)
+        new: list[Any] = [memo[child] for child in old]
+        node: Any = expr
+        same = all(map(is_, old, new))
+        if same and node.checked_type_ is not None and GlobalVar not in map(type, old):
+            return expr
+        types = self._types(new, node)
+        try:
+            found = RULES[type(expr)](node, types, self.inference)
+        except SizeLimitError as error:
+            found = self._too_large(node, types, error)
+        if same and found is not None and found == node.checked_type_:
+            return expr
+        typed = shape.rebuild(expr, new)
+        if found is not None:
+            force_setattr(typed, "checked_type_", found)
+            if isinstance(found, FuncType) and isinstance(typed, Function):
+                force_setattr(typed, "ret_type", found.ret_type)
+            if self.inference.solver.in_use and type(found) is not TensorType:
+                self.inference.finish_later(typed)
+        return typed
+
+    def visit_let(self, let: Let) -> Expr:
+        """Return a `let` with typed children, and leave its scope."""
+        scoping, body = self.scoping, let.body
+        if scoping.has_left and body is not scoping.visited[-1]:
+            scoping.look((body,))
+        scoping.leave(let.var, (let.var,))
+        return self._typed(let, _LET, (let.var, let.value, body))
+
+    def visit_function(self, fn: Function) -> Expr:
+        """Return a function with typed children, and leave its scope."""
+        scoping, body = self.scoping, fn.body
+        if scoping.has_left and body is not scoping.visited[-1]:
+            scoping.look((body,))
+        scoping.leave(fn, fn.params)
+        return self._typed(fn, _FUNCTION, _FUNCTION.children(fn))
+
+    def visit_global_var(self, global_var: GlobalVar) -> Expr:
+        """Return the module's own; a pass may have made another of that name."""
+        return self._global_types.own_global_var(global_var)
+
+    def visit_op(self, op: Op) -> Expr:
+        """Return the very same object."""
+        return op
+
+    def visit_constant(self, const: Constant) -> Expr:
+        """Return the constant, which knows its type."""
+        return const
+
+    def _too_large(
+        self, node: Expr, types: Sequence[Type | None], error: SizeLimitError
+    ) -> None:
+        self.inference.error(node, str(error))
+        self.inference.excuse(types)
+
+    def _types(self, nodes: Sequence[Any], user: Expr) -> list[Type | None]:
+        return [
+            self._type_of_name(node, user)
+            if type(node) in _NAMES
+            else node.checked_type_
+            for node in nodes
+        ]
+
+    def _type_of_name(self, name: GlobalVar | Op, user: Expr) -> Type | None:
+        """Return the type of a node that has none itself; `user` may be to blame."""
+        if isinstance(name, GlobalVar):
+            return self._type_of_global(name, user)
+        if not isinstance(user, Call) or name in user.args:
+            message = f"expected a value, got operator '{name.name}'"
+            self.inference.error(user, f"{message}; wrap it in a function")
+        return None
+
+    def _type_of_global(self, global_var: GlobalVar, user: Expr) -> Type | None:
+        name = global_var.name_hint
+        types = self._global_types
+        if name not in types.names:
+            near = did_you_mean(name, types.names)
+            message = f"the module has no function named '{name}'{near}"
+            self.inference.error(user, message)
+            return None
+        found = self._assumed.get(name) or types.type_of(name)
+        if found is None:
+            self.ill_typed_globals[name] = user
+        else:
+            self.used_globals[name] = found
+        return found

@@ -1,0 +1,45 @@
+"""The same pipeline in parallel: function passes over a pool of processes.
+
+Names load when they are first used: the workers import this package too, and must stay
+light (no trio, no loky).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from parpass.runner.executor import Executor
+    from parpass.runner.report.report import RunReport
+    from parpass.runner.run import (
+        Runner,
+        open_runner,
+        run_pipeline,
+        run_pipeline_sync,
+    )
+    from parpass.runner.travel.propagation import propagate
+
+__all__ = [
+    "Executor",
+    "RunReport",
+    "Runner",
+    "open_runner",
+    "propagate",
+    "run_pipeline",
+    "run_pipeline_sync",
+]
+
+
+_HOMES = {
+    "Executor": "executor",
+    "RunReport": "report.report",
+    "propagate": "travel.propagation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'parpass.runner' has no attribute '{name}'")
+    home = _HOMES.get(name, "run")
+    return getattr(importlib.import_module(f"parpass.runner.{home}"), name)

@@ -1,0 +1,1 @@
+"""Whether function passes keep their contract."""

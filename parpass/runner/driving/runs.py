@@ -1,0 +1,277 @@
+"""Carrying out runs on one pool: what a `Runner` does, and all that has to be loaded.
+
+The surface (`run`) is loaded by the first look at it, perhaps on an event loop, so it
+loads nothing of this; this it loads in a thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import sys
+import threading
+from collections.abc import Coroutine, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from parpass.errors import RuntimeUseError, SlowerRunWarning
+from parpass.errors.warning import warn
+from parpass.runner.driving.at_once import (
+    NOT_SMALL,
+    Begun,
+    begin,
+    may_be_small,
+    run_if_small,
+)
+from parpass.runner.driving.drive import Drive
+from parpass.runner.driving.hosts import BlockingHost, Host, current_host
+from parpass.runner.executor import Executor
+from parpass.runner.placing.cores import usable_cores
+from parpass.runner.placing.forecasts import Ledger
+from parpass.runner.report.account import Account
+from parpass.runner.report.report import RunReport
+from parpass.transform import Pass, PassContext, as_pass
+from parpass.transform.budget import UNSET, Limits, limits_in_force
+from parpass.transform.config import ISOLATED
+from parpass.transform.plan.apply import inside_function_pass
+
+if TYPE_CHECKING:
+    from parpass.runner.pool.loky_executor import LokyExecutor
+
+ValueT = TypeVar("ValueT")
+
+_AS_IT_IS = contextlib.nullcontext()
+_FOR_EACH_CORE = 4  # workers at most
+_MANY = 32  # workers, that may be had even where there are few cores
+
+
+class Runs:
+    """The runs of one runner.
+
+    Args:
+        workers: How many processes at most; None for one on each core.
+        executor: Where jobs run instead.
+        isolated: Whether all function passes run in workers.
+    """
+
+    def __init__(
+        self, workers: int | None, executor: Executor | None, *, isolated: bool
+    ) -> None:
+        self._owned = _new_executor(workers) if executor is None else None
+        self._executor = executor or self._owned
+        self._isolated = isolated
+        self._account: Account | None = None
+        self._closed = False
+        self._ledger = Ledger()
+
+    @property
+    def last_report(self) -> RunReport | None:
+        """How the time of the last run went."""
+        account = self._account
+        return None if account is None else account.report()
+
+    async def run(
+        self,
+        mod: Any,
+        pipeline: Pass | Sequence[Pass] | str,
+        context: PassContext | None,
+        limits: Limits,
+    ) -> Any:
+        """Run a pipeline, under trio or asyncio."""
+        with limits_in_force(limits):
+            host = current_host()
+            executor = self._usable_executor()
+            current = host.call_now(PassContext.current)
+            used = current if context is None else context
+            if isinstance(pipeline, str):  # what it names is loaded
+                pipeline = await host.call(as_pass, pipeline)
+            begun = begin(mod, as_pass(pipeline), used)
+            run = self._reported(begun, self._drive(host, executor, begun))
+            if used is not current:
+                run = _entered(used, host, run)
+            try:
+                return await run
+            finally:
+                host.bring_back()
+
+    def run_sync(
+        self,
+        mod: Any,
+        pipeline: Pass | Sequence[Pass] | str,
+        context: PassContext | None,
+        limits: Limits,
+    ) -> Any:
+        """Run a pipeline and wait for it."""
+        executor = self._usable_executor()
+        current = PassContext.current()
+        used = current if context is None else context
+        begun = begin(mod, as_pass(pipeline), used)
+        is_plain = used is current and limits is UNSET and not self._isolated
+        if is_plain and may_be_small(current):
+            made = self._at_once(begun, executor)
+            if made is not NOT_SMALL:
+                return made
+        with limits_in_force(limits), _AS_IT_IS if used is current else used:
+            host: Any = BlockingHost()
+            drive = self._drive(host, executor, begun)
+            try:
+                return begun.unwrap(drive.run_blocking(begun.commands, begun.advance))
+            finally:
+                self._account = drive.account
+
+    def _at_once(self, begun: Begun, executor: Executor | None) -> Any:
+        account = Account(0 if executor is None else executor.workers)
+        made = None
+        try:
+            made = run_if_small(begun, account)
+            return made if made is NOT_SMALL else begun.unwrap(made)
+        finally:
+            if made is not NOT_SMALL:
+                account.end()
+                self._account = account
+
+    def _drive(self, host: Host, executor: Executor | None, begun: Begun) -> Drive:
+        isolated = self._isolated or begun.context.config.get(ISOLATED, False)
+        if isolated and executor is None and not inside_function_pass():
+            raise RuntimeUseError(
+                "an isolated run has all function passes in workers, and there are "
+                "none: workers is 0, or this process may not start others"
+            )
+        return Drive(
+            host,
+            executor,
+            begun.context,
+            begun.adapter,
+            self._ledger,
+            isolated=isolated and executor is not None,
+        )
+
+    def _usable_executor(self) -> Executor | None:
+        if self._closed:
+            raise RuntimeUseError("this runner is closed; open another one")
+        # The workers are all at work when a pass body in one of them comes here.
+        if inside_function_pass():
+            return None
+        is_owned = self._executor is not None and self._executor is self._owned
+        return None if is_owned and not _may_have_children() else self._executor
+
+    async def _reported(self, begun: Begun, drive: Drive) -> Any:
+        try:
+            return begun.unwrap(await drive.run(begun.commands, begun.advance))
+        finally:
+            self._account = drive.account
+
+    def close(self) -> None:
+        """End the processes."""
+        self._closed = True
+        if self._owned is not None:
+            self._owned.close()
+
+    def abandon(self) -> None:
+        """End the processes of a runner that nobody has closed, and do not wait."""
+        self._closed = True
+        if self._owned is not None:
+            self._owned.leave()
+
+    async def close_async(self) -> None:
+        """End the processes, and wait for it on an event loop."""
+        await current_host().call_through(self.close)
+
+
+async def _entered(
+    context: PassContext, host: Any, run: Coroutine[Any, Any, ValueT]
+) -> ValueT:
+    """Run under a context that is entered for it, and left however this ends."""
+    visit = _Visit(context)
+    try:
+        await host.call(visit.enter)
+        result = await run
+        await host.call(visit.leave)
+    except BaseException:
+        run.close()
+        await host.call_through(visit.leave, *sys.exc_info())
+        raise
+    return result
+
+
+class _Visit:
+    """A context that is entered in a thread, which may be abandoned, and left once.
+
+    Who gives it up while it is being entered has the thread leave it.
+    """
+
+    def __init__(self, context: PassContext) -> None:
+        self._context = context
+        self._lock = threading.Lock()
+        self._is_inside = self._is_over = False
+
+    def enter(self) -> None:
+        self._context.__enter__()
+        self._variables = contextvars.copy_context()
+        with self._lock:
+            self._is_inside = True
+            is_over = self._is_over
+        if is_over:
+            self.leave()
+
+    def leave(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        with self._lock:
+            self._is_over = True
+            is_inside, self._is_inside = self._is_inside, False
+        if not is_inside:
+            return
+        leave = functools.partial(self._context.__exit__, kind, error, traceback)
+        if PassContext.current() is self._context:
+            leave()
+        else:  # the variables here were copied before it was entered
+            self._variables.run(leave)
+
+
+def _new_executor(workers: int | None) -> LokyExecutor | None:
+    """Return a pool; None for no workers, or with a warning where there can be none."""
+    if workers == 0:
+        return None
+    try:
+        # Not before: a program that is at its end cannot load it.
+        from parpass.runner.pool.loky_executor import LokyExecutor
+
+        return LokyExecutor(usable_cores() if workers is None else workers)
+    except RuntimeError as error:
+        warn(
+            f"no processes can be started ({error}), so all is run in this one; run a "
+            "pipeline before the program is at its end",
+            SlowerRunWarning,
+        )
+        return None
+
+
+def _may_have_children() -> bool:
+    """Return whether this process may start others; warn if it may not."""
+    process = sys.modules.get("multiprocessing.process")
+    if process is None or not process.current_process().daemon:
+        return True
+    warn(
+        "a daemon process of multiprocessing may have no children, so all is run in "
+        "this one; start it with daemon=False to use every core",
+        SlowerRunWarning,
+    )
+    return False
+
+
+def sensible_workers(workers: int) -> int:
+    """Return how many processes to start at most, where so many are asked for."""
+    most = max(_MANY, _FOR_EACH_CORE * usable_cores())
+    if workers > most:
+        warn(
+            f"{workers} workers were asked for, and {most} will be used: more than "
+            f"{_FOR_EACH_CORE} for each core are slower, not faster; workers=None "
+            "gives one for each core",
+            SlowerRunWarning,
+        )
+    return min(workers, most)

@@ -1,0 +1,115 @@
+"""Having workers run a stage: whole, in a message, or by the coordinator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parpass.errors import PassStateWarning
+from parpass.errors.warning import warn
+from parpass.runner.driving.errand import packed_errand
+from parpass.runner.executor import Executor, NoWorkersError
+from parpass.runner.pool.pooled_stage import PooledStage
+from parpass.runner.report.account import Account
+from parpass.runner.travel.folder import StorageError
+from parpass.runner.travel.notes import Notes
+from parpass.runner.travel.retained import Retainer
+from parpass.runner.travel.shipment import UnsendableError
+from parpass.runner.worker.jobs import run_errand
+
+if TYPE_CHECKING:
+    from parpass.runner.driving.hosts import Host
+
+
+class UnpublishedError(Exception):
+    """What all jobs of a stage have in common cannot be sent."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+class Sending:
+    """Sends the stages of one run.
+
+    Args:
+        host: Where the run is from.
+        retainer: Keeps functions and folder.
+        account: How the time goes.
+    """
+
+    def __init__(self, host: Host, retainer: Retainer, account: Account) -> None:
+        self._host = host
+        self._retainer = retainer
+        self._account = account
+
+    async def run(
+        self, stage: PooledStage, executor: Executor, *, isolated: bool
+    ) -> None:
+        """Have workers run a stage.
+
+        Raises:
+            StorageError: There is no room for it.
+            UnsendableError: Something in a function cannot be sent.
+            UnloadableError: A worker cannot load something.
+            NoWorkersError: There can be no workers.
+            UnpublishedError: Passes, settings or the module cannot be sent.
+        """
+        try:
+            if isolated and await self._as_errand(stage, executor):
+                return
+            await self._host.call_through(stage.publish_spec)
+        except (StorageError, UnsendableError, NoWorkersError):
+            raise
+        except Exception as error:
+            raise UnpublishedError(error) from error
+        await self._pooled(stage, executor)
+
+    async def _as_errand(self, stage: PooledStage, executor: Executor) -> bool:
+        """Have one worker run a stage that is small; return whether that went well.
+
+        Raises:
+            Exception: Something in it cannot be pickled.
+        """
+        message = await self._host.call_through(packed_errand, stage)
+        if message is None:
+            return False
+        was_warm = executor.is_warm
+        answer = executor.submit(run_errand, message)
+        try:
+            await self._host.hear(answer)
+        finally:
+            if not answer.done():
+                executor.end(answer)
+        if answer.exception() is not None:
+            return False
+        _, new = stage.take_in(answer.result())
+        if stage.wanted:
+            await self._host.call(stage.look_at, new)
+        self._account.journey(stage.journey, stage.total, was_warm=was_warm)
+        stage.end()
+        self._have_run(stage)
+        return True
+
+    async def _pooled(self, stage: PooledStage, executor: Executor) -> None:
+        from parpass.runner.pool.coordinator import run_stage
+
+        notes = Notes(self._retainer.folder)
+        was_warm = executor.is_warm
+        try:
+            await self._host.run(run_stage, stage, executor, notes)
+        finally:
+            self._account.journey(stage.journey, stage.total, was_warm=was_warm)
+            await self._host.call_through(stage.end)
+        self._have_run(stage)
+
+    def _have_run(self, stage: PooledStage) -> None:
+        """Take down, and tell, what there is to tell of a stage that workers ran."""
+        self._account.functions(stage.outcomes)
+        for pass_name, attribute in stage.written:
+            warn(
+                f"pass '{pass_name}' changed its attribute '{attribute}' from one "
+                "function to another, in a worker; what a function pass writes to "
+                "itself does not come back, nor does it reach other workers. Count "
+                "with ctx.count, or write a module pass",
+                PassStateWarning,
+            )

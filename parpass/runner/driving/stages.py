@@ -1,0 +1,375 @@
+"""How a stage is run: here, by the workers, or some of its passes here and some there.
+
+What cannot be done in the workers is done here, with one warning: a pass or a function
+that cannot be pickled, bytes for which there is no room. The result is the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from parpass.errors import (
+    RuntimeUseError,
+    SlowerRunWarning,
+    UnpicklablePassWarning,
+)
+from parpass.errors.warning import warn
+from parpass.runner.driving.sending import Sending, UnpublishedError
+from parpass.runner.driving.small_work import Left, begin_here, bring_through
+from parpass.runner.executor import Executor, NoWorkersError
+from parpass.runner.placing.forecasts import (
+    Forecast,
+    Ledger,
+    Place,
+    best_place,
+    correct,
+    seconds_here,
+    why_here,
+)
+from parpass.runner.pool.pooled_stage import PooledStage
+from parpass.runner.report.account import Account
+from parpass.runner.report.report import Reason
+from parpass.runner.stage.here import settle, take_over
+from parpass.runner.stage.merge import merged_records
+from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.runner.travel.folder import StorageError
+from parpass.runner.travel.pickling import why_not_picklable
+from parpass.runner.travel.retained import HeldModule, Retainer
+from parpass.runner.travel.shipment import UnloadableError, UnsendableError
+from parpass.runner.travel.snapshot import Snapshot
+from parpass.tables import keep_back, program_entries
+from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform.budget import Budget, are_limited, budgets_of
+from parpass.transform.optimizations import optimizations_in
+from parpass.transform.plan.apply import run_stage_in_place
+from parpass.transform.plan.plan import Outcome, RunStage
+from parpass.transform.plan.serial import Later
+
+if TYPE_CHECKING:
+    from parpass.runner.driving.hosts import Host
+
+# Passes that go together at most: a pass that reads other functions has the passes
+# before it run on them, and those read others, as deep on Python's stack as this.
+_MOST_STEPS = 16
+
+_WHY_HERE = {
+    Reason.NO_ROOM: (
+        "there is no room to share bytes with the workers ({})",
+        "; enlarge /dev/shm, or set TMPDIR to a folder with room",
+    ),
+    Reason.UNSENDABLE: ("the workers cannot be sent {}", ""),
+    Reason.UNLOADABLE: ("the workers cannot load {}", ""),
+    Reason.NO_PROCESSES: ("no processes can be started ({})", ""),
+}
+
+_REASONS: dict[type[Exception], Reason] = {
+    StorageError: Reason.NO_ROOM,
+    UnsendableError: Reason.UNSENDABLE,
+    NoWorkersError: Reason.NO_PROCESSES,
+}
+
+
+class Stages:
+    """Runs the stages of one run; see `Drive` for the arguments."""
+
+    def __init__(
+        self,
+        host: Host,
+        executor: Executor | None,
+        context: PassContext,
+        adapter: ModuleAdapter,
+        ledger: Ledger,
+        retainer: Retainer,
+        account: Account,
+        *,
+        isolated: bool = False,
+    ) -> None:
+        self._host = host
+        self._executor = executor
+        self._context = context
+        self._adapter = adapter
+        self._ledger = ledger
+        self._retainer = retainer
+        self._account = account
+        self._sending = Sending(host, retainer, account)
+        self._isolated = isolated
+        self._checkpoint = retainer.check_open if host.abandons else None
+        self._why_none = Reason.NO_WORKERS  # where there is no executor
+        self._optimizations = optimizations_in(context.config)
+
+    def module(self, mod: Any) -> Any:
+        """Return a module as an object, for somebody who looks at it."""
+        if type(mod) is not HeldModule:
+            return mod
+        if mod.made is not None:
+            return mod.made
+        with self._account.looking():
+            return self._retainer.module(mod)
+
+    def begin(self, command: RunStage) -> Outcome | Later:
+        """Run a stage here if it is known that this is best, else have it awaited."""
+        executor = self._executor
+        if executor is None:
+            return self._here(command, self._why_none)
+        steps, mod = command.steps, command.mod
+        budgets = budgets_of(steps, self._context.config)
+        is_held = type(mod) is HeldModule
+        functions = mod.held if is_held else self._adapter.functions(mod)
+        forecast = best_place(
+            steps,
+            budgets,
+            functions,
+            self._context,
+            executor,
+            self._adapter,
+            self._ledger,
+            isolated=self._isolated,
+        )
+        if forecast.place is not Place.HERE:
+            return Later(
+                functools.partial(self._elsewhere, command, executor, forecast)
+            )
+        reason = why_here(len(functions), executor.workers)
+        outcome = self._here(command, reason, budgets)
+        if forecast.seconds:
+            correct(forecast, steps, mod, outcome, self._adapter)
+        return outcome
+
+    async def run(self, command: RunStage) -> Outcome:
+        """Run a stage."""
+        begun = await self._host.call(self.begin, command)
+        return await begun.answer() if isinstance(begun, Later) else begun
+
+    async def _elsewhere(
+        self, command: RunStage, executor: Executor, forecast: Forecast
+    ) -> Outcome:
+        most = _MOST_STEPS if self._optimizations.stages else 1
+        command = command.first(most)
+        began = time.perf_counter()
+        left = None
+        if forecast.place is Place.UNKNOWN:
+            begun = await self._host.call(self._begun_here, command, executor)
+            if isinstance(begun, Outcome):
+                return begun
+            left = begun
+        held = await self._host.call_through(self._retainer.hold, command.mod)
+        outcomes = StageOutcomes(list(held.held), len(command.steps))
+        if left is not None:
+            with self._account.here(Reason.SMALL):
+                await self._host.call(
+                    bring_through,
+                    left,
+                    command.steps,
+                    held,
+                    self._context,
+                    self._retainer,
+                    outcomes,
+                )
+        there = {name: held.held[name] for name in outcomes.missing_names()}
+        alone = seconds_here(command.steps, there, self._adapter)
+        self._account.would_take(alone)
+        is_weighed = left is not None or forecast.expected > 0
+        outcome = await self._there(
+            command,
+            held,
+            outcomes,
+            executor,
+            began,
+            alone_seconds=alone if is_weighed else None,
+        )
+        if forecast.seconds:
+            args = (forecast, command.steps, command.mod, outcome, self._adapter)
+            await self._host.call(correct, *args)
+        return outcome
+
+    def _begun_here(self, command: RunStage, executor: Executor) -> Outcome | Left:
+        """Run the first pass of a stage here, while that is cheaper."""
+        mod = self.module(command.mod)
+        functions = len(self._adapter.functions(mod))
+        with self._account.here(Reason.SMALL):
+            begun = begin_here(
+                command.steps,
+                mod,
+                functions,
+                self._context,
+                executor,
+                self._retainer,
+                self._ledger,
+            )
+        if isinstance(begun, Outcome):
+            self._account.work(begun.records)
+        return begun
+
+    async def _there(
+        self,
+        command: RunStage,
+        held: HeldModule,
+        outcomes: StageOutcomes,
+        executor: Executor,
+        began: float,
+        *,
+        assumes: bool = True,
+        alone_seconds: float | None = None,
+    ) -> Outcome:
+        snapshot = await self._host.call_through(Snapshot.take, self._context)
+        stage = PooledStage(
+            command.steps,
+            held,
+            snapshot,
+            self._retainer,
+            outcomes,
+            wanted=command.wanted,
+            is_last=command.is_last,
+            workers=executor.workers,
+            assumes=assumes,
+            alone_seconds=alone_seconds,
+        )
+        try:
+            await self._sending.run(stage, executor, isolated=self._isolated)
+        except tuple(_REASONS) as error:
+            return await self._stay_here(command, _REASONS[type(error)], str(error))
+        except UnloadableError as error:
+            return await self._unloadable(command, error)
+        except UnpublishedError as failed:
+            return await self._unsendable(command, snapshot, failed.error)
+        if stage.is_recalled:
+            steps = command.steps
+            with self._account.here(Reason.BEHIND):
+                await self._host.call(
+                    take_over, steps, held, self._context, self._retainer, outcomes
+                )
+        never_here = self._isolated or are_limited(stage.budgets)
+        if assumes and outcomes.has_new_signature and never_here:
+            # `settle` would do it in this process, where nobody can end a pass.
+            outcomes.forget_those_that_looked()
+            return await self._there(
+                command, held, outcomes, executor, began, assumes=False
+            )
+        return await self._merged(
+            command.steps, held, outcomes, began, settled=not assumes
+        )
+
+    async def _merged(
+        self,
+        steps: Sequence[Pass],
+        mod: HeldModule,
+        outcomes: StageOutcomes,
+        began: float,
+        *,
+        settled: bool = False,
+    ) -> Outcome:
+        """Return what the outcomes of all functions, here or there, come to."""
+        if not settled:
+            await self._host.call(
+                settle, outcomes, steps, mod, self._context, self._retainer
+            )
+        made = HeldModule(mod.base, outcomes.by_name())
+        records = merged_records(steps, outcomes)
+        self._account.work(records)
+        if not self._optimizations.retained_bytes:
+            await self._host.call_through(self._retainer.unpack_all, made)
+        return Outcome(made, records, began, time.perf_counter())
+
+    async def _unsendable(
+        self, command: RunStage, snapshot: Snapshot, error: Exception
+    ) -> Outcome:
+        """Run passes that cannot travel here, and the others between them on the pool.
+
+        Raises:
+            RuntimeUseError: The settings cannot travel.
+        """
+        reason = snapshot.why_not_picklable()
+        if reason is not None:
+            raise RuntimeUseError(
+                f"the settings cannot be sent to the workers: {reason}"
+            ) from error
+        reasons = [why_not_picklable(step, step.info.name) for step in command.steps]
+        if not any(reasons):
+            text = f"the module, {type(error).__name__}: {error}"
+            return await self._stay_here(command, Reason.UNSENDABLE, text)
+        return await self._partly_here(command, reasons, "be sent to the workers")
+
+    async def _unloadable(self, command: RunStage, error: UnloadableError) -> Outcome:
+        """Run here what cannot be loaded there: a pass, or if it is no pass all."""
+        stuck = [one for one in program_entries() if str(one) == error.entry]
+        for entry in stuck:
+            keep_back(entry, error.why)
+        if any(entry.has_state for entry in stuck):
+            return await self.run(command)  # it does without, while nobody asks for it
+        if error.step is None:
+            return await self._stay_here(command, Reason.UNLOADABLE, str(error))
+        reasons: list[str | None] = [None] * len(command.steps)
+        reasons[error.step] = error.why
+        return await self._partly_here(command, reasons, "be loaded by the workers")
+
+    async def _partly_here(
+        self, command: RunStage, reasons: Sequence[str | None], what: str
+    ) -> Outcome:
+        """Run passes that have a reason here, and the others between on the pool.
+
+        Raises:
+            RuntimeUseError: The run is isolated.
+        """
+        stays = [reason is not None for reason in reasons]
+        if any(stays) and self._isolated:
+            at = stays.index(True)
+            name, reason = command.steps[at].info.name, reasons[at]
+            raise self._not_isolated(f"pass '{name}' cannot {what}: {reason}")
+        # The plan asks for what comes after those that go the same way as the first.
+        count = next((at for at, one in enumerate(stays) if one != stays[0]), None)
+        first = command if count is None else command.first(count)
+        if not stays[0]:
+            return await self.run(first)
+        for step, reason in zip(first.steps, reasons, strict=False):
+            name = step.info.name
+            self._account.stays(name, str(reason))
+            warn(
+                f"pass '{name}' cannot {what}, so it runs in this process: {reason}",
+                UnpicklablePassWarning,
+            )
+        return await self._host.call(self._here, first, Reason.UNSENDABLE)
+
+    async def _stay_here(
+        self, command: RunStage, reason: Reason, detail: str
+    ) -> Outcome:
+        """Run a stage, and the rest of the run, in this process.
+
+        Raises:
+            RuntimeUseError: The run is isolated.
+        """
+        if self._isolated:
+            raise self._not_isolated(_WHY_HERE[reason][0].format(detail))
+        self._executor, self._why_none = None, reason
+        told, advice = _WHY_HERE[reason]
+        told = told.format(detail)
+        warn(
+            f"{told}, so the rest of this run stays in this process{advice}",
+            SlowerRunWarning,
+        )
+        return await self._host.call(self._here, command, reason)
+
+    def _not_isolated(self, why: str) -> RuntimeUseError:
+        return RuntimeUseError(
+            f"an isolated run has all function passes in workers, and {why}; mend "
+            "that, or run without isolated=True"
+        )
+
+    def _here(
+        self,
+        command: RunStage,
+        reason: Reason,
+        budgets: Sequence[Budget] | None = None,
+    ) -> Outcome:
+        outcome = run_stage_in_place(
+            command.steps,
+            self.module(command.mod),
+            self._context,
+            self._adapter,
+            self._checkpoint,
+            budgets=budgets,
+        )
+        self._account.stayed(reason, outcome)
+        return outcome

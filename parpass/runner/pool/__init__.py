@@ -1,0 +1,1 @@
+"""The workers, as the process sees them that they work for."""

@@ -1,0 +1,404 @@
+"""The coordinator: runs one stage on a pool, under trio.
+
+Packing, jobs and unpacking overlap, and nothing long runs on the event loop. If passes
+have time limits, a task looks at the notes of the workers, and has the job of one that
+is overdue ended: that ends whatever it does, in Python or in C.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from typing import cast
+
+import trio
+
+from parpass.errors import RuntimeUseError
+from parpass.runner.executor import (
+    Executor,
+    JobEndedError,
+    JobLostError,
+    NoWorkersError,
+    was_killed,
+)
+from parpass.runner.pool.pooled_stage import PooledStage
+from parpass.runner.pool.schedule import (
+    Blame,
+    Command,
+    DeadlinePassed,
+    Ended,
+    EndJob,
+    Event,
+    Finish,
+    FunctionsReady,
+    GiveUp,
+    JobFinished,
+    JobLost,
+    Overtaken,
+    Recalled,
+    Schedule,
+    Settled,
+    SubmitJob,
+)
+from parpass.runner.travel.notes import Notes, Phase, Work
+from parpass.runner.travel.retained import Held
+from parpass.runner.worker.jobs import run_job
+
+_in_thread = trio.to_thread.run_sync
+
+_LONGEST_WAY = 0.01  # seconds from packing functions to sending them, mostly
+_LONGEST_LOOK = 0.1  # seconds between two looks at the notes
+_ENOUGH_JOBS = 4  # that came back, to say how fast they come,
+_ENOUGH_SECONDS = 0.05  # and how long they took for each worker
+_BEHIND = 1.1  # times as long as this process takes, so that it takes the rest
+_LITTLE = 16_384  # bytes of functions that are unpacked sooner than a thread is asked
+_News = Event | tuple[int, Future[bytes]]
+_open_news = trio.open_memory_channel[_News]
+_open_held = trio.open_memory_channel[list[Held]]
+
+
+async def run_stage(stage: PooledStage, executor: Executor, notes: Notes) -> None:
+    """Run a stage; its outcomes are in `stage.outcomes` then.
+
+    Args:
+        stage: The stage, its spec published.
+        executor: The pool. If this is cancelled or fails, the stage's jobs are ended.
+        notes: What workers are working on.
+
+    Raises:
+        RuntimeUseError: The workers die or hang before they begin, or the executor is
+            closed.
+        NoWorkersError: There can be no workers here.
+    """
+    run = None
+    try:
+        async with trio.open_nursery() as nursery:
+            run = _StageRun(stage, executor, notes, nursery)
+            await run.run()
+    except BaseException as error:  # noqa: BLE001 -- raised again, unwrapped
+        if run is not None:
+            run.end_jobs()
+        leaf = _unwrapped(error)
+        raise leaf from leaf.__cause__
+
+
+class _StageRun:
+    def __init__(
+        self,
+        stage: PooledStage,
+        executor: Executor,
+        notes: Notes,
+        nursery: trio.Nursery,
+    ) -> None:
+        self._stage = stage
+        self._executor = executor
+        self._notes = notes
+        self._nursery = nursery
+        self._schedule = Schedule(
+            stage.total,
+            executor.workers,
+            stage.pace(),
+            sized=stage.optimizations.sized_jobs,
+        )
+        self._in_flight: dict[int, tuple[SubmitJob, Future[bytes]]] = {}
+        self._overdue: dict[int, Work] = {}  # by job; these were ended for it,
+        self._overtaken: set[int] = set()  # jobs, ended for being too far
+        self._gone: set[str] = set()  # and the notes of their workers mean nothing
+        self._to_blame: dict[int, Work] = {}  # by function
+        self._causes: dict[int, str] = {}  # of deaths, likewise; the others were late
+        self._tracebacks: dict[str, str] = {}  # by owner of a note
+        self._spared: set[int] = set()
+        self._last: float = math.inf  # function that a serial run comes to
+        self._jobs_done = 0
+        self._busy = 0.0  # seconds of all workers on jobs that came back
+        self._first = 0.0, 0.0  # the same, and the share that was done, at first
+        self._cause = ""  # of the last death that no function is to blame for
+        self._watching = trio.CancelScope()
+        self._token = trio.lowlevel.current_trio_token()
+        self._on_their_way = trio.Event()  # what was packed last
+        self._send, self._receive = _open_news(math.inf)
+        self._new, self._to_unpack = _open_held(math.inf)
+
+    async def run(self) -> None:
+        self._executor.start(self._stage.start_seconds)
+        self._nursery.start_soon(self._unpack)
+        self._nursery.start_soon(self._pack)
+        self._nursery.start_soon(self._watch)
+        self._send.send_nowait(FunctionsReady((), ()))  # there may be none at all
+        async with self._receive, self._new:
+            async for event in self._receive:
+                known = await self._understood(event)
+                if known is None:
+                    continue
+                commands = deque(self._schedule.handle(known))
+                while commands:
+                    command = commands.popleft()
+                    if isinstance(command, Finish):
+                        self._watching.cancel()
+                        return
+                    if isinstance(command, Blame):
+                        settled = self._settled(command.function)
+                        commands.extend(self._schedule.handle(settled))
+                    else:
+                        self._carry_out(command)
+                if isinstance(known, FunctionsReady):
+                    self._on_their_way.set()
+                self._look_for_the_end()
+                if isinstance(known, JobFinished) and self._is_behind():
+                    self._send.send_nowait(Recalled())
+                    self._stage.recall()
+
+    def _look_for_the_end(self) -> None:
+        """Tell the schedule where a serial run ends, when that is known anew."""
+        end = self._stage.outcomes.end
+        if end.step == 0 and end.function < self._last:
+            self._last = end.function
+            self._send.send_nowait(Ended(end.function))
+
+    def _is_behind(self) -> bool:
+        """Return whether the workers are slower than this process would be alone.
+
+        The time that jobs took is held against what this process takes for as much. The
+        first job of each worker does not count: it loads what the others find.
+        """
+        stage, workers = self._stage, self._executor.workers
+        if stage.alone_seconds is None or stage.is_recalled:
+            return False
+        share = self._schedule.share_done
+        if self._jobs_done <= workers:
+            self._first = self._busy, share
+            return False
+        busy, before = self._first
+        here = (share - before) * stage.alone_seconds
+        there = (self._busy - busy) / workers
+        is_told = self._jobs_done >= workers + _ENOUGH_JOBS and there > _ENOUGH_SECONDS
+        return is_told and there > _BEHIND * here
+
+    def end_jobs(self) -> None:
+        """End all jobs; nobody waits for them any more."""
+        for _, answer in self._in_flight.values():
+            self._executor.end(answer)
+
+    async def _pack(self) -> None:
+        while True:
+            ready = await _in_thread(self._stage.pack_some)
+            if ready is None:
+                return
+            self._on_their_way = trio.Event()
+            with contextlib.suppress(trio.BrokenResourceError):
+                self._send.send_nowait(ready)
+            # Else it would keep Python's lock from the loop that sends them. But that
+            # may wait for a suspect, and the suspect for a function not packed yet.
+            with trio.move_on_after(_LONGEST_WAY):
+                await self._on_their_way.wait()
+
+    async def _unpack(self) -> None:
+        async for functions in self._to_unpack:
+            await _in_thread(self._stage.look_at, functions)
+
+    async def _understood(self, event: _News) -> Event | None:
+        """Return what the end of a job means for the schedule, None for nothing."""
+        if not isinstance(event, tuple):
+            return event
+        job, answer = event
+        if job not in self._in_flight:
+            return None  # it was ended, since nothing of it is wanted
+        command, _ = self._in_flight.pop(job)
+        error = answer.exception()
+        if isinstance(error, NoWorkersError):
+            raise self._without_workers(error)
+        if isinstance(error, JobLostError):
+            return await self._lost(command, error)
+        if isinstance(error, JobEndedError):
+            return self._ended(command)
+        self._overdue.pop(job, None)  # it was done just before it was ended
+        seconds, new = self._stage.take_in(answer.result())
+        self._jobs_done += 1
+        self._busy += seconds
+        if new and self._stage.wanted:
+            if sum(map(_weight, new)) <= _LITTLE:
+                self._stage.look_at(new)
+            else:
+                self._new.send_nowait(new)
+        return JobFinished(job, seconds)
+
+    def _without_workers(self, error: NoWorkersError) -> Exception:
+        if error.why == "none":
+            return error
+        if error.why == "end":
+            return _dying(error.cause)
+        return _hanging(self._stage.start_seconds)
+
+    def _ended(self, command: SubmitJob) -> Event:
+        if command.job in self._overtaken:
+            self._overtaken.discard(command.job)
+            return Overtaken(command.job)
+        late = self._overdue.pop(command.job, None)
+        if late is None:  # somebody killed all workers of the pool
+            return JobLost(command.job, None, killed=True)
+        self._to_blame[late.function] = late
+        return DeadlinePassed(command.job, late.function)
+
+    async def _lost(self, command: SubmitJob, error: JobLostError) -> Event:
+        """Return what the death of a worker means for the schedule."""
+        late = self._overdue.pop(command.job, None)
+        if late is not None:
+            self._to_blame[late.function] = late
+            return DeadlinePassed(command.job, late.function)
+        killed = was_killed(error.cause)
+        work = await _in_thread(self._notes.of_process, error.process)
+        if (
+            work is None
+            or work.phase == Phase.START
+            or (killed and command.alone and self._spare(work.function))
+        ):
+            self._cause = error.cause
+            return JobLost(command.job, None, killed)
+        if work.step >= self._stage.outcomes.end.steps_on(work.function):
+            return Overtaken(command.job)  # a serial run does not come there
+        self._tracebacks[work.owner] = await _in_thread(
+            self._notes.traceback, work.owner
+        )
+        self._to_blame[work.function] = work
+        self._causes[work.function] = error.cause
+        return JobLost(command.job, work.function, killed)
+
+    def _spare(self, function: int) -> bool:
+        """Return whether a suspect that was killed runs alone once more.
+
+        A kill may come from outside, as when the system is out of memory, and a
+        suspect may be its victim twice.
+        """
+        is_first_time = function not in self._spared
+        self._spared.add(function)
+        return is_first_time
+
+    def _settled(self, function: int) -> Settled:
+        work = self._to_blame.pop(function)
+        cause = self._causes.pop(function, None)
+        traceback = self._tracebacks.pop(work.owner, "")
+        if cause is None:
+            return Settled(function, self._stage.timed_out(work, traceback))
+        return Settled(function, self._stage.died(work, cause, traceback))
+
+    async def _watch(self) -> None:
+        """End the jobs of workers that are overdue."""
+        shortest = self._stage.shortest_limit()
+        interval = 1.0 if shortest is None else min(_LONGEST_LOOK, shortest / 4)
+        with self._watching:
+            while True:
+                await trio.sleep(interval)
+                if self._in_flight:
+                    await self._look()
+
+    async def _look(self) -> None:
+        now, works = time.monotonic_ns(), await _in_thread(self._notes.read)
+        overdue = [work for work in works if self._stage.overdue(work, now)]
+        end = self._stage.outcomes.end
+        is_cut = any(work.step >= end.steps_on(work.function) for work in works)
+        if not overdue and not is_cut:
+            return
+        jobs = {
+            function: job
+            for job, (command, _) in self._in_flight.items()
+            for function in command.functions
+        }
+        self._end_overtaken(works, jobs)
+        late = [
+            work
+            for work in overdue
+            if work.function in jobs and work.owner not in self._gone
+        ]
+        at_work = [work for work in late if work.phase != Phase.START]
+        if late and not at_work:
+            raise _hanging(self._stage.start_seconds)
+        await self._end_late(at_work, jobs)
+
+    def _end_overtaken(self, works: Sequence[Work], jobs: Mapping[int, int]) -> None:
+        """End jobs that are at what a serial run does not come to: it may hang."""
+        steps_on = self._stage.outcomes.end.steps_on
+        for work in works:
+            job = jobs.get(work.function)
+            if job is None or work.owner in self._gone or work.phase != Phase.PASS:
+                continue
+            if work.step >= steps_on(work.function):
+                self._overtaken.add(job)
+                self._gone.add(work.owner)
+                self._executor.end(self._in_flight[job][1], at_once=True)
+
+    async def _end_late(self, late: Sequence[Work], jobs: Mapping[int, int]) -> None:
+        """End the jobs, given by function, of workers that are overdue."""
+        self._tracebacks |= await _in_thread(self._notes.ask_where, late)
+        for work in late:
+            job = jobs[work.function]
+            if job in self._in_flight:
+                self._overdue[job] = work
+                self._gone.add(work.owner)
+                self._executor.end(self._in_flight[job][1], at_once=True)
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case SubmitJob():
+                self._submit(command)
+            case EndJob():
+                _, answer = self._in_flight.pop(command.job)
+                self._executor.end(answer, at_once=True)
+            case GiveUp():
+                raise _dying(self._cause)
+            case Blame() | Finish():
+                pass
+
+    def _submit(self, command: SubmitJob) -> None:
+        message = self._stage.job(command.functions)
+        answer = self._executor.submit(run_job, message, command.seconds)
+        self._in_flight[command.job] = command, answer
+        answer.add_done_callback(functools.partial(self._tell, command.job))
+
+    def _tell(self, job: int, answer: Future[bytes]) -> None:
+        """Bring the end of a job from the executor's thread to the event loop."""
+        with contextlib.suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(self._hear, job, answer)
+
+    def _hear(self, job: int, answer: Future[bytes]) -> None:
+        with contextlib.suppress(trio.BrokenResourceError):
+            self._send.send_nowait((job, answer))
+
+
+def _weight(held: Held) -> int:
+    return 0 if held.packed is None else held.packed.size
+
+
+def _unwrapped(error: BaseException) -> BaseException:
+    """Return the one error that a nursery wrapped, if it is no cancellation."""
+    leaf = error
+    while isinstance(leaf, BaseExceptionGroup):
+        inside = cast("Sequence[BaseException]", leaf.exceptions)
+        rest = [one for one in inside if not isinstance(one, trio.Cancelled)]
+        if not rest:
+            return error
+        leaf = rest[0]
+    return leaf
+
+
+def _hanging(seconds: float) -> RuntimeUseError:
+    return RuntimeUseError(
+        f"the worker processes hang before they can begin, for {seconds:g} s now; an "
+        "import of the program's main module, or of the module that a pass comes from, "
+        "may wait for something. If it only takes long, set the option "
+        "parpass.start_timeout; workers=0 does without them"
+    )
+
+
+def _dying(cause: str) -> RuntimeUseError:
+    look = "look at the modules that passes are imported from"
+    if was_killed(cause):
+        look = "the system may be out of memory"
+    return RuntimeUseError(
+        f"the worker processes die before they can begin ({cause}), again and again; "
+        f"{look}. Run the pipeline with workers=0 to do without them"
+    )

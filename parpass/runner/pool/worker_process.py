@@ -1,0 +1,191 @@
+"""A worker's process, seen from outside: started by loky, spoken to directly."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection, Pipe
+
+import psutil
+
+from parpass.runner.worker.serving import END, ServingProcess, serve
+
+_LOOK_SECONDS = 1.0  # between two looks whether a process is alive that says nothing
+_EXIT_SECONDS = 1.0  # from the end of a connection to that of the process, at most
+_GRACE_SECONDS = 5.0  # for a process to end by itself
+
+
+class StartError(Exception):
+    """A process was started and did not come to begin.
+
+    Args:
+        cause: How it ended.
+        hangs: Whether it did not end either.
+    """
+
+    def __init__(self, cause: str, *, hangs: bool = False) -> None:
+        super().__init__(cause)
+        self.hangs = hangs
+
+
+def _check_needs() -> None:
+    """Look for what loky's own processes cannot do without; they end with a traceback.
+
+    Raises:
+        OSError: It is not there.
+    """
+    os.getcwd()
+    if not os.access(sys.executable or "", os.X_OK):  # None, where Python is embedded
+        raise FileNotFoundError(
+            f"there is no interpreter at sys.executable, {sys.executable!r}"
+        )
+
+
+class Process:
+    """The process of one worker; one thread, its own, starts it and hears of it."""
+
+    def __init__(self) -> None:
+        self._process: ServingProcess | None = None
+        self._ours: Connection | None = None
+        self._tree: psutil.Process | None = None  # to find what it has started
+        self._is_killed = False
+        self._lock = threading.Lock()
+
+    def start(self, env: Mapping[str, str], seconds: Callable[[], float]) -> None:
+        """Start the process, and wait until it begins, for so many seconds.
+
+        Raises:
+            StartError: It ended, or hangs.
+            Exception: Whatever is in the way of a new process.
+        """
+        if hasattr(signal, "pthread_sigmask"):
+            # Of this thread only; the new process has it from here, until it is ready
+            # to ignore the signal. Else Ctrl-C would have it print a traceback.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        _check_needs()
+        self._ours, theirs = Pipe()
+        with theirs:
+            process = ServingProcess(
+                target=serve,
+                args=(os.getpid(), theirs),
+                name="parpass-worker",
+                env=dict(env),
+            )
+            process.start()
+        self._process = process
+        process.end_tree = self.kill
+        with contextlib.suppress(psutil.NoSuchProcess), self._lock:
+            self._tree = psutil.Process(self.number)
+        if self._is_killed:
+            self.kill()
+        if not self._is_heard_in(seconds):
+            self.kill()
+            raise StartError(f"nothing is heard of it for {seconds():g} s", hangs=True)
+        if self.receive() is None:
+            raise StartError(self.cause())
+
+    @property
+    def number(self) -> int:
+        """The number of the process, 0 if there is none."""
+        return 0 if self._process is None else self._process.pid or 0
+
+    def send(self, message: bytes) -> bool:
+        """Send a job; return whether that can be."""
+        assert self._ours is not None
+        try:
+            self._ours.send_bytes(message)
+        except OSError:
+            return False
+        return True
+
+    def receive(self) -> bytes | None:
+        """Wait for an answer; None says that the process is no more."""
+        assert self._ours is not None
+        try:
+            while not self._ours.poll(_LOOK_SECONDS):
+                # What it forked off may hold its end of the connection open.
+                if self._is_over() and not self._ours.poll(0):
+                    return None
+            return self._ours.recv_bytes()
+        except (EOFError, OSError):
+            return None
+
+    def cause(self) -> str:
+        """Return how the process ended, as `SIGSEGV(-11)`."""
+        code = self._awaited_exit_code(_EXIT_SECONDS)
+        if code is None:
+            return "it closed its connection"
+        if code < 0:
+            with contextlib.suppress(ValueError):
+                return f"{signal.Signals(-code).name}({code})"
+        return f"EXIT({code})"
+
+    def kill(self) -> None:
+        """Kill the process and all that it has started."""
+        with self._lock:
+            self._is_killed = True  # also if it is being started just now
+            tree = self._tree
+        if tree is None:
+            return
+        with contextlib.suppress(psutil.Error):
+            started = tree.children(recursive=True)
+            for one in (tree, *started):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    one.kill()
+
+    def end(self) -> None:
+        """Have the process end by itself, when it is done with its job."""
+        if self._ours is not None:
+            self.send(END)
+
+    def clear(self) -> None:
+        """Wait for the end of the process, and let go of what belongs to it."""
+        if self._ours is not None:
+            self._ours.close()
+        if self._process is None:
+            return
+        self._awaited_exit_code(_GRACE_SECONDS)
+        if not self._is_over():
+            self.kill()
+        if self._awaited_exit_code(_GRACE_SECONDS) is not None:
+            self._process.close()
+
+    def leave_to_parent(self) -> None:
+        """Forget the process: this one was forked off, and it is its parent's."""
+        if self._ours is not None:
+            self._ours.close()
+
+    def _is_heard_in(self, seconds: Callable[[], float]) -> bool:
+        assert self._ours is not None
+        began = time.monotonic()
+        with contextlib.suppress(EOFError, OSError):
+            while not self._ours.poll(min(_LOOK_SECONDS, seconds())):
+                if self._is_over():
+                    break
+                if time.monotonic() >= began + seconds():
+                    return False
+        return True
+
+    def _awaited_exit_code(self, seconds: float) -> int | None:
+        # Not by `join`, which waits for what the process forked off, too.
+        until = time.monotonic() + seconds
+        while (code := self._exit_code()) is None and time.monotonic() < until:
+            if self._is_over():
+                return self._exit_code()
+            time.sleep(0.001)
+        return code
+
+    def _is_over(self) -> bool:
+        # Nobody learns its exit code if the program has its children reaped elsewhere.
+        tree = self._tree
+        return self._exit_code() is not None or (
+            tree is not None and not tree.is_running()
+        )
+
+    def _exit_code(self) -> int | None:
+        return None if self._process is None else self._process.exitcode

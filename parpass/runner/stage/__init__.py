@@ -1,0 +1,1 @@
+"""A stage: the work on one function, and what comes of it for all of them."""

@@ -1,0 +1,99 @@
+"""What became of the functions of a stage: of all of them, in little room.
+
+Of most functions there is nothing to tell but how they came out, and how long passes
+took on them. Only what said something, or failed, is kept as it was told; of the others
+there are a few bytes each, since a module may have a hundred thousand of them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+
+from parpass.runner.stage.work import End, FunctionOutcome
+from parpass.runner.travel.retained import Held
+
+
+class StageOutcomes:
+    """The outcomes of a stage's functions, by index; they come in any order.
+
+    Args:
+        names: The names of all functions, in module order.
+        steps: How many passes the stage has.
+
+    Attributes:
+        names: The names.
+        held: How functions came out; None for those that have not been run.
+        seconds: Of all passes together, for each function.
+        step_seconds: Of all functions together, for each pass.
+        told: The outcomes of those that said something, or ended early.
+        end: Where the stage ends, as far as is known.
+        has_new_signature: Whether a function came to state another signature.
+    """
+
+    def __init__(self, names: Sequence[str], steps: int) -> None:
+        self.names = names
+        self.held: list[Held | None] = [None] * len(names)
+        self.seconds = array("d", bytes(8 * len(names)))
+        self.step_seconds = [0.0] * steps
+        self.told: dict[int, FunctionOutcome] = {}
+        self.has_new_signature = False
+        self.end = End(steps - 1)
+        self._steps = steps
+        self._looked = bytearray(len(names))
+        self._cut_short = bytearray(len(names))
+
+    def put(self, function: int, held: Held, outcome: FunctionOutcome) -> None:
+        """Take down how a function came out, instead of what was known of it."""
+        self.held[function] = held
+        total = 0.0
+        for at, seconds in enumerate(outcome.seconds):
+            self.step_seconds[at] += seconds
+            total += seconds
+        self.seconds[function] = total
+        if outcome.said or outcome.failure is not None:
+            self.told[function] = outcome
+        else:
+            self.told.pop(function, None)
+        end = outcome.end(function)
+        if end is not None:
+            self.end = min(self.end, end)
+        self._cut_short[function] = end is None and len(outcome.seconds) < self._steps
+        if outcome.looked_at_others:
+            self._looked[function] = True
+        if outcome.has_new_signature:
+            self.has_new_signature = True
+
+    def by_name(self) -> dict[str, Held]:
+        """Return how all functions came out, by name and in module order."""
+        pairs = zip(self.names, self.held, strict=True)
+        return {name: held for name, held in pairs if held is not None}
+
+    def told_in_order(self) -> list[tuple[int, FunctionOutcome]]:
+        """Return what there is to tell, in module order."""
+        return sorted(self.told.items())
+
+    def looked_at_others(self) -> Iterator[int]:
+        """Return the functions on which passes asked for others, in module order."""
+        return (at for at, looked in enumerate(self._looked) if looked)
+
+    def forget_those_that_looked(self) -> None:
+        """Have functions on which passes asked for others run again.
+
+        They may not fail any more, so those that did not go further because of a
+        failure run again as well.
+        """
+        for at in range(len(self.names)):
+            if self._looked[at] or self._cut_short[at]:
+                self.held[at], self._looked[at] = None, False
+                self.told.pop(at, None)
+        ends = [outcome.end(at) for at, outcome in self.told.items()]
+        self.end = min([end for end in ends if end], default=End(self._steps - 1))
+
+    def missing_names(self) -> list[str]:
+        """Return the names of the functions that have not been run."""
+        return [self.names[at] for at in self.missing()]
+
+    def missing(self) -> list[int]:
+        """Return the functions that have not been run, in module order."""
+        return [at for at, held in enumerate(self.held) if held is None]

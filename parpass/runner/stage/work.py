@@ -1,0 +1,358 @@
+"""A stage, one function at a time: the work of the workers.
+
+The same code runs in a worker and, for small work, in the caller's process. It must
+give each pass what the serial run would have given it: the function after the earlier
+passes, and a module in which the other functions have come just as far. Other functions
+are brought there on demand, and remembered.
+
+That is dear, and the question is nearly always the same: which type has the function
+that is called here? Passes seldom change types. So the answer is what it stated
+when the stage began; if some function has come to state something else, those that
+looked at others are run once more, without assuming anything (`in_process.settle`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from parpass.diagnostic import Diagnostic
+from parpass.runner.stage.memory_guard import unguarded
+from parpass.runner.travel.notes import Note, Phase
+from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform.budget import Budget, MemoryGuard, budgets_of, tell_skipped
+from parpass.transform.optimizations import optimizations_in
+from parpass.transform.plan.apply import applies_to, transform_function
+from parpass.transform.saying.emission import Emission
+from parpass.transform.saying.interception import Tape, keeping
+from parpass.transform.saying.record import Recorder, has_error, recording
+
+# What is known of pairs of function and step that killed workers or hung: the error
+# that it is, or, where it is to be skipped, why.
+Verdicts = Mapping[tuple[str, int], BaseException | str]
+
+
+class AbandonedError(BaseException):
+    """Nobody waits for what goes on here any more: no pass or hook has failed."""
+
+
+class End(NamedTuple):
+    """Where a stage ends in the order of a serial run, as far as is known.
+
+    Ends compare by that order. What comes after one never happens in a serial run; so
+    it is not begun, since it could do anything: end its process, say, or hang.
+
+    Attributes:
+        step: The index of the last pass.
+        function: The index of the last function that it is run on.
+    """
+
+    step: int
+    function: int = sys.maxsize
+
+    def steps_on(self, function: int) -> int:
+        """Return how many passes are run on a function."""
+        return self.step + (function <= self.function)
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What one pass said, counted, and logged on one function."""
+
+    diagnostics: Sequence[Diagnostic] = ()
+    counters: Mapping[str, int] | None = None
+    emissions: Sequence[Emission] = ()
+
+
+class FunctionOutcome(msgspec.Struct):
+    """What became of one function in a stage.
+
+    Attributes:
+        function: The result; of no use if the last step failed.
+        seconds: Of each pass that was run on it.
+        said: What passes said, by their index; most say nothing.
+        failure: What the last of them raised.
+        looked_at_others: Whether a pass asked for other functions, here or, since it
+            may remember the answers, for an earlier function of the same work.
+        has_new_signature: Whether the function came to state another signature.
+    """
+
+    function: Any
+    seconds: Sequence[float] = ()
+    said: Mapping[int, Said] = {}
+    failure: BaseException | None = None
+    looked_at_others: bool = False
+    has_new_signature: bool = False
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether the last step failed, or reported an error: it ends the run."""
+        return self.failure is not None or self._reported_error
+
+    @property
+    def _reported_error(self) -> bool:
+        last = self.said.get(len(self.seconds) - 1)
+        return last is not None and has_error(last.diagnostics)
+
+    def end(self, function: int) -> End | None:
+        """Return where it ends the stage, as the outcome of a function; None if not."""
+        step = len(self.seconds) - 1
+        if self.failure is not None:
+            return End(step, function)
+        return End(step) if self._reported_error else None
+
+
+class StageWork:
+    """Runs the steps of a stage on single functions.
+
+    Args:
+        steps: The passes.
+        context: The settings in force.
+        adapter: How modules are handled.
+        module: The module, functions or not; attributes are taken from it.
+        names: The names of all functions, in module order.
+        load: Returns a function as it was when the stage began.
+        note: Where to note what is worked on.
+        guard: Limits memory while it is entered.
+        budgets: Of the steps; by default what they and the context say.
+        assumes: Whether functions are taken to keep their signatures.
+
+    Attributes:
+        end: Where the stage ends, as far as is known.
+        verdicts: Bodies that are not called again.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Pass],
+        context: PassContext,
+        adapter: ModuleAdapter,
+        module: Any,
+        names: Sequence[str],
+        load: Callable[[str], Any],
+        note: Note | None = None,
+        guard: MemoryGuard | None = None,
+        *,
+        budgets: Sequence[Budget] | None = None,
+        assumes: bool = True,
+    ) -> None:
+        self._steps = steps
+        self._context = context
+        self.adapter = adapter
+        self._load = load
+        self._note = note
+        self._guard = guard
+        self._budgets = (
+            budgets_of(steps, context.config) if budgets is None else budgets
+        )
+        self._index = {name: at for at, name in enumerate(names)}
+        kept = optimizations_in(context.config).kept_signatures
+        self._assumes = assumes and kept
+        self.end = End(len(steps) - 1)
+        self.verdicts: Verdicts = {}
+        self._away = 0.0  # seconds spent on functions made on demand
+        self._looked = False
+        self._signatures: dict[str, Any] = {}
+        self._versions: dict[tuple[str, int], Any] = {}
+        self._module = module
+        self._views: dict[int, Any] = {}
+
+    def close(self) -> None:
+        """Let go of the modules that passes were given.
+
+        They refer to this, which could be freed by the garbage collector only.
+        """
+        self._views.clear()
+
+    def steps_on(self, name: str) -> int:
+        """Return how many steps are run on a function."""
+        return self.end.steps_on(self._index[name])
+
+    def run(self, name: str) -> FunctionOutcome:
+        """Run steps on a function, as far as a serial run comes."""
+        return self.go_on(name, FunctionOutcome(None))
+
+    def go_on(self, name: str, begun: FunctionOutcome) -> FunctionOutcome:
+        """Run steps on a function that has been through some of them already."""
+        self._stop_after(name, begun)
+        with keeping() as tape:
+            outcome = self._run(name, begun, tape)
+        self._stop_after(name, outcome)
+        return outcome
+
+    def know(self, name: str, function: Any, at: int) -> None:
+        """Take down how a function stands when step `at` begins."""
+        self._versions[name, at] = function
+
+    def _stop_after(self, name: str, outcome: FunctionOutcome) -> None:
+        end = outcome.end(self._index[name])
+        if end is not None:
+            self.end = min(self.end, end)
+
+    def _run(self, name: str, begun: FunctionOutcome, tape: Tape) -> FunctionOutcome:
+        seconds, told = list(begun.seconds), dict(begun.said)
+        steps = self._steps[len(seconds) : self.steps_on(name)]
+        function = begun.function if seconds else self._load(name) if steps else None
+        resigned = begun.has_new_signature
+        failure: BaseException | None = None
+        began = time.perf_counter()
+        for at, step in enumerate(steps, len(seconds)):
+            if self._note is not None:
+                self._note.write(self._index[name], at)
+            recorder = Recorder(self.module_before(at), step.info.name)
+            with recording(recorder):
+                try:
+                    before, function = function, self._step(at, name, function)
+                    if function is not before and not resigned:
+                        resigned = not self.adapter.keeps_signature(before, function)
+                except AbandonedError:
+                    raise
+                except BaseException as error:
+                    if self._note is None and isinstance(error, KeyboardInterrupt):
+                        raise  # it comes from who waits at this process, and is meant
+                    failure = error
+            now = time.perf_counter()
+            seconds.append(now - began)
+            began = now
+            said, counted, kept = recorder.said, recorder.counted, tape.take()
+            if said or counted or kept:
+                told[at] = Said(said, counted, kept)
+            if failure is not None or (said and has_error(said)):
+                break
+        return FunctionOutcome(function, seconds, told, failure, self._looked, resigned)
+
+    def module_before(self, at: int) -> Any:
+        """Return the module as it stands when step `at` begins, to be read only."""
+        view = self._views.get(at)
+        if view is None:
+            functions, reader = _Version(self, at), self._steps[at].info.name
+            view = self.adapter.read_only(self._module, functions, reader)
+            self._views[at] = view
+        return view
+
+    def names(self) -> Mapping[str, int]:
+        """Return the names of all functions, in module order, with their indices."""
+        return self._index
+
+    def signature(self, name: str, at: int) -> Any | None:
+        """Return what a function states when step `at` begins."""
+        if self._assumes and name in self._index and (name, at) not in self._versions:
+            self._looked = True
+            if name not in self._signatures:
+                first = self.adapter.signature(self._fetched(name, at))
+                self._signatures[name] = first
+            if self._signatures[name] is not None:
+                return self._signatures[name]
+        return self.adapter.signature(self.version(name, at))
+
+    def version(self, name: str, at: int) -> Any:
+        """Return a function as it stands when step `at` begins."""
+        if name not in self._index:
+            raise KeyError(name)
+        self._looked = True
+        versions = self._versions
+        known = next((i for i in range(at, 0, -1) if (name, i) in versions), 0)
+        if (name, known) not in versions:
+            versions[name, known] = self._fetched(name, at)
+        for step in range(known, at):
+            # What it says is said again by the job that the function belongs to.
+            recorder = Recorder(self.module_before(step))
+            with self._noted(name, step), recording(recorder), keeping():
+                versions[name, step + 1] = self._step(step, name, versions[name, step])
+        return versions[name, at]
+
+    def _fetched(self, name: str, at: int) -> Any:
+        with self._noted(name, at, Phase.UNPICKLE):
+            return self._load(name)
+
+    @contextlib.contextmanager
+    def _noted(
+        self, name: str, step: int, phase: Phase = Phase.PASS
+    ) -> Generator[None]:
+        """Note that a function is made on demand: it is not charged to who asked."""
+        away, began = self._away, time.perf_counter()
+        outer = None
+        if self._note is not None:
+            outer = self._note.enter(self._index[name], step, phase)
+        try:
+            with unguarded():
+                yield
+        finally:
+            if self._note is not None and outer is not None:
+                self._note.leave(outer)
+            self._away = away + time.perf_counter() - began
+
+    def _begin_again(self) -> None:
+        if self._note is not None:
+            self._note.write_again()
+
+    def _step(self, at: int, name: str, function: Any) -> Any:
+        step = self._steps[at]
+        if not applies_to(step, function, self.adapter):
+            return function
+        key = (name, at)
+        verdict = self.verdicts.get(key)
+        if isinstance(verdict, BaseException):
+            raise verdict
+        if verdict is not None:
+            tell_skipped(step.info.name, name, verdict)
+            return function
+        known = key in self._versions
+        self._versions[key] = function  # a pass may ask for the function it is run on
+        try:
+            return transform_function(
+                step,
+                name,
+                function,
+                self.module_before(at),
+                self._context,
+                self.adapter,
+                self._budgets[at],
+                self._guard,
+                lambda: self._away,
+                self._begin_again,
+            )
+        finally:
+            if not known:
+                del self._versions[key]
+
+
+class _Version(Mapping[str, Any]):
+    """The functions of a module when one step begins, made when they are asked for."""
+
+    def __init__(self, work: StageWork, at: int) -> None:
+        self._work = work
+        self._at = at
+
+    def __getitem__(self, name: str) -> Any:
+        return self._work.version(name, self._at)
+
+    def signature(self, name: str) -> Any | None:
+        """Return what a function states, which mostly needs no making."""
+        return self._work.signature(name, self._at)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._work.names())
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self))
+
+    def copy(self) -> dict[str, Any]:
+        """Return all functions, as the mapping of a serial run does."""
+        return dict(self)
+
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self, **other}
+
+    def __ror__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**other, **self}
+
+    def __len__(self) -> int:
+        return len(self._work.names())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._work.names()

@@ -1,0 +1,1 @@
+"""What goes between the processes: functions, values, settings, errors, notes."""

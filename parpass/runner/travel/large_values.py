@@ -1,0 +1,352 @@
+"""Large values of functions, such as weights: they travel when somebody looks.
+
+A function goes to a worker without its large values and comes back without them. What
+travels is a reference; a value that passes leave alone moves none of its bytes. A
+worker in which a pass looks at a value asks the coordinator for it, over a socket in
+the run's folder; the coordinator writes it to a file there, once, and the worker maps
+it. Where the folder's path is too long for a socket, all is written at once. A value
+that a worker makes is written to a file of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from parpass.errors import InternalError
+from parpass.runner.travel.folder import Folder, Ref, StorageError, Writer
+from parpass.transform.adapter import LargeValue, Source
+from parpass.transform.optimizations import Optimizations
+
+LARGE = Optimizations().large_value_bytes  # where the settings do not say
+
+_ALIGNMENT = 64  # of values in a file: numpy's and BLAS's favourite
+_COORDINATOR = "values-coordinator"
+_SOCKET = "values"
+_LONGEST = 103  # bytes in a socket's path; 107 on Linux, fewer on other systems
+_REQUEST = struct.Struct("<qq")  # offset and length in the coordinator's file
+_ANSWER = b"\x01"
+_NO_ROOM = b"\x02"
+
+
+class Original:
+    """The source of a value that came from this process."""
+
+    def __init__(self, value: LargeValue) -> None:
+        self.original = value
+
+    def fetch(self) -> memoryview:
+        """Return the value's own bytes."""
+        return self.original.raw()
+
+
+class Mapped:
+    """The source of a value in a file of the run's folder."""
+
+    original = None
+
+    def __init__(self, values: LargeValues, ref: Ref) -> None:
+        self.values = values
+        self.ref = ref
+        self._bytes: memoryview | None = None
+
+    def fetch(self) -> memoryview:
+        """Return the bytes in the file, without copying them."""
+        if self._bytes is None:
+            self._bytes = self.values.fetch(self.ref)
+        return self._bytes
+
+
+class Values(Protocol):
+    """Where values go that are too large for a function's bytes."""
+
+    def put(self, value: LargeValue) -> Ref | None:
+        """Return a reference to a value; None if it goes with the function."""
+        ...
+
+    def source(self, ref: Ref) -> Source:
+        """Return the source of the value at a reference."""
+        ...
+
+
+class TooLargeError(Exception):
+    """A value is too large to go with its function."""
+
+
+class NoLargeValues:
+    """In place of large values, where all that there is goes with the functions.
+
+    Attributes:
+        failure: There is none.
+        large: Bytes from which on a value is too large for it.
+    """
+
+    failure: None = None
+
+    def __init__(self, large: float = LARGE) -> None:
+        self.large = large
+
+    def put(self, value: LargeValue) -> None:
+        """Refuse a value that is large.
+
+        Raises:
+            TooLargeError: It is.
+        """
+        if value.nbytes >= self.large:
+            raise TooLargeError
+
+    def source(self, ref: Ref) -> Source:
+        """There are no references."""
+        raise InternalError(f"a reference to a large value: {ref}")
+
+
+class LargeValues:
+    """The large values of a run, as one process sees them.
+
+    Args:
+        folder: The run's folder.
+        name: A file name that no other process of the run uses.
+
+    Attributes:
+        large: Bytes from which on a value stays outside of a function's bytes.
+    """
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self.large = LARGE
+        self._writer: Writer | None = None
+        self._maps: dict[str, memoryview] = {}
+        self._fetching = threading.Lock()  # a pass may look in threads of its own
+
+    @property
+    def writer(self) -> Writer:
+        """The file of this process, made when it is first needed."""
+        if self._writer is None:
+            self._writer = self._folder.open_writer(self._name)
+        return self._writer
+
+    def put(self, value: LargeValue) -> Ref | None:
+        """Return a reference to a value; None if it is small, or no longer at hand."""
+        size = value.nbytes
+        if size < self.large or not size:  # what is empty cannot be mapped
+            return None
+        source = value.source
+        if isinstance(source, Mapped) and source.values is self:
+            return source.ref
+        return self._put_new(value)
+
+    def source(self, ref: Ref) -> Source:
+        """Return the source of the value at a reference."""
+        return Mapped(self, ref)
+
+    def fetch(self, ref: Ref) -> memoryview:
+        """Return the bytes at a reference, read-only."""
+        with self._fetching:
+            if ref.offset + ref.length > len(self._maps.get(ref.file, b"")):
+                fd = self._folder.open_reader(ref.file)
+                try:  # the file may have grown; maps that are in use stay
+                    mapped = mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
+                finally:
+                    os.close(fd)
+                self._maps[ref.file] = memoryview(mapped)
+            return self._maps[ref.file][ref.offset : ref.offset + ref.length]
+
+    def close(self) -> None:
+        """Close the file; what was mapped stays as long as it is used."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _put_new(self, value: LargeValue) -> Ref:
+        return self.writer.append(value.raw(), _ALIGNMENT)
+
+
+class WorkerValues(LargeValues):
+    """Large values in a worker, which asks the coordinator for its own.
+
+    Attributes:
+        failure: Why a value could not be had. A pass may have caught the error, so
+            nothing that was made since can be trusted.
+    """
+
+    def __init__(self, folder: Folder, owner: str) -> None:
+        super().__init__(folder, f"values-{owner}")
+        self.failure: StorageError | None = None
+        self._present: set[Ref] = set()
+        self._connection: socket.socket | None = None
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether any value of the coordinator was asked for."""
+        return bool(self._present)
+
+    def fetch(self, ref: Ref) -> memoryview:
+        """Return the bytes at a reference, asking for them the first time.
+
+        Raises:
+            OSError: They cannot be had.
+        """
+        path = _socket_path(self._folder)
+        try:
+            if ref.file == _COORDINATOR and path is not None:
+                with self._fetching:
+                    if ref not in self._present:
+                        self._ask(path, ref)
+            return super().fetch(ref)
+        except OSError as error:
+            self.failure = StorageError(f"{ref.file}: {error}")
+            raise
+
+    def close(self) -> None:
+        """Close file and connection."""
+        super().close()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _ask(self, path: str, ref: Ref) -> None:
+        if self._connection is None:
+            self._connection = socket.socket(socket.AF_UNIX)
+            self._connection.connect(path)
+        self._connection.sendall(_REQUEST.pack(ref.offset, ref.length))
+        answer = self._connection.recv(1)
+        if answer == _NO_ROOM:
+            raise OSError("no room for a large value")
+        if answer != _ANSWER:
+            raise ConnectionError("the coordinator does not answer any more")
+        self._present.add(ref)
+
+
+class CoordinatorValues(LargeValues):
+    """Large values in the coordinator: the user's own, written down on demand."""
+
+    def __init__(
+        self, folder: Folder, optimizations: Optimizations | None = None
+    ) -> None:
+        super().__init__(folder, _COORDINATOR)
+        optimizations = optimizations or Optimizations()
+        self.large = optimizations.large_value_bytes
+        self._on_demand = optimizations.values_on_demand
+        # By identity, and kept alive, so that another value cannot take its identity.
+        self._known: dict[int, tuple[LargeValue, Ref]] = {}
+        self._values: dict[Ref, LargeValue] = {}
+        self._unwritten: set[Ref] = set()
+        self._writing = threading.Lock()
+        self._server: _Server | None = None
+
+    def source(self, ref: Ref) -> Source:
+        """Return the source of a value: the value itself if it is ours."""
+        value = self._values.get(ref)
+        if value is not None:
+            return Original(value)
+        source = Mapped(self, ref)
+        source.fetch()  # now: the value may outlive the run, and the folder does not
+        return source
+
+    def close(self) -> None:
+        """Stop answering, and close the file."""
+        if self._server is not None:
+            self._server.close()
+        with self._writing:
+            super().close()
+
+    def _put_new(self, value: LargeValue) -> Ref:
+        known = self._known.get(id(value))
+        if known is not None:
+            return known[1]
+        path = _socket_path(self._folder)
+        if self._server is None and path is not None:
+            try:
+                self._server = _Server(path, self._write_down)
+            except OSError as error:
+                raise StorageError(f"{path}: {error}") from error
+        with self._writing:
+            ref = self.writer.reserve(value.nbytes, _ALIGNMENT)
+            self._known[id(value)] = value, ref
+            self._values[ref] = value
+            self._unwritten.add(ref)
+        if path is None or not self._on_demand:
+            self._write_down(ref.offset, ref.length)
+        return ref
+
+    def _write_down(self, offset: int, length: int) -> None:
+        ref = Ref(_COORDINATOR, offset, length)
+        with self._writing:
+            if ref in self._unwritten:
+                self.writer.write(ref, self._values[ref].raw())
+                self._unwritten.discard(ref)
+
+
+def _socket_path(folder: Folder) -> str | None:
+    """Return where the socket of a run is; None where its path would be too long."""
+    path = os.path.join(folder.path, _SOCKET)
+    return path if len(os.fsencode(path)) <= _LONGEST else None
+
+
+class _Server:
+    """Answers the workers' requests, each worker in a thread of its own.
+
+    The socket is in the run's folder, which only this user can enter.
+    """
+
+    def __init__(self, path: str, answer: Callable[[int, int], None]) -> None:
+        self._answer = answer
+        self._path = path
+        self._closing = False
+        self._connections: list[socket.socket] = []
+        self._socket = socket.socket(socket.AF_UNIX)
+        try:
+            self._socket.bind(path)
+            self._socket.listen()
+        except OSError:
+            self._socket.close()
+            raise
+        self._threads = [self._start(self._accept)]
+
+    def close(self) -> None:
+        """Close all connections and end the threads."""
+        self._closing = True
+        with contextlib.suppress(OSError):  # what wakes a thread that accepts on Linux,
+            self._socket.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as waking:
+            waking.connect(self._path)  # and what does elsewhere
+        self._threads[0].join()
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads[1:]:
+            thread.join()
+
+    def _start(self, target: Callable[..., None], *args: Any) -> threading.Thread:
+        thread = threading.Thread(
+            target=target, args=args, name="parpass-large-values", daemon=True
+        )
+        thread.start()
+        return thread
+
+    def _accept(self) -> None:
+        # Closed however this ends, so that no worker waits for what never comes.
+        with self._socket, contextlib.suppress(OSError):
+            while not self._closing:
+                connection, _ = self._socket.accept()
+                self._connections.append(connection)
+                self._threads.append(self._start(self._serve, connection))
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(ConnectionError):
+            while True:
+                request = connection.recv(_REQUEST.size, socket.MSG_WAITALL)
+                if len(request) < _REQUEST.size:
+                    return
+                try:
+                    self._answer(*_REQUEST.unpack(request))
+                except StorageError:
+                    connection.sendall(_NO_ROOM)
+                else:
+                    connection.sendall(_ANSWER)

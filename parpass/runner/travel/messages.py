@@ -1,0 +1,145 @@
+"""What travels between the coordinator and the workers.
+
+Messages are pickled: they are spoken between our own processes only. Functions are
+packed by the IR's adapter; errors with their traceback; passes by cloudpickle, so that
+lambdas, closures and classes of `__main__` travel too.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from parpass.runner.stage.work import End, Said, Verdicts
+from parpass.runner.travel.bundles import Packed
+from parpass.runner.travel.pickling import pack_by_value, why_not_picklable
+from parpass.runner.travel.places import Place, Places
+from parpass.runner.travel.shipment import UnsendableError
+from parpass.runner.travel.snapshot import Snapshot
+from parpass.transform import ModuleAdapter, Pass
+from parpass.transform.budget import Budget, Limits
+
+
+def why_unsendable(name: str, function: Any, error: Exception) -> UnsendableError:
+    """Return the error that says what in a function is in the way, by its path."""
+    # A function that is deep can be sent, though not by pickle alone.
+    found = why_not_picklable(function, f"function '{name}'")
+    if found is None or RecursionError.__name__ in found:
+        found = f"function '{name}': {type(error).__name__}: {error}"
+    return UnsendableError(found)
+
+
+class StageSpec(msgspec.Struct, frozen=True):
+    """What the jobs of a stage have in common; travels to each worker once.
+
+    `shell` is the module without functions, encoded; `names` are those of all
+    functions, in module order; `budgets` are those of the steps, and `limits` are those
+    of the call, for passes that the steps run themselves; `assumes` tells whether
+    functions are taken to keep their signatures.
+    """
+
+    steps: Sequence[Pass]
+    snapshot: Snapshot
+    adapter: ModuleAdapter
+    shell: bytes
+    names: Sequence[str]
+    budgets: Sequence[Budget] | None = None
+    limits: Limits = Limits()
+    assumes: bool = True
+
+
+class Job(msgspec.Struct, frozen=True):
+    """Some functions and the stage to run on them.
+
+    Attributes:
+        folder: The run's folder.
+        stage: The stage's number in the run; its spec and functions are files there.
+        functions: The functions, by index.
+        places: Where they are, by their number in the job.
+        end: Where the stage ends, as far as is known by now.
+        verdicts: What is known by now of bodies that kill workers.
+        apart: Those that go with the job, by index.
+    """
+
+    folder: str
+    stage: int
+    functions: Sequence[int]
+    places: Places
+    end: End
+    verdicts: Verdicts = {}
+    apart: Mapping[int, Packed] = {}
+
+    def entries(self) -> list[tuple[int, Place | Packed]]:
+        """Return each function with where it is, or itself."""
+        return [
+            (index, self.apart.get(index) or self.places[at])
+            for at, index in enumerate(self.functions)
+        ]
+
+
+class Errand(msgspec.Struct, frozen=True):
+    """A stage with little in it, whole: its spec, and a job with all functions."""
+
+    spec: bytes
+    job: Job
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came back for one function; see `FunctionOutcome`.
+
+    `function` is its index; `result` is None where nothing changed.
+    """
+
+    function: int
+    result: Packed | None
+    seconds: Sequence[float]
+    said: Mapping[int, Said] = {}
+    failure: bytes | None = None
+    looked_at_others: bool = False
+    has_new_signature: bool = False
+
+
+class JobResult(msgspec.Struct, frozen=True):
+    """What came back from a job.
+
+    `written` lists what passes changed of themselves: pass name and attribute.
+    """
+
+    outcomes: Sequence[Outcome]
+    seconds: float
+    written: Sequence[tuple[str, str]]
+
+
+def pack_message(message: Any) -> bytes:
+    """Return a message as bytes; what it knows of the user's should be importable.
+
+    Raises:
+        Exception: Something in it cannot be pickled.
+    """
+    try:
+        return pickle.dumps(message, protocol=5)
+    except Exception:  # noqa: BLE001 -- lambdas, say, or classes that travelled by value
+        return pack_by_value(message)
+
+
+def unpack_message(packed: bytes) -> Any:
+    """Return a message."""
+    return pickle.loads(packed)
+
+
+def spec_name(stage: int) -> str:
+    """Return the name of the file of a stage's spec."""
+    return f"spec-{stage}"
+
+
+def functions_name(stage: int) -> str:
+    """Return the name of the file of a stage's functions."""
+    return f"functions-{stage}"
+
+
+def index_name(stage: int) -> str:
+    """Return the name of the file that says where all functions of a stage are."""
+    return f"index-{stage}"

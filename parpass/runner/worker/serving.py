@@ -1,0 +1,107 @@
+"""A worker's process, seen from inside: it takes jobs from a connection, one by one.
+
+loky starts the process. Jobs do not go through its executor, whose queues and threads
+take twenty times as long as a message does on a connection, need names in shared
+memory, and end all jobs of a pool when one process dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pickle
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+
+from loky.backend.process import LokyProcess
+
+_DONE, _FAILED = b"+", b"-"
+_NOTICED_SECONDS = 0.5  # from the end of a connection to that of the other process
+END = b""  # in place of a job
+READY = b"ready"
+
+
+class ServingProcess(LokyProcess):
+    """A process that runs jobs; only who started it waits for its end.
+
+    When a program ends it waits for all processes that it knows of, and one that was
+    forked off this one knows of ours, which are no children of it. By then nobody will
+    give ours anything to do, so who waits for them without limit has them ended.
+
+    Attributes:
+        end_tree: Ends it, and all that it has started; set once it is started.
+    """
+
+    end_tree: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        """Start it."""
+        self._started_by = os.getpid()
+        super().start()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end, where it was started."""
+        if self._started_by != os.getpid():
+            return
+        if timeout is None and self.end_tree is not None:
+            self.end_tree()
+        super().join(timeout)
+
+
+def serve(coordinator: int, connection: Connection) -> None:
+    """Run jobs until the other side says that there will be no others.
+
+    Ctrl-C reaches all processes of a terminal. What it means is for the coordinator to
+    say: it may end the workers, or let them finish.
+    """
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):  # it was blocked until here
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    # Loaded while the coordinator is still packing the first functions.
+    importlib.import_module("parpass.runner.worker.jobs").begin(coordinator)
+    try:
+        connection.send_bytes(READY)
+        while (message := connection.recv_bytes()) != END:
+            connection.send_bytes(_answer(message))
+    except (EOFError, OSError):
+        _leave_to_watch(coordinator)
+
+
+def _leave_to_watch(coordinator: int) -> None:
+    """Wait if the coordinator is no more: a thread tidies up, and ends this process."""
+    until = time.monotonic() + _NOTICED_SECONDS
+    while os.getppid() != coordinator or time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def pack_call(run: Callable[[bytes], bytes], job: bytes) -> bytes:
+    """Return the message that has a worker call `run(job)`."""
+    return pickle.dumps((run, job), protocol=5)
+
+
+def _answer(message: bytes) -> bytes:
+    try:
+        run, job = pickle.loads(message)
+        return _DONE + run(job)
+    except BaseException as error:  # noqa: BLE001 -- raised where it is waited for
+        return _FAILED + _pack_error(error)
+
+
+def _pack_error(error: BaseException) -> bytes:
+    # Not before it is needed: the worker may die of what it imports there.
+    from parpass.runner.travel.errors import pack_error
+
+    return pack_error(error)
+
+
+def unpack_answer(answer: bytes) -> bytes | BaseException:
+    """Return what a job gave, or the error that it raised."""
+    if answer.startswith(_DONE):
+        return memoryview(answer)[1:].tobytes()
+    from parpass.runner.travel.errors import unpack_error
+
+    return unpack_error(answer[1:])

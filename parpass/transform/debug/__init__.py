@@ -1,0 +1,1 @@
+"""Finding the pass that is to blame, and keeping what it failed on."""

@@ -1,0 +1,288 @@
+"""Reproducers: a failure of a pass as one text file, to be run again elsewhere.
+
+The file is the module in the IR's own text, cut down to what the failing function needs
+and as it stood when the failing pass began, below a header of comments::
+
+    // parpass reproducer; replay it by: parpass replay FILE
+    // error: "ValueError: it cannot be"
+    // pipeline: "FoldConstant"
+
+Each line of the header is a key and a JSON value. Nothing in it is code.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from parpass.errors import (
+    ContractError,
+    ReproducerError,
+    UnprintablePassError,
+    WorkerError,
+    add_note,
+)
+from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.budget import budgets_of
+from parpass.transform.config import (
+    CHECK_CONTRACT,
+    FUNCTION_TIMEOUT,
+    MEMORY_LIMIT,
+    register_config_option,
+)
+from parpass.transform.context import PassContext
+from parpass.transform.debug.origin import Origins
+from parpass.transform.passes import Pass, Sequential
+from parpass.transform.pipeline import print_pipeline
+
+REPRODUCER = register_config_option(
+    "parpass.reproducer",
+    str,
+    "when a pass fails, write a reproducer to this file, or in this folder",
+).key
+
+_TITLE = "// parpass reproducer; replay it by: parpass replay FILE"
+_LINE = re.compile(r"// (\w+): (.*)")
+_NOTE = "reproducer: "
+
+# Where to write and what to leave out concern the run that failed, not its replay.
+_LEFT_OUT = re.compile(
+    r"parpass\.(reproducer|opt_bisect.*|check_contract|on_failure|"
+    r"asking_workers_seconds)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A pass that failed.
+
+    Attributes:
+        pass_: The pass to run again: the one that failed, or whose result it was that
+            the failing one could not restore.
+        pass_name: The name of the one that failed.
+        function: The function that it failed on, None for a module pass.
+        error: What it raised.
+        instrument: The instrument that raised it, if not the pass did.
+    """
+
+    pass_: Pass
+    pass_name: str
+    function: str | None
+    error: Exception
+    instrument: Any = None
+
+
+class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a file says: how a pass failed, and how to run it again.
+
+    Attributes:
+        error: The type of the error and its message.
+        pass_name: The pass that failed.
+        function: The function on which it did, None for a module pass.
+        pipeline: The passes to run, as text; empty if they cannot be written.
+        unprintable: Why not.
+        instrument: Where the class of the instrument is that raised the error, as
+            `module:name`; empty if the pass did.
+        load: Modules, or script files, that register the passes of the pipeline.
+        passes: Where passes are that are not registered: `module:name` by name.
+        opt_level: The context's optimisation level.
+        required: Its required passes.
+        disabled: Its disabled passes.
+        config: Its options.
+        versions: Of parpass and Python, and the platform.
+        text: The module.
+    """
+
+    error: str
+    pass_name: str
+    function: str | None
+    pipeline: str = ""
+    unprintable: str = ""
+    instrument: str = ""
+    load: list[str] = []
+    passes: dict[str, str] = {}
+    opt_level: int = 2
+    required: list[str] = []
+    disabled: list[str] = []
+    config: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    text: str = ""
+
+    @property
+    def error_type(self) -> str:
+        """The name of the type of the error."""
+        return self.error.partition(":")[0]
+
+    def to_text(self) -> str:
+        """Return what the file has in it."""
+        return f"{self._header()}\n{self.text}"
+
+    def program(self) -> str:
+        """Return the module below as many empty lines as it has above it in the file.
+
+        So errors in it are told with their lines in the file.
+        """
+        return "\n" * (self._header().count("\n") + 1) + self.text
+
+    def _header(self) -> str:
+        fields = msgspec.to_builtins(self)
+        del fields["text"]
+        lines = [f"// {k}: {json.dumps(v)}" for k, v in fields.items() if v != ""]
+        return "\n".join([_TITLE, *lines])
+
+    @classmethod
+    def from_text(cls, text: str) -> Reproducer:
+        """Return what a file says.
+
+        Raises:
+            ReproducerError: It is no reproducer, or was damaged.
+        """
+        title, _, rest = text.partition("\n")
+        if title != _TITLE:
+            raise ReproducerError(
+                f"expected '{_TITLE}' in the first line of a reproducer, got "
+                f"'{title:.60}'"
+            )
+        fields: dict[str, Any] = {}
+        while found := _LINE.match(rest):
+            try:
+                fields[found[1]] = json.loads(found[2])
+            except ValueError as error:
+                raise ReproducerError(
+                    f"expected JSON for '{found[1]}' in the header of a reproducer: "
+                    f"{error}"
+                ) from None
+            rest = rest[found.end() :].removeprefix("\n")
+        try:
+            return msgspec.convert({**fields, "text": rest}, cls)
+        except msgspec.ValidationError as error:
+            raise ReproducerError(f"the header of a reproducer: {error}") from None
+
+    def context(self) -> PassContext:
+        """Return the context to run the pipeline under.
+
+        Raises:
+            ConfigError: An option is unknown here.
+        """
+        return PassContext(
+            self.opt_level, self.required, self.disabled, config=self.config
+        )
+
+
+def wants_reproducer(context: PassContext, error: Exception) -> bool:
+    """Return whether a failure is to be written down, and has not been yet.
+
+    A pass that a module pass ran in its own body is written down, not the outer one.
+    """
+    notes: list[str] = getattr(error, "__notes__", [])
+    is_asked_for = bool(context.config.get(REPRODUCER))
+    return is_asked_for and not any(note.startswith(_NOTE) for note in notes)
+
+
+def write_reproducer(
+    failure: Failure, mod: Any, context: PassContext, adapter: ModuleAdapter
+) -> None:
+    """Write a reproducer and note its path on the error, or why there is none."""
+    error = failure.error
+    try:
+        made = _reproducer(failure, mod, context, adapter)
+        path = _write(made, Path(context.config[REPRODUCER]))
+    except Exception as problem:  # noqa: BLE001 -- the pass's own error is raised
+        add_note(error, f"{_NOTE}none, {type(problem).__name__}: {problem}")
+        return
+    add_note(error, f"{_NOTE}{path}")
+    if hasattr(error, "reproducer"):
+        error.reproducer = str(path)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _reproducer(
+    failure: Failure, mod: Any, context: PassContext, adapter: ModuleAdapter
+) -> Reproducer:
+    function = failure.function
+    if failure.instrument is not None and not (
+        failure.pass_.is_functionwise and function in adapter.functions(mod)
+    ):
+        function = None  # it is about the function that the pass made
+    excerpt = adapter.excerpt(mod, function)
+    passes: list[Pass | None] = [failure.pass_]
+    restoring = adapter.restoring_pass()
+    if excerpt.is_restored and restoring is not None:
+        if type(restoring) is type(failure.pass_):
+            passes = []
+        passes.insert(0, restoring)
+    origins = Origins()
+    pipeline, unprintable, instrument = "", "", ""
+    try:
+        if failure.instrument is not None:
+            instrument = origins.place_of(failure.instrument)
+        pipeline = print_pipeline(Sequential(passes), name_of=origins.name_of)
+    except UnprintablePassError as error:
+        unprintable = str(error)
+    return Reproducer(
+        error=_headline(failure.error),
+        pass_name=failure.pass_name,
+        function=function,
+        pipeline=pipeline,
+        unprintable=unprintable,
+        instrument=instrument,
+        load=list(origins.modules),
+        passes=origins.unregistered,
+        opt_level=context.opt_level,
+        required=list(context.required_pass),
+        disabled=list(context.disabled_pass),
+        config=msgspec.to_builtins(_config(failure, context)),
+        versions=_versions(),
+        text=excerpt.text,
+    )
+
+
+def _headline(error: Exception) -> str:
+    if isinstance(error, WorkerError):  # in one process it comes as what it is
+        kind, colon, message = error.original.partition(":")
+        return kind.rpartition(".")[2] + colon + message
+    return f"{type(error).__name__}: {error}"
+
+
+def _config(failure: Failure, context: PassContext) -> dict[str, Any]:
+    """Return the options that the pass ran under, its budget wherever that was set."""
+    config = {k: v for k, v in context.config.items() if not _LEFT_OUT.fullmatch(k)}
+    if isinstance(failure.error, ContractError):
+        config[CHECK_CONTRACT] = True
+    if failure.pass_.is_functionwise:
+        (budget,) = budgets_of([failure.pass_], context.config)
+        limits = {FUNCTION_TIMEOUT: budget.seconds, MEMORY_LIMIT: budget.memory}
+        config |= {key: limit for key, limit in limits.items() if limit is not None}
+    return config
+
+
+def _versions() -> dict[str, str]:
+    try:
+        own = metadata.version("parpass")
+    except metadata.PackageNotFoundError:
+        own = "not installed"  # run from its sources
+    return {"parpass": own, "python": sys.version, "platform": platform.platform()}
+
+
+def _write(reproducer: Reproducer, path: Path) -> Path:
+    if not path.is_dir():
+        path.write_text(reproducer.to_text(), encoding="utf-8")
+        return path
+    named = f"{reproducer.pass_name}-{reproducer.function or 'module'}"
+    stem = re.sub(r"[^\w.-]", "_", named)[:100]
+    number = 1
+    while True:
+        suffix = f"-{number}" if number > 1 else ""
+        try:
+            with open(path / f"{stem}{suffix}.txt", "x", encoding="utf-8") as file:
+                file.write(reproducer.to_text())
+                return Path(file.name)
+        except FileExistsError:
+            number += 1

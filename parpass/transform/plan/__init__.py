@@ -1,0 +1,1 @@
+"""What a pipeline means: one plan, and the driver that defines it."""

@@ -1,0 +1,1 @@
+"""What passes say: diagnostics, counters, logs, warnings, output."""

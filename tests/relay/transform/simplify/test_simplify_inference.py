@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from parpass import relay
+from parpass.errors import UntypedError
+from parpass.relay.analysis import free_vars
+from parpass.relay.expr import Call, Expr, Function, Tuple, TupleWrapper
+from parpass.relay.interpreter.interpreter import evaluate
+from parpass.relay.module import IRModule
+from parpass.relay.node import post_order
+from parpass.relay.structural import assert_structural_equal
+from parpass.relay.transform import InferType, SimplifyInference
+from parpass.relay.transform.infer_type import infer_type
+from parpass.relay.transform.simplify.simplify_inference import simplify_inference
+from parpass.relay.ty import TensorType
+from parpass.transform import PassContext
+from tests.support.deep import DEPTHS
+from tests.support.docs import shows
+
+
+def batch_norm(
+    shape: tuple[int, ...], axis: int, dtype: str = "float32", **options: object
+) -> TupleWrapper:
+    names = ["gamma", "beta", "mean", "var"]
+    vectors = [relay.var(name, shape=(shape[axis],), dtype=dtype) for name in names]
+    data = relay.var("data", shape=shape, dtype=dtype)
+    return relay.nn.batch_norm(data, *vectors, axis=axis, **options)
+
+
+def written_out(shape: tuple[int, ...], axis: int, dtype: str) -> Function:
+    names = ["gamma", "beta", "mean", "var"]
+    gamma, beta, mean, var = (
+        relay.var(name, shape=(shape[axis],), dtype=dtype) for name in names
+    )
+    data = relay.var("data", shape=shape, dtype=dtype)
+    behind = len(shape) - 1 - axis
+    one, epsilon = relay.const(1.0, dtype), relay.const(1e-5, dtype)
+    scale: Expr = relay.multiply(one / relay.sqrt(var + epsilon), gamma)
+    shift: Expr = relay.add(relay.multiply(relay.negative(mean), scale), beta)
+    if behind:
+        scale = relay.expand_dims(scale, axis=1, num_newaxis=behind)
+        shift = relay.expand_dims(shift, axis=1, num_newaxis=behind)
+    return Function((data, gamma, beta, mean, var), data * scale + shift)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((1, 8, 4, 4), 1), ((1, 4, 4, 8), 3), ((2, 8), 1), ((8, 2), 0)]
+)
+def test_batch_norm_becomes_scale_and_shift(
+    shape: tuple[int, ...], axis: int, dtype: str
+) -> None:
+    body = batch_norm(shape, axis, dtype)[0]
+    before = infer_type(Function(tuple(free_vars(body)), body))
+    after = written_out(shape, axis, dtype)
+    assert_structural_equal(simplify_inference(before), infer_type(after))
+
+
+def test_the_documented_program_is_written_out() -> None:
+    x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(3,))
+    body = relay.nn.dropout(relay.nn.batch_norm(x, y, y, y, y)[0])
+    before = Function((x, y), body)
+    after = simplify_inference(infer_type(before))
+    unannotated = Function(after.params, after.body)
+    programs = IRModule.from_expr(before), IRModule.from_expr(unannotated)
+    assert shows(SimplifyInference, *programs)
+
+
+def value_of(expr: Expr) -> np.ndarray:
+    function = Function(tuple(free_vars(expr)), expr)
+    values: list[np.ndarray] = []
+    for param in function.params:
+        draw = np.random.default_rng([ord(letter) for letter in param.name_hint])
+        found = param.type_annotation
+        assert isinstance(found, TensorType)
+        values.append(draw.uniform(0.5, 2, found.concrete_shape).astype(found.dtype))
+    return np.asarray(evaluate(function, values))
+
+
+def names_in(expr: Expr) -> set[str]:
+    calls = [node for node in post_order(expr) if isinstance(node, Call)]
+    return {getattr(call.op, "name", "") for call in calls}
+
+
+data = relay.var("data", shape=(2, 3, 4, 5))
+channels = relay.var("gamma", shape=(3,)), relay.var("beta", shape=(3,))
+fours = relay.var("gamma", shape=(4,)), relay.var("beta", shape=(4,))
+last = relay.var("gamma", shape=(5,)), relay.var("beta", shape=(5,))
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        batch_norm((2, 3, 4, 5), 1)[0],
+        batch_norm((2, 3, 4, 5), -1)[0],
+        batch_norm((2, 3, 4, 5), 1, epsilon=0.1)[0],
+        batch_norm((2, 3, 4, 5), 1, scale=False)[0],
+        batch_norm((2, 3, 4, 5), 1, center=False)[0],
+        relay.nn.layer_norm(data, *last),
+        relay.nn.layer_norm(data, *channels, axis=1, epsilon=0.1),
+        relay.nn.layer_norm(data, *last, scale=False, center=False),
+        relay.nn.instance_norm(data, *channels),
+        relay.nn.instance_norm(data, *last, axis=3, scale=False),
+        relay.nn.instance_norm(data, *channels, epsilon=0.1, center=False),
+        relay.nn.group_norm(data, *channels, num_groups=3),
+        relay.nn.group_norm(data, *channels, num_groups=1, epsilon=0.1),
+        relay.nn.group_norm(data, *fours, num_groups=2, axis=2, scale=False),
+        relay.nn.group_norm(data, *last, num_groups=5, axis=-1, center=False),
+        relay.nn.l2_normalize(data, 1e-3, [1]),
+        relay.nn.l2_normalize(data, 10.0, [2, 3]),
+        relay.nn.dropout(relay.exp(data)),
+    ],
+)
+def test_what_is_written_out_means_the_same(expr: Expr) -> None:
+    typed = infer_type(expr)
+    simplified = infer_type(simplify_inference(typed))
+    assert not any(name.startswith("nn.") for name in names_in(simplified))
+    assert simplified.checked_type == typed.checked_type
+    np.testing.assert_allclose(
+        value_of(simplified), value_of(expr), rtol=2e-5, atol=1e-6
+    )
+
+
+def test_dropout_is_dropped() -> None:
+    x = infer_type(relay.exp(data))
+    assert simplify_inference(infer_type(relay.nn.dropout(x))) is x
+
+
+def test_other_fields_than_the_first_are_left_alone() -> None:
+    norm = batch_norm((2, 3), 1)
+    program = infer_type(Tuple((norm[1], relay.nn.dropout_raw(data)[1])))
+    assert simplify_inference(program) is program
+
+
+def test_the_type_before_is_used_where_an_argument_was_rewritten() -> None:
+    inner = relay.nn.dropout(data)
+    norm = relay.nn.batch_norm(
+        inner, *channels, relay.var("m", shape=(3,)), relay.var("v", shape=(3,))
+    )
+    simplified = simplify_inference(infer_type(norm[0]))
+    assert {"nn.batch_norm", "nn.dropout"}.isdisjoint(names_in(simplified))
+
+
+def test_an_untyped_program_is_an_error_that_names_infer_type() -> None:
+    with pytest.raises(UntypedError, match="InferType"):
+        simplify_inference(relay.nn.l2_normalize(relay.exp(data), 1e-3))
+
+
+def test_the_pass_works_on_modules_and_counts() -> None:
+    mod = IRModule.from_expr(relay.nn.dropout(batch_norm((2, 3), 1)[0]))
+    context = PassContext()
+    with context:
+        result = SimplifyInference()(InferType()(mod))
+    assert "nn.batch_norm" not in names_in(result["main"])
+    assert context.statistics["SimplifyInference"] == {"simplified": 2}
+
+
+def test_it_is_a_function_pass_of_level_0_that_requires_types_7_13() -> None:
+    info = SimplifyInference().info
+    assert (info.opt_level, tuple(info.required)) == (0, ("InferType",))
+
+
+def test_an_unchanged_program_is_the_same_object() -> None:
+    program = infer_type(relay.nn.relu(data))
+    assert simplify_inference(program) is program
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_deep_chain_of_dropouts_is_simplified(depth: int) -> None:
+    typed = infer_type(data)
+    body: Expr = typed
+    for _ in range(depth // 2):
+        body = relay.nn.dropout(body)
+    assert simplify_inference(infer_type(body)) is typed

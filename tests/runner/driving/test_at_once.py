@@ -1,0 +1,215 @@
+"""Runs that are known to be small: what they give, how they are told of, and which."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from parpass.diagnostic import DiagnosticContext, DiagnosticLevel, override_renderer
+from parpass.errors import RuntimeUseError, UnknownPassError
+from parpass.runner import Runner, open_runner
+from parpass.runner.driving.at_once import NOT_SMALL, begin, may_be_small, run_if_small
+from parpass.runner.placing.costs import BY_NODE
+from parpass.runner.report.account import Account
+from parpass.transform import (
+    FunctionPass,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+    register_pass,
+)
+from parpass.transform.budget import Limits, limits_in_force
+from tests.support.comparing import both, context_settings, law_on
+from tests.support.toy_ir import Fn, Program, program, values_of
+from tests.support.toy_passes import Add, Duplicate, FailOn, Keep, Say
+from tests.support.toy_pipelines import pipelines, programs
+from tests.support.watching import Blind
+
+law = law_on(100)
+
+
+class OfKnownCost(FunctionPass):
+    """Adds 1; what it costs is what a test says."""
+
+    pass_info = PassInfo(0, "OfKnownCost")
+    function_timeout: float | None = None
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return func.with_values(value + 1 for value in func.values)
+
+
+class Interrupted(OfKnownCost):
+    """Is interrupted by the user."""
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        raise KeyboardInterrupt
+
+
+class Lost(OfKnownCost):
+    """Requires a pass that there is not."""
+
+    pass_info = PassInfo(0, "Lost", required=["there is no such pass"])
+
+
+@register_pass("test_at_once.Required")
+class Required(Add):
+    """Counts how often it was made in this process."""
+
+    pass_info = PassInfo(0, "test_at_once.Required")
+    made = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        Required.made += 1
+
+
+class Requiring(OfKnownCost):
+    """Requires it."""
+
+    pass_info = PassInfo(0, "Requiring", required=["test_at_once.Required"])
+
+
+def is_small(mod: Program, *passes: Pass) -> bool:
+    context = PassContext.current()
+    if not may_be_small(context):
+        return False
+    begun = begin(mod, Sequential(passes), context)
+    return run_if_small(begun, Account(4)) is not NOT_SMALL
+
+
+@pytest.mark.slow
+@law
+@given(mod=programs(), pipeline=pipelines(), given_settings=context_settings())
+def test_they_give_what_the_serial_run_gives(
+    runner: Runner, mod: Program, pipeline: Sequential, given_settings: dict[str, Any]
+):
+    serial, small = both(pipeline, mod, list, given_settings, runner, {})
+    assert small == serial
+
+
+def test_a_single_function_is_small_whatever_it_costs():
+    BY_NODE.forget([OfKnownCost()])
+    assert is_small(program(1), OfKnownCost())
+    assert not is_small(program(1, 2), OfKnownCost())
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(1e-6, True), (1.0, False)])
+def test_several_functions_are_small_if_that_is_known(seconds: float, expected: bool):
+    step = OfKnownCost()
+    BY_NODE.forget([step])
+    BY_NODE.learn([step], [seconds], 1)
+    assert is_small(program(1, 2, 3), step) is expected
+    BY_NODE.forget([step])
+
+
+@pytest.mark.parametrize("passes", [[Keep()], [Add(), Keep()], [Duplicate(), Add()]])
+def test_a_run_with_module_passes_is_not(passes: Sequence[Pass]):
+    assert not is_small(program(1), *passes)
+
+
+def test_a_run_that_instruments_watch_is_not():
+    with PassContext(instruments=[Blind()]):
+        assert not is_small(program(1), Add())
+
+
+def test_a_run_under_options_is_not():
+    with PassContext(config={"parpass.check_contract": True}):
+        assert not is_small(program(1), Add())
+
+
+def test_a_run_with_limits_is_not():
+    limited = OfKnownCost()
+    limited.function_timeout = 5.0
+    assert not is_small(program(1), limited)
+    with limits_in_force(Limits(function_timeout=5.0)):
+        assert not is_small(program(1), Add())
+
+
+def test_nothing_is_run_twice_where_a_run_is_not_small():
+    ran: list[Program] = []
+
+    class Watched(Keep):
+        def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+            ran.append(mod)
+            return mod
+
+    with open_runner(workers=0) as runner:
+        runner.run_sync(program(1), [Watched(), Add()])
+    assert len(ran) == 1
+
+
+def test_a_pass_that_is_required_is_made_once_where_a_run_is_not_small(runner: Runner):
+    BY_NODE.forget([Requiring()])
+    Required.made = 0
+    runner.run_sync(program(1, 2), [Requiring()])
+    assert Required.made == 1
+
+
+def test_what_comes_after_an_error_that_nobody_heard_is_run_on_what_it_left(
+    runner: Runner,
+):
+    passes = Sequential([Say(DiagnosticLevel.ERROR), Add(1)])
+
+    def deaf(diag_ctx: DiagnosticContext) -> None:
+        diag_ctx.diagnostics.clear()
+
+    override_renderer(deaf)
+    try:
+        mod = program(1)
+        assert values_of(runner.run_sync(mod, passes)) == values_of(passes(mod))
+    finally:
+        override_renderer(None)
+
+
+def test_they_are_told_of(runner: Runner):
+    assert values_of(runner.run_sync(program(1), [Add(), Add(2)])) == {"f0": (4,)}
+    report = runner.last_report
+    assert report is not None
+    assert list(report.here) == ["a single function"]
+    assert list(report.passes) == ["Add"]
+    assert 0 < report.passes["Add"] <= report.here["a single function"]
+    assert report.here["a single function"] <= report.seconds
+    assert (report.workers, report.stages, report.jobs) == (2, 1, 0)
+
+
+def test_those_that_fail_are_told_of(runner: Runner):
+    runner.run_sync(program(1), Add())
+    with pytest.raises(ValueError, match="met 1"):
+        runner.run_sync(program(1), [Add(0), FailOn(1)])
+    assert runner.last_report is not None
+    assert list(runner.last_report.passes) == ["Add", "FailOn"]
+
+
+def test_a_run_that_fails_before_its_first_pass_is_told_of(runner: Runner):
+    runner.run_sync(program(1), Add())
+    with pytest.raises(UnknownPassError):
+        runner.run_sync(program(1), [Lost()])
+    assert runner.last_report is not None
+    assert runner.last_report.passes == {}
+
+
+def test_a_run_that_is_interrupted_is_told_of(runner: Runner):
+    with pytest.raises(KeyboardInterrupt):
+        runner.run_sync(program(1), Interrupted())
+    assert runner.last_report is not None
+    assert runner.last_report.seconds > 0
+
+
+def test_no_module_is_kept(runner: Runner):
+    gc.collect()
+    mod = program(1)
+    made = runner.run_sync(mod, Add())
+    refs = [weakref.ref(mod), weakref.ref(made)]
+    del mod, made
+    assert [ref() for ref in refs] == [None, None]
+
+
+async def test_they_refuse_to_block_trio_too(runner: Runner):
+    with pytest.raises(RuntimeUseError, match="running trio event loop"):
+        runner.run_sync(program(1), Add())

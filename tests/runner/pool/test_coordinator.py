@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parpass.errors import RuntimeUseError, SlowerRunWarning, WorkerDiedError
+from parpass.runner import open_runner
+from parpass.transform import Pass, Sequential
+from tests.support.executors import Die, ThreadExecutor
+from tests.support.pooled import folders, pooled
+from tests.support.toy_ir import Fn, Program, program, values_of
+from tests.support.toy_passes import Add, AddFrom, FailOn, Keep
+
+
+def run_on(executor: ThreadExecutor, mod: Program, passes: Sequence[Pass]) -> Any:
+    """Run a pipeline on an executor, and check that nothing is left of it."""
+    before = folders()
+    try:
+        with open_runner(executor=executor) as runner:
+            return runner.run_sync(mod, list(passes), context=pooled())
+    finally:
+        executor.close()
+        assert folders() <= before
+
+
+@pytest.mark.slow
+@given(seed=st.integers(0, 2**32), functions=st.integers(1, 40))
+@settings(max_examples=15, deadline=None)
+def test_the_order_in_which_jobs_end_does_not_show(seed: int, functions: int):
+    mod = program(*range(functions))
+    passes = [Add(1), AddFrom("f0"), Keep(), Add(2)]
+    expected = values_of(Sequential(passes)(mod))
+    assert values_of(run_on(ThreadExecutor(3, seed), mod, passes)) == expected
+
+
+def test_a_function_that_kills_is_blamed_with_pass_and_cause():
+    with pytest.raises(WorkerDiedError) as caught:
+        run_on(ThreadExecutor(), program(*range(6)), [Add(1), Die(4), Add(1)])
+    error = caught.value
+    assert (error.pass_name, error.function) == ("Die", "f3")
+    assert error.cause == "SIGKILL(-9)"
+
+
+def test_of_several_killers_the_first_in_the_module_is_told():
+    for seed in range(4):
+        mod = Program({name: Fn((at % 3,)) for at, name in enumerate("abcdefgh")})
+        with pytest.raises(WorkerDiedError) as caught:
+            run_on(ThreadExecutor(2, seed), mod, [Die(2)])
+        assert caught.value.function == "c"
+
+
+def test_an_error_that_serial_would_have_met_first_goes_before_a_death():
+    for passes in ([FailOn(1), Die(3)], [FailOn(1, KeyError), Die(0)]):
+        with pytest.raises((ValueError, KeyError)) as caught:
+            run_on(ThreadExecutor(), program(*range(4)), passes)
+        assert caught.value.__notes__ == ["in pass 'FailOn', on function 'f1'"]
+
+
+def test_workers_that_die_before_they_begin_are_no_functions_fault():
+    with pytest.raises(RuntimeUseError, match=r"before they can begin \(SIGKILL\(-9\)"):
+        run_on(ThreadExecutor(dies_at_once=True), program(*range(4)), [Add(1)])
+
+
+def test_a_stage_that_cannot_go_on_ends_its_jobs_alone_and_is_run_here():
+    executor = ThreadExecutor()
+
+    class Local:
+        pass
+
+    local: Any = Local
+    odd = Program({"f0": Fn((1,)), "odd": Fn((local,), skip=True)})
+    with pytest.warns(SlowerRunWarning, match="sent function 'odd'"):
+        mod = run_on(executor, odd, [Add(1)])
+    assert values_of(mod) == {"f0": (2,), "odd": (local,)}
+    assert "kill" not in executor.log

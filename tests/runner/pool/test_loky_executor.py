@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from parpass.errors import RuntimeUseError
+from parpass.runner.executor import JobEndedError, JobLostError, NoWorkersError
+from parpass.runner.pool.loky_executor import LokyExecutor
+from tests.support.pooled import child_processes
+from tests.support.pooled import new_pipe as make_pipe
+
+pytestmark = pytest.mark.slow
+
+
+def echo(job: bytes) -> bytes:
+    return job
+
+
+def pid(_job: bytes) -> bytes:
+    return str(os.getpid()).encode()
+
+
+def environment(job: bytes) -> bytes:
+    return os.environ.get(job.decode(), "").encode()
+
+
+def imported(_job: bytes) -> bytes:
+    return b",".join(name.encode() for name in ("trio", "onnx") if name in sys.modules)
+
+
+def end(_job: bytes) -> bytes:
+    os._exit(7)
+
+
+def wait(_job: bytes) -> bytes:
+    signal.pause()
+    return b""
+
+
+def wait_for(path: bytes) -> bytes:
+    """Wait until somebody writes to a named pipe."""
+    return Path(path.decode()).read_bytes()
+
+
+def end_soon(_job: bytes) -> bytes:
+    until = time.monotonic() + 0.02
+    while time.monotonic() < until:
+        pass
+    os._exit(7)
+
+
+def fork_and_end(_job: bytes) -> bytes:
+    if os.fork() == 0:
+        signal.alarm(5)
+        signal.pause()
+    os._exit(9)
+
+
+def start_sleeper(job: bytes) -> bytes:
+    with open(job, "wb") as held_open:
+        subprocess.Popen(["sleep", "600"], stdout=held_open)
+    return b"begun"
+
+
+def fail(_job: bytes) -> bytes:
+    raise KeyError("mine")
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[LokyExecutor]:
+    executor = LokyExecutor(2)
+    yield executor
+    executor.close()
+
+
+@pytest.fixture
+def new_pipe(tmp_path: Path) -> Path:
+    return make_pipe(tmp_path)
+
+
+def workers_of(executor: LokyExecutor) -> set[int]:
+    """Return the numbers of the processes, all of which are started."""
+    staff = executor._staff  # pyright: ignore[reportPrivateUsage] -- are they the same
+    while True:
+        executor.start()
+        assert executor.submit(echo, b"x").result(60)
+        ready = [one for one in list(staff) if one.is_ready and not one.is_over]
+        if len(ready) == executor.workers:
+            return {one.process.number for one in ready}
+
+
+def error_of(answer: Future[Any]) -> BaseException | None:
+    return answer.exception(timeout=60)
+
+
+def test_a_job_is_run_in_another_process(executor: LokyExecutor):
+    executor.start()
+    assert executor.submit(echo, b"x").result(60) == b"x"
+    assert int(executor.submit(pid, b"").result(60)) != os.getpid()
+
+
+def test_starting_twice_keeps_the_workers(executor: LokyExecutor):
+    before = workers_of(executor)
+    with ThreadPoolExecutor(4) as threads:
+        for started in [threads.submit(executor.start) for _ in range(8)]:
+            started.result(60)
+    assert workers_of(executor) == before
+    assert len(before) == 2
+
+
+def test_workers_have_one_hash_seed_and_one_native_thread(executor: LokyExecutor):
+    executor.start()
+    expected = os.environ.get("PYTHONHASHSEED", "0")
+    seed = executor.submit(environment, b"PYTHONHASHSEED").result(60).decode()
+    assert seed == (expected if expected.isdecimal() else "0")
+    assert executor.submit(environment, b"OMP_NUM_THREADS").result(60) == b"1"
+
+
+def test_workers_import_neither_trio_nor_onnx(executor: LokyExecutor):
+    executor.start()
+    assert executor.submit(imported, b"").result(60) == b""
+
+
+def test_what_a_job_raises_is_raised(executor: LokyExecutor):
+    executor.start()
+    assert isinstance(error_of(executor.submit(fail, b"")), KeyError)
+
+
+def test_a_worker_that_dies_takes_its_job_with_it_and_no_other(
+    executor: LokyExecutor, new_pipe: Path
+):
+    other = executor.submit(wait_for, str(new_pipe).encode())
+    lost = error_of(executor.submit(end, b""))
+    assert isinstance(lost, JobLostError)
+    assert lost.cause == "EXIT(7)"
+    assert executor.submit(echo, b"x").result(60) == b"x"
+    assert not other.done()
+    new_pipe.write_bytes(b"go")
+    assert other.result(60) == b"go"
+
+
+def test_a_job_that_is_ended_ends_its_worker_and_no_other(
+    executor: LokyExecutor, new_pipe: Path
+):
+    other = executor.submit(wait_for, str(new_pipe).encode())
+    hanging, behind = executor.submit(wait, b""), executor.submit(echo, b"x")
+    executor.end(hanging)
+    assert isinstance(error_of(hanging), JobEndedError)
+    assert behind.result(60) == b"x"
+    new_pipe.write_bytes(b"go")
+    assert other.result(60) == b"go"
+
+
+def test_a_job_that_is_ended_before_it_begins_is_never_run(executor: LokyExecutor):
+    hanging = [executor.submit(wait, b"") for _ in range(2)]
+    behind = executor.submit(echo, b"x")
+    executor.end(behind)
+    assert isinstance(error_of(behind), JobEndedError)
+    for one in hanging:
+        executor.end(one)
+
+
+def test_a_job_that_will_be_done_soon_may_end_and_its_worker_stays(
+    executor: LokyExecutor,
+):
+    before = workers_of(executor)
+    for _ in range(5):
+        executor.end(executor.submit(echo, b"x", seconds=0.001))
+    assert workers_of(executor) == before
+
+
+def test_a_job_that_was_expected_to_be_done_soon_and_is_not_is_ended(
+    executor: LokyExecutor,
+):
+    hanging = [executor.submit(wait, b"", seconds=0.01) for _ in range(2)]
+    for one in hanging:
+        executor.end(one)
+    assert executor.submit(echo, b"x").result(60) == b"x"
+
+
+def test_a_small_job_that_waits_in_a_worker_outlives_it(executor: LokyExecutor):
+    ends = [executor.submit(end_soon, b"", seconds=0.001) for _ in range(2)]
+    behind = [executor.submit(echo, b"x", seconds=0.001) for _ in range(4)]
+    assert [type(error_of(one)) for one in ends] == [JobLostError] * 2
+    assert [one.result(60) for one in behind] == [b"x"] * 4
+
+
+def test_a_worker_that_is_no_more_is_missed_although_its_child_lives(
+    executor: LokyExecutor,
+):
+    error = error_of(executor.submit(fork_and_end, b""))
+    assert isinstance(error, JobLostError)
+    assert error.cause == "EXIT(9)"
+
+
+def test_killing_ends_all_jobs_and_what_workers_have_started(
+    executor: LokyExecutor, new_pipe: Path
+):
+    child = executor.submit(start_sleeper, bytes(new_pipe))
+    with new_pipe.open("rb") as held_open:
+        assert child.result(60)
+        answer = executor.submit(wait, b"")
+        executor.kill()
+        assert held_open.read() == b""  # until the child has ended
+    assert isinstance(error_of(answer), JobEndedError)
+    assert not executor.is_warm
+    assert executor.submit(echo, b"x").result(60) == b"x"
+
+
+def test_a_worker_that_was_killed_on_idle_is_replaced(executor: LokyExecutor):
+    for number in workers_of(executor):
+        os.kill(number, signal.SIGKILL)
+        psutil.Process(number).wait(60)
+    assert executor.submit(echo, b"x").result(60) == b"x"
+
+
+def test_where_no_process_can_be_started_jobs_are_told():
+    executor = LokyExecutor(2)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        error = error_of(executor.submit(echo, b"x"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert isinstance(error, NoWorkersError)
+    assert (error.why, "Too many open files" in error.cause) == ("none", True)
+    executor.close()
+
+
+def test_workers_ignore_ctrl_c(executor: LokyExecutor, new_pipe: Path):
+    answer = executor.submit(wait_for, str(new_pipe).encode())
+    for number in workers_of(executor):
+        os.kill(number, signal.SIGINT)
+    new_pipe.write_bytes(b"go")
+    assert answer.result(60) == b"go"
+
+
+def test_closing_ends_the_processes_for_good():
+    before = child_processes()
+    executor = LokyExecutor(2)
+    executor.start()
+    executor.submit(echo, b"").result(60)
+    assert len(child_processes() - before) == 2
+    executor.close()
+    assert not child_processes() - before
+    with pytest.raises(RuntimeUseError, match="closed"):
+        executor.start()
+
+
+def test_closing_what_was_never_started_starts_nothing():
+    before = child_processes()
+    LokyExecutor(2).close()
+    assert child_processes() <= before

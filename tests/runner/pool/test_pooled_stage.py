@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from parpass.runner.placing.costs import BY_BYTE
+from parpass.runner.pool import pooled_stage as pooled
+from parpass.runner.pool.pooled_stage import PooledStage
+from parpass.runner.pool.schedule import FunctionsReady
+from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.runner.travel.bundles import Packed, unpack
+from parpass.runner.travel.messages import Job, unpack_message
+from parpass.runner.travel.places import Place
+from parpass.runner.travel.retained import Held, HeldModule, Retainer
+from parpass.runner.travel.snapshot import Snapshot
+from parpass.transform import Pass, PassContext
+from parpass.transform.adapter import KeepOutside
+from tests.support.toy_ir import Fn, Program, RunAdapter, ToyAdapter, program
+from tests.support.toy_passes import Add
+
+BYTES = 10_000  # of a packed function
+
+
+class SlowAdapter(ToyAdapter):
+    """Takes longer to pack a function than is packed before others hear of it."""
+
+    def encode_function(self, function: Fn, keep_outside: KeepOutside) -> bytes:
+        until = time.perf_counter() + 0.0006
+        while time.perf_counter() < until:
+            pass
+        return bytes(BYTES)
+
+
+@pytest.fixture
+def retainer() -> Iterator[Retainer]:
+    retainer = Retainer(SlowAdapter())
+    yield retainer
+    retainer.close()
+
+
+@pytest.fixture
+def runs() -> Iterator[Retainer]:
+    retainer = Retainer(RunAdapter())
+    yield retainer
+    retainer.close()
+
+
+def pooled_stage(retainer: Retainer, passes: list[Pass], mod: Program) -> PooledStage:
+    held = retainer.hold(mod)
+    snapshot = Snapshot.take(PassContext())
+    outcomes = StageOutcomes(list(held.held), len(passes))
+    stage = PooledStage(
+        passes, held, snapshot, retainer, outcomes, wanted=True, is_last=True
+    )
+    stage.publish_spec()
+    return stage
+
+
+def test_large_functions_are_packed_first_the_largest_before_others(
+    retainer: Retainer,
+):
+    sizes = [1, 3_000, 1, 9_000, 1, 6_000]
+    functions = {f"f{at}": Fn((0,) * size) for at, size in enumerate(sizes)}
+    stage = pooled_stage(retainer, [Add(1)], Program(functions))
+    order: list[int] = []
+    while (ready := stage.pack_some()) is not None:
+        order += ready.functions
+    assert order == [3, 5, 1, 0, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("pace", "announced"), [(None, 1), (0.03 / 25_000, 3), (1.0, 1), (1e-9, 5)]
+)
+def test_where_costs_are_known_the_first_functions_are_work_for_a_while(
+    retainer: Retainer,
+    monkeypatch: pytest.MonkeyPatch,
+    pace: float | None,
+    announced: int,
+):
+    # Packing ends after some milliseconds in any case: those of an idle machine.
+    clock = SimpleNamespace(perf_counter=itertools.count(step=0.0004).__next__)
+    monkeypatch.setattr(pooled, "time", clock)
+    passes: list[Pass] = [Add(1)]
+    BY_BYTE.forget(passes)
+    if pace is not None:
+        BY_BYTE.learn(passes, [pace], 1)
+    stage = pooled_stage(retainer, passes, program(*range(60)))
+    first, second = stage.pack_some(), stage.pack_some()
+    BY_BYTE.forget(passes)
+    assert isinstance(first, FunctionsReady)
+    assert isinstance(second, FunctionsReady)
+    assert [len(first.functions), second.functions[0]] == [announced, announced]
+
+
+def entries(stage: PooledStage, *functions: int) -> list[Place | Packed]:
+    job: Job = unpack_message(stage.job(functions))
+    return [entry for _, entry in job.entries()]
+
+
+def test_functions_of_a_bundle_are_in_the_same_place_and_weigh_alike(runs: Retainer):
+    functions = {f"f{at}": Fn((0,) * at) for at in range(3)}
+    stage = pooled_stage(runs, [Add(1)], Program(functions))
+    ready = stage.pack_some()
+    assert isinstance(ready, FunctionsReady)
+    assert len(set(ready.weights)) == 1
+    places = entries(stage, 0, 1, 2)
+    assert [place.at for place in places] == [0, 1, 2]
+    assert len({place.offset for place in places if isinstance(place, Place)}) == 1
+
+
+def test_a_function_that_is_run_alone_goes_without_its_bundle(runs: Retainer):
+    stage = pooled_stage(runs, [Add(1)], program(1, 2, 3))
+    stage.pack_some()
+    (alone,) = entries(stage, 1)
+    assert isinstance(alone, Packed)
+    assert unpack(alone, RunAdapter(), runs.values, None) == Fn((2,))
+
+
+def test_a_large_function_that_is_run_alone_is_not_packed_again(runs: Retainer):
+    large = Fn(tuple(range(10_000)))
+    stage = pooled_stage(runs, [Add(1)], Program({"f0": large, "f1": Fn((1,))}))
+    stage.pack_some()
+    assert isinstance(entries(stage, 0)[0], Place)
+
+
+def test_bytes_that_are_kept_from_one_stage_to_the_next_are_written_down_once(
+    runs: Retainer,
+):
+    packer = runs.packer()
+    packed = [packer.pack(Fn((at,))) for at in range(3)]
+    packer.close()
+    held = {f"f{at}": Held(packed=one) for at, one in enumerate(packed)}
+    outcomes = StageOutcomes(list(held), 1)
+    snapshot = Snapshot.take(PassContext())
+    mod = HeldModule(program(0, 0, 0), held)
+    stage = PooledStage(
+        [Add(1)], mod, snapshot, runs, outcomes, wanted=True, is_last=True
+    )
+    stage.publish_spec()
+    spec = stage.journey.sent
+    stage.pack_some()
+    assert stage.journey.sent - spec == len(packed[0].bundle.payload)
+    assert isinstance(entries(stage, 1)[0], Place)  # there is no object to pack anew

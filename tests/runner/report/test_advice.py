@@ -1,0 +1,155 @@
+"""What is advised for given times, and that the page on speed knows all of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parpass.runner import RunReport
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "performance.md"
+
+
+def report(**given: Any) -> RunReport:
+    """Return a report of 10 s in 4 workers, of which nothing went astray."""
+    usual: dict[str, Any] = {
+        "seconds": 10.0,
+        "workers": 4,
+        "module_passes": {},
+        "instruments": {},
+        "here": {},
+        "in_workers": 10.0,
+        "looking": 0.0,
+        "rest": 0.0,
+        "busy": 40.0,
+        "starting": 0.0,
+        "idle_at_end": 0.0,
+        "waiting": 0.0,
+        "packing": 0.0,
+        "unpacking": 0.0,
+        "passes": {"Add": 40.0},
+        "largest_function": "main",
+        "largest_function_seconds": 1.0,
+        "longest_path": 1.0,
+        "stages": 1,
+        "jobs": 100,
+        "functions": 1000,
+        "bytes_sent": 1,
+        "bytes_received": 1,
+        "unsendable": {},
+        "observers": (),
+        "serial_seconds": 40.0,
+    }
+    return RunReport(**{**usual, **given})
+
+
+TROUBLES: list[tuple[str, dict[str, Any]]] = [
+    ("the workers took longer than this process", {"serial_seconds": 8.0}),
+    ("module pass 'Inline' takes 60% of the time", {"module_passes": {"Inline": 6.0}}),
+    ("the hooks of instrument 'Log' take 30% of", {"instruments": {"Log": 3.0}}),
+    (
+        "an observing instrument ('Log') makes every pass a barrier",
+        {"observers": ("Log",), "stages": 9, "looking": 4.0},
+    ),
+    (
+        "function 'main' holds 40% of the work",
+        {"largest_function_seconds": 16.0, "longest_path": 16.0},
+    ),
+    (
+        "the module has a single function",
+        {"here": {"a single function": 9.0}, "in_workers": 0.0},
+    ),
+    (
+        "pass 'Lock' cannot be pickled, so it ran in this process: Lock.lock",
+        {
+            "unsendable": {"Lock": "Lock.lock"},
+            "passes": {"Lock": 5.0, "Add": 1.0},
+            "here": {"what cannot be sent": 5.0},
+            "in_workers": 0.0,
+        },
+    ),
+    (
+        "a function cannot be pickled",
+        {"here": {"what cannot be sent": 9.0}, "in_workers": 0.0},
+    ),
+    (
+        "the passes are light (8.00 s) beside the journey of the functions (32.00 s)",
+        {"passes": {"Add": 8.0}},
+    ),
+    ("starting the workers took 1.00 s", {"starting": 4.0, "busy": 36.0}),
+    (
+        "function passes ran in this process alone",
+        {"here": {"without workers": 9.0}, "in_workers": 0.0, "workers": 0},
+    ),
+    (
+        "there was no room to share bytes",
+        {"here": {"no room to share bytes": 9.0}, "in_workers": 0.0},
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "given"), TROUBLES)
+def test_the_trouble_that_costs_most_is_told_first(text: str, given: dict[str, Any]):
+    assert report(**given).advice[0].startswith(text)
+    assert f"What would help most: {text}" in str(report(**given))
+
+
+def test_without_trouble_the_run_is_held_against_its_limit():
+    assert report().advice == ("nothing stands out; it is 100% of the limit",)
+
+
+def test_where_nothing_was_measured_nothing_is_said_of_a_gain():
+    unknown = report(serial_seconds=None)
+    assert unknown.advice == ("nothing stands out",)
+    assert unknown.speedup is None
+    assert "x serial" not in str(unknown)
+    assert str(report(serial_seconds=8.0)).startswith("10.00 s: about 0.8 x serial")
+
+
+def test_the_limit_regards_the_serial_share_and_the_longest_function():
+    one = report(module_passes={"Inline": 10.0}, passes={"Add": 30.0})
+    assert one.serial_share == 0.25
+    assert one.ceiling == one.limit == 40 / (10 + 30 / 4)
+    assert report(longest_path=20.0).limit == 2
+    assert report(longest_path=20.0).ceiling == 4
+
+
+def test_troubles_that_cost_little_are_not_told():
+    assert report(module_passes={"Inline": 0.1}).advice[0].startswith("nothing stands")
+
+
+def test_the_page_on_speed_has_all_advice_and_no_other():
+    two_columns = r"^\| ([^|]+?) \| [^|]+ \|$"
+    rows = re.findall(two_columns, PAGE.read_text(), re.MULTILINE)[1:]
+    patterns = [".*".join(map(re.escape, row.split(" ..."))) for row in rows]
+    advice = [report(**given).advice[0] for _, given in TROUBLES]
+    for pattern in patterns:
+        assert any(re.match(pattern, text) for text in advice), pattern
+    for text in advice:
+        assert any(re.match(pattern, text) for pattern in patterns), text
+
+
+@pytest.mark.slow
+def test_the_programs_of_the_page_run(tmp_path: Path):
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (tmp_path / "page.py").write_text("\n".join(blocks), encoding="utf-8")
+    result = subprocess.run(
+        [sys.executable, "page.py"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+        timeout=60,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "at most" in result.stdout or "x serial" in result.stdout
+    assert "What would help most: " in result.stdout

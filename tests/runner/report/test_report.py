@@ -1,0 +1,197 @@
+"""The account of a run: shares add up, and each kind of trouble is told of.
+
+Times are never held against the clock: what is asked is which parts there are, whether
+they add up, and which advice follows from given times.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import msgspec
+import pytest
+
+from parpass.errors import UnpicklablePassWarning
+from parpass.runner import Runner, RunReport, open_runner
+from parpass.runner.report.account import Account
+from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.runner.stage.work import FunctionOutcome
+from parpass.runner.travel.retained import Held
+from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
+from tests.support.hard_passes import Locked
+from tests.support.pooled import run_pooled
+from tests.support.toy_ir import Fn, Program, program
+from tests.support.toy_passes import Add, AddFrom, FailOn, Keep
+from tests.support.watching import Blind, Log
+
+
+class Spin(Add):
+    """Computes for each number of a function, as many steps as that says."""
+
+    pass_info = PassInfo(0, "Spin")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        sum(range(sum(func.values)))
+        return super().transform_function(func, mod, ctx)
+
+
+class SpinWhole(ModulePass):
+    """Computes, and keeps the module."""
+
+    pass_info = PassInfo(0, "SpinWhole")
+
+    def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+        sum(range(1_000_000))
+        return mod
+
+
+def report_of(runner: Runner) -> RunReport:
+    report = runner.last_report
+    assert report is not None
+    return report
+
+
+def test_before_the_first_run_there_is_none():
+    with open_runner(workers=0) as runner:
+        assert runner.last_report is None
+
+
+@pytest.mark.parametrize(
+    "passes",
+    [[Add(), AddFrom("f1"), Keep(), Add()], [Keep()], [Add()] * 20],
+)
+@pytest.mark.parametrize("instruments", [[], [Log()], [Blind()]])
+def test_the_parts_add_up(runner: Runner, passes: list[Any], instruments: list[Any]):
+    run_pooled(runner, Sequential(passes), program(*range(50)), instruments=instruments)
+    report = report_of(runner)
+    parts = [report.module_passes, report.instruments, report.here]
+    whole = sum(sum(part.values()) for part in parts)
+    whole += report.in_workers + report.looking + report.rest
+    assert whole == pytest.approx(report.seconds)
+    shares = (report.busy, report.starting, report.idle_at_end, report.waiting)
+    assert min(shares) >= 0
+    assert sum(shares) == pytest.approx(report.workers * report.in_workers)
+    assert sum(line.seconds for line in report.lines()) == pytest.approx(report.seconds)
+    assert report.longest_path <= report.work + 1e-9
+    assert report.limit <= report.ceiling
+
+
+def test_what_was_done_is_counted(runner: Runner):
+    run_pooled(runner, Sequential([Add(), Keep(), Add()]), program(*range(30)))
+    report = report_of(runner)
+    assert (report.stages, report.functions, report.workers) == (2, 60, 2)
+    assert 2 <= report.jobs <= 60
+    assert report.bytes_sent > 0
+    assert report.bytes_received > 0
+    assert set(report.passes) == {"Add"}
+    assert set(report.module_passes) == {"Keep"}
+    assert report.here == {}
+
+
+def test_what_ran_here_says_why(runner: Runner):
+    runner.run_sync(program(1, 2), Add())
+    assert set(report_of(runner).here) == {"small work"}
+    assert report_of(runner).advice[0].startswith("nothing; ")
+    runner.run_sync(program(1), Add())
+    assert set(report_of(runner).here) == {"a single function"}
+    with open_runner(workers=0) as alone:
+        alone.run_sync(program(2_000_000, 2), Spin())
+        assert set(report_of(alone).here) == {"without workers"}
+        assert "workers=None uses every core" in report_of(alone).advice[0]
+
+
+def test_a_run_that_failed_is_told_of(runner: Runner):
+    with pytest.raises(ValueError, match="met 1"):
+        run_pooled(runner, Sequential([Keep(), FailOn(1)]), program(1, 2))
+    assert set(report_of(runner).passes) == {"FailOn"}
+
+
+def test_a_module_pass_is_named_as_what_to_change(runner: Runner):
+    runner.run_sync(program(1, 2), [SpinWhole(), Add()])
+    report = report_of(runner)
+    assert report.advice[0].startswith("module pass 'SpinWhole' takes ")
+    assert report.serial_share > 0.5
+
+
+def test_the_largest_function_is_named_as_what_to_cut(runner: Runner):
+    mod = program(*[1000] * 20, large=Fn((20_000_000,)))
+    run_pooled(runner, Spin(), mod)  # starting both workers may take longer
+    run_pooled(runner, Spin(), mod)
+    report = report_of(runner)
+    assert report.largest_function == "large"
+    assert report.limit < report.ceiling
+    assert report.advice[0].startswith("function 'large' holds ")
+
+
+def test_seconds_of_functions_add_up_although_module_passes_change_which_there_are():
+    account = Account(workers=2)
+    stages: list[dict[str, float]] = [
+        {"a": 1.0, "b": 2.0, "gone": 2.5},
+        {"new": 1.0, "b": 2.0, "a": 1.0},
+        {"new": 1.0, "b": 2.0, "a": 1.0},
+    ]
+    for seconds in stages:
+        outcomes = StageOutcomes(list(seconds), 1)
+        for at, spent in enumerate(seconds.values()):
+            outcomes.put(at, Held(), FunctionOutcome(None, [spent]))
+        account.functions(outcomes)
+    report = account.report()
+    assert (report.largest_function, report.largest_function_seconds) == ("b", 6.0)
+    assert report.longest_path == 6.5
+
+
+def test_a_pass_that_cannot_be_pickled_is_named(runner: Runner):
+    run_pooled(runner, Add(), program(1, 2))  # starting the workers may take longest
+    locked, mod = Locked(), program(*[2_000_000] * 3)
+    spin = Spin()
+    spin.part = threading.Lock()  # pyright: ignore[reportAttributeAccessIssue] -- a user's own
+    with pytest.warns(UnpicklablePassWarning):
+        run_pooled(runner, Sequential([Add(), locked, spin]), mod)
+    report = report_of(runner)
+    assert set(report.unsendable) == {"Locked", "Spin"}
+    assert report.advice[0].startswith("pass 'Spin' cannot be pickled, so it ran in")
+    assert set(report.here) == {"what cannot be sent"}
+
+
+def test_observing_instruments_are_named(runner: Runner):
+    passes = Sequential([Add()] * 20)
+    run_pooled(runner, passes, program(*range(50)), instruments=[Log(), Blind()])
+    report = report_of(runner)
+    assert report.observers == ("Log",)
+    assert report.stages == 20
+    assert any("('Log') makes every pass a barrier" in text for text in report.advice)
+
+
+def test_light_passes_are_advised_to_share_a_journey(runner: Runner):
+    run_pooled(runner, Add(), program(*range(2000)))
+    assert any(
+        "put more of them in one pipeline" in a for a in report_of(runner).advice
+    )
+
+
+@pytest.mark.slow
+def test_the_start_of_the_workers_is_told_of_once():
+    with open_runner(workers=2) as runner:
+        run_pooled(runner, Add(), program(1, 2))
+        assert any("starting the workers took" in a for a in report_of(runner).advice)
+        run_pooled(runner, Add(), program(1, 2))
+        assert report_of(runner).starting == 0
+
+
+def test_a_report_is_text_and_json(runner: Runner):
+    run_pooled(runner, Sequential([Keep(), Add()]), program(1, 2))
+    report = report_of(runner)
+    text = str(report)
+    assert "; at most" in text
+    assert "in the workers" in text
+    assert "What would help most: " in text
+    assert json.loads(msgspec.json.encode(report))["stages"] == 1
+
+
+def test_an_empty_run_divides_by_nothing():
+    with open_runner(workers=2) as runner:
+        runner.run_sync(program(), [])
+        assert report_of(runner).speedup is None
+        assert "What would help most" in str(report_of(runner))

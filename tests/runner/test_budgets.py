@@ -1,0 +1,286 @@
+"""Budgets and what to do when a pass fails, alike in both drivers where that can be."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar
+
+import pytest
+
+from parpass.diagnostic import DiagnosticLevel
+from parpass.errors import (
+    ArgumentError,
+    BudgetWarning,
+    ConfigError,
+    FunctionTimeoutError,
+    MemoryLimitError,
+    WorkerDiedError,
+    other_failures,
+)
+from parpass.runner import Runner, open_runner
+from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
+from tests.support.ending import Allocate, EndIn
+from tests.support.executors import Die, ThreadExecutor
+from tests.support.pooled import POOLED, pooled
+from tests.support.toy_ir import Fn, Program, program, values_of
+from tests.support.toy_passes import Add, AddFrom, FailOn
+from tests.support.toy_pipelines import Seen, see
+
+
+class Linger(FunctionPass):
+    """Takes some time on functions that have a number; adds 1."""
+
+    pass_info = PassInfo(0, "Linger")
+
+    def __init__(self, number: int, seconds: float = 0.05) -> None:
+        self.number = number
+        self.seconds = seconds
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        until = time.perf_counter() + self.seconds * (self.number in func.values)
+        while time.perf_counter() < until:
+            pass
+        return func.with_values(value + 1 for value in func.values)
+
+
+class SlowNumber(int):
+    """A number that takes some time to pickle, and to unpickle."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _slow_number, (int(_slow_number(self)),)
+
+
+def _slow_number(number: int) -> SlowNumber:
+    until = time.perf_counter() + 0.05
+    while time.perf_counter() < until:
+        pass
+    return SlowNumber(number)
+
+
+class RunInside(FunctionPass):
+    """Runs another pass on a program of its own; adds 1."""
+
+    pass_info = PassInfo(0, "RunInside")
+
+    def __init__(self, inner: Pass) -> None:
+        self.inner = inner
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        inside = self.inner(Program({"inside": func}))["inside"]
+        return inside.with_values(value + 1 for value in inside.values)
+
+
+def both(runner: Runner, root: Pass, mod: Program, config: dict[str, Any]) -> Seen:
+    """Return what is seen of a run, which is the same in serial and in parallel."""
+    serial = see(root, mod, settings={"config": config})
+    parallel = see(
+        root,
+        mod,
+        run=lambda root, mod: runner.run_sync(mod, root),
+        settings={"config": {**config, **POOLED}},
+    )
+    assert parallel == serial
+    return serial
+
+
+def test_what_takes_too_long_fails_alike_in_both_drivers(runner: Runner):
+    seen = both(
+        runner,
+        Sequential([Add(1), Linger(2), Add(1)]),
+        program(1, 2, 1),
+        {"parpass.function_timeout": 0.02},
+    )
+    assert seen.error is not None
+    kind, text, notes = seen.error
+    assert kind is FunctionTimeoutError
+    assert "'Linger' on function 'f0': it took longer than" in text
+    assert notes == ["in pass 'Linger', on function 'f0'"]
+
+
+def test_an_error_that_comes_too_late_is_one_of_time(runner: Runner):
+    late = RunInside(Sequential([Linger(2), FailOn(3)]))
+    late.function_timeout = 0.02
+    seen = both(runner, late, program(1, 2), {})
+    assert seen.error is not None
+    assert seen.error[0] is FunctionTimeoutError
+
+
+def test_what_is_skipped_stays_as_it_was_and_is_told(runner: Runner):
+    seen = both(
+        runner,
+        Sequential([Add(1), Linger(2), FailOn(5), Add(10)]),
+        program(1, 2, 4),
+        {"parpass.function_timeout": 0.02, "parpass.on_failure": "skip"},
+    )
+    assert seen.result is not None
+    assert values_of(seen.result) == values_of(program(12, 14, 16))
+    told = [one for rendering in seen.said for one in rendering]
+    assert [(one.level, one.message) for one in told] == [
+        (
+            DiagnosticLevel.WARNING,
+            (
+                "pass 'Linger' was skipped on function 'f0', which stays as it was: it "
+                "took longer than its function_timeout of 0.02 s"
+            ),
+        ),
+    ]
+
+
+def test_errors_are_skipped_and_retried_alike_in_both_drivers(runner: Runner):
+    steps = Sequential([Add(1), FailOn(3), AddFrom("f1"), Add(1)])
+    skipped = both(runner, steps, program(1, 2), {"parpass.on_failure": "skip"})
+    assert skipped.result is not None
+    assert skipped.result["f0"].values == (3, 4)
+    (told,) = [one for rendering in skipped.said for one in rendering]
+    assert "ValueError: met 3" in told.message
+    retried = both(runner, steps, program(1, 2), {"parpass.on_failure": "retry"})
+    assert retried.error is not None
+    assert retried.error[0] is ValueError
+
+
+class FailFirst(FunctionPass):
+    """Takes its time, and fails when it first sees a function in this process."""
+
+    pass_info = PassInfo(0, "FailFirst")
+    seconds = 0.25
+    seen: ClassVar[set[str]] = set()
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        assert ctx.function_name is not None
+        until = time.perf_counter() + self.seconds
+        while time.perf_counter() < until:
+            pass
+        if ctx.function_name not in self.seen:
+            self.seen.add(ctx.function_name)
+            raise ValueError("first")
+        return func.with_values(value + 1 for value in func.values)
+
+
+@pytest.mark.slow
+def test_a_retry_has_all_of_the_time_again(runner: Runner):
+    limits = {"parpass.function_timeout": 0.4, "parpass.on_failure": "retry"}
+    FailFirst.seen.clear()
+    seen = both(runner, FailFirst(), program(1), limits)
+    assert seen.result == program(2)
+
+
+@pytest.mark.parametrize("step", [Add(1), AddFrom("f1")])
+def test_the_way_to_a_worker_is_none_of_a_passs_time(step: Pass, runner: Runner):
+    # f0 asks for f1 long before that is packed.
+    mod = Program({"f0": Fn((1,)), "f1": Fn((SlowNumber(2),))})
+    seen = both(runner, step, mod, {"parpass.function_timeout": 0.02})
+    assert seen.error is None
+
+
+def test_limits_of_the_call_hold_for_passes_that_a_body_runs(runner: Runner):
+    step = RunInside(FailOn(2))
+    after = [
+        one.run_sync(program(1, 2, 3), step, context=pooled(), on_failure="skip")
+        for one in (open_runner(workers=0), runner)
+    ]
+    assert after == [program(2, 3, 4)] * 2
+
+
+@pytest.mark.parametrize("where", ["pass", "call", "context"])
+def test_a_budget_is_set_on_the_pass_the_call_or_the_context(
+    where: str, runner: Runner
+):
+    step, call = Linger(1), {"pass": None, "call": 0.02, "context": None}[where]
+    config: dict[str, Any] = dict(POOLED)
+    if where == "pass":
+        step.function_timeout = 0.02
+    if where == "context":
+        config["parpass.function_timeout"] = 0.02
+    context = PassContext(config=config)
+    with pytest.raises(FunctionTimeoutError):
+        runner.run_sync(program(1, 2), step, context=context, function_timeout=call)
+
+
+def test_what_the_pass_says_goes_before_the_call_and_that_before_the_context(
+    runner: Runner,
+):
+    step = Linger(1)
+    context = PassContext(config={**POOLED, "parpass.function_timeout": 1e-9})
+    runner.run_sync(program(1, 2), step, context=context, function_timeout=10.0)
+    step.function_timeout = 20.0
+    runner.run_sync(program(1, 2), step, context=context, function_timeout=1e-9)
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0])
+def test_a_budget_of_nothing_is_refused(seconds: float, runner: Runner):
+    with pytest.raises(ArgumentError, match="expected function_timeout above 0"):
+        runner.run_sync(program(1), Add(1), function_timeout=seconds)
+
+
+def test_a_policy_that_there_is_not_is_refused():
+    with pytest.raises(ConfigError, match="on_failure"):
+        PassContext(config={"parpass.on_failure": "hope"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["hang", "segfault"])
+def test_what_must_be_killed_is_skipped(how: str, runner: Runner):
+    after = runner.run_sync(
+        program(*range(8)),
+        [Add(1), EndIn(how, 3, 6), Add(10)],
+        context=pooled(),
+        function_timeout=0.3,
+        on_failure="skip",
+    )
+    plain = [value + (11 if value in (2, 5) else 12) for value in range(8)]
+    assert values_of(after) == values_of(program(*plain))
+
+
+@pytest.mark.slow
+def test_a_function_made_on_demand_is_blamed_itself(runner: Runner):
+    # f0 asks for f1 as it stands after a pass that kills on f1.
+    after = runner.run_sync(
+        program(1, 2, 3),
+        [EndIn("segfault", 2), AddFrom("f1")],
+        context=pooled(),
+        on_failure="skip",
+    )
+    assert values_of(after) == {"f0": (2, 2), "f1": (2, 2), "f2": (4, 2)}
+
+
+@pytest.mark.slow
+def test_memory_beyond_the_limit_is_refused(runner: Runner):
+    mod, step = program(1, 2, 3), Allocate(2, 1 << 30)
+    with pytest.raises(MemoryLimitError, match="memory_limit of 200,000,000") as caught:
+        runner.run_sync(mod, step, context=pooled(), memory_limit=200_000_000)
+    assert caught.value.function == "f1"
+    after = runner.run_sync(
+        mod, step, context=pooled(), memory_limit=200_000_000, on_failure="skip"
+    )
+    assert values_of(after) == values_of(program(2, 2, 4))
+
+
+@pytest.mark.slow
+def test_memory_that_a_function_takes_on_demand_is_not_that_of_who_asks(
+    runner: Runner,
+):
+    asks = AddFrom("f1")
+    asks.memory_limit = 1 << 26
+    steps = Sequential([Allocate(2, 1 << 28), asks])
+    after = runner.run_sync(program(1, 2), steps, context=pooled())
+    assert values_of(after) == {"f0": (2, 3), "f1": (3, 3)}
+
+
+def test_where_memory_cannot_be_limited_that_is_said(runner: Runner):
+    step = Allocate(0, 0)
+    step.memory_limit = 1 << 30
+    with pytest.warns(BudgetWarning, match="in workers only"):
+        step(program(1))
+
+
+def test_of_several_deaths_the_first_is_raised():
+    executor = ThreadExecutor(2, seed=3)
+    mod = Program({name: Fn((at % 3,)) for at, name in enumerate("abcdefgh")})
+    runner = open_runner(executor=executor)
+    with pytest.raises(WorkerDiedError) as caught:
+        runner.run_sync(mod, Die(2), context=pooled())
+    runner.close()
+    executor.close()
+    others = other_failures(caught.value)
+    named = [getattr(error, "function", None) for error in (caught.value, *others)]
+    assert named in (["c"], ["c", "f"])

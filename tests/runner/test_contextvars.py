@@ -1,0 +1,152 @@
+"""What module passes and hooks set in contextvars, under all hosts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar, Token
+from typing import Any
+
+import pytest
+import sniffio
+import trio
+
+from parpass.instrument import PassInstrument
+from parpass.runner import run_pipeline, run_pipeline_sync
+from parpass.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
+from tests.support.toy_ir import Program, program
+
+seen: ContextVar[tuple[str, ...]] = ContextVar("seen", default=())
+around: ContextVar[str] = ContextVar("around", default="nothing")
+
+
+class Note(ModulePass):
+    """Adds a name to those that have been seen; fails if it is told to."""
+
+    def __init__(self, name: str, *, fails: bool = False) -> None:
+        self.pass_info = PassInfo(0, name)
+        self.fails = fails
+
+    def transform_module(self, mod: Program, ctx: PassContext) -> Any:
+        seen.set((*seen.get(), self.info.name))
+        if self.fails:
+            raise ValueError("told to fail")
+        return mod
+
+
+class NoteLater(Note):
+    """Does so on an event loop."""
+
+    async def transform_module(self, mod: Program, ctx: PassContext) -> Any:
+        is_asyncio = sniffio.current_async_library() == "asyncio"
+        wait: Any = asyncio.sleep if is_asyncio else trio.sleep
+        await wait(0)
+        mod = super().transform_module(mod, ctx)
+        await wait(0)
+        return mod
+
+
+class Around(PassInstrument):
+    """Sets a variable around each pass, and notes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens: list[Token[str]] = []
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        self.tokens.append(around.set(info.name))
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        seen.set((*seen.get(), f"after {around.get()}"))
+        around.reset(self.tokens.pop())
+
+
+Host = Callable[[Sequence[Pass], PassContext], None]
+
+
+def serially(passes: Sequence[Pass], context: PassContext) -> None:
+    with context:
+        Sequential(passes)(program(1))
+
+
+def blocking(passes: Sequence[Pass], context: PassContext) -> None:
+    run_pipeline_sync(program(1), passes, context=context, workers=0)
+
+
+async def awaited(passes: Sequence[Pass], context: PassContext) -> tuple[str, ...]:
+    with contextlib.suppress(ValueError):
+        await run_pipeline(program(1), passes, context=context, workers=0)
+    return seen.get()
+
+
+async def blocking_in_a_task(
+    passes: Sequence[Pass], context: PassContext
+) -> tuple[str, ...]:
+    with contextlib.suppress(ValueError):
+        blocking(passes, context)
+    return seen.get()
+
+
+def seen_by_caller(host: str, passes: Sequence[Pass]) -> tuple[str, ...]:
+    """Return what a caller sees after a run, in a contextvars context of its own."""
+    context = PassContext(instruments=[Around()])
+
+    def run() -> tuple[str, ...]:
+        seen.set(("caller",))
+        match host:
+            case "trio":
+                return trio.run(awaited, passes, context)
+            case "asyncio":
+                return asyncio.run(awaited(passes, context))
+            case "in a task of asyncio's":
+                return asyncio.run(blocking_in_a_task(passes, context))
+            case _:
+                with contextlib.suppress(ValueError):
+                    (serially if host == "serial" else blocking)(passes, context)
+                return seen.get()
+
+    return contextvars.copy_context().run(run)
+
+
+HOSTS = ["blocking", "trio", "asyncio", "in a task of asyncio's"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_passes_and_hooks_set_is_seen_after_the_run_as_after_a_serial_one(
+    host: str, fails: bool
+):
+    passes = [Note("one"), Note("two", fails=fails), Note("three")]
+    serial = seen_by_caller("serial", passes)
+    assert serial[:4] == ("caller", "one", "after one", "two")
+    assert seen_by_caller(host, passes) == serial
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("host", HOSTS)
+def test_async_passes_see_and_set_what_the_others_do(host: str, fails: bool):
+    later = NoteLater("later", fails=fails)
+    passes = [Note("one"), later, Note("two"), NoteLater("last")]
+    expected = ("caller", "one", "after one", "later")
+    rest = ("after later", "two", "after two", "last", "after last", "after sequential")
+    assert seen_by_caller(host, passes) == (expected if fails else expected + rest)
+
+
+async def test_a_run_that_is_cancelled_leaves_the_callers_context_current():
+    before = PassContext.current()
+
+    class Cancel(ModulePass):
+        pass_info = PassInfo(0, "Cancel")
+
+        def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+            seen.set(("set",))
+            trio.from_thread.run_sync(scope.cancel)
+            return mod
+
+    with trio.CancelScope() as scope:
+        passes = [Cancel(), Note("one")]
+        await run_pipeline(program(1), passes, context=PassContext(), workers=0)
+    assert scope.cancelled_caught
+    assert PassContext.current() is before

@@ -1,0 +1,263 @@
+"""The crash-site matrix: where a worker ends or hangs, and how.
+
+Each cell of the table in docs/failures.md is a test here.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from parpass.errors import (
+    FunctionFailure,
+    FunctionTimeoutError,
+    RuntimeUseError,
+    SlowerRunWarning,
+    UnpicklablePassWarning,
+    WorkerDiedError,
+)
+from parpass.runner import Runner, open_runner
+from parpass.runner.pool import pooled_stage, schedule
+from parpass.transform import PassContext, Sequential
+from parpass.transform.config import START_TIMEOUT
+from tests.support.ending import (
+    EndAtStart,
+    EndIn,
+    EndsOnTheWay,
+    EndsWhenSent,
+    LeaveBehind,
+    ReturnEnding,
+    SlowToSend,
+    Tell,
+    TellProcess,
+)
+from tests.support.hard_passes import ExitOnce
+from tests.support.pooled import POOLED, child_processes, folders, pooled
+from tests.support.toy_ir import Fn, Program, RunProgram, program, values_of
+from tests.support.toy_passes import Add, AddFrom
+
+pytestmark = pytest.mark.slow
+
+CAUSES = {"exit": "EXIT(3)", "segfault": "SIGSEGV(-11)", "kill": "SIGKILL(-9)"}
+LIMITS = {"hang": 0.3}  # seconds; else it hangs until it is cancelled
+
+
+@pytest.fixture(scope="module")
+def own_runner() -> Iterator[Runner]:
+    """Give a runner, whose pool is used by all cells: it has to be whole each time."""
+    with open_runner(workers=2) as runner:
+        yield runner
+
+
+@pytest.fixture
+def whole(own_runner: Runner) -> Iterator[Runner]:
+    """Give the runner; afterwards it still works, and nothing is left."""
+    before = folders()
+    yield own_runner
+    assert folders() == before
+    after = own_runner.run_sync(program(1, 2, 3), Add(1), context=pooled())
+    assert values_of(after) == values_of(program(2, 3, 4))
+    assert len(child_processes()) <= 2 + len(_others)
+
+
+_others: set[int] = set()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _know_others() -> None:
+    _others.update(child_processes())
+
+
+@pytest.fixture(autouse=True)
+def _on_the_way_no_longer_than_in_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pooled_stage, "ON_THE_WAY_SECONDS", LIMITS["hang"])
+
+
+def failure(
+    runner: Runner, mod: Program, steps: Any, how: str, start: float = 60.0
+) -> Exception:
+    limit = LIMITS.get(how)
+    context = PassContext(config={**POOLED, START_TIMEOUT: start})
+    with pytest.raises(Exception, match=r".") as caught:
+        runner.run_sync(mod, steps, context=context, function_timeout=limit)
+    return caught.value
+
+
+def check_blamed(error: Exception, how: str, step: str, where: str) -> None:
+    """Check that the right pass and function are named, with the right cause."""
+    assert isinstance(error, FunctionFailure)
+    assert (error.pass_name, error.function) == (step, "f1")
+    if how == "hang":
+        assert isinstance(error, FunctionTimeoutError)
+        assert "end" in error.traceback  # the function that hangs
+        return
+    assert isinstance(error, WorkerDiedError)
+    assert (error.cause, error.where) == (CAUSES[how], where)
+    if how == "segfault":
+        assert "Segmentation fault" in error.traceback
+        assert "in end" in error.traceback
+
+
+DEATHS = ["exit", "segfault", "kill"]
+
+
+@pytest.mark.parametrize("how", ["raise", *DEATHS, "hang"])
+def test_in_a_pass_the_function_and_the_pass_are_named(how: str, whole: Runner):
+    steps = [Add(1), EndIn(how, 3), Add(1)]
+    error = failure(whole, program(1, 2, 3), steps, how)
+    if how == "raise":
+        assert isinstance(error, ValueError)
+        assert error.__notes__ == ["in pass 'EndIn', on function 'f1'"]
+    else:
+        check_blamed(error, how, "EndIn", "pass")
+
+
+def on_the_way(how: str, kind: type[Program] = Program) -> Program:
+    odd: Any = EndsOnTheWay(how, os.getpid())
+    return kind({"f0": Fn((1,)), "f1": Fn((odd,)), "f2": Fn((3,))})
+
+
+@pytest.mark.parametrize("kind", [Program, RunProgram])
+@pytest.mark.parametrize("how", [*DEATHS, "hang"])
+def test_while_a_function_is_unpickled_it_is_named(
+    how: str, kind: type[Program], whole: Runner
+):
+    error = failure(whole, on_the_way(how, kind), [EndIn("raise"), Add(1)], how)
+    check_blamed(error, how, "EndIn", "unpickle")
+
+
+@pytest.mark.parametrize("how", [*DEATHS, "hang"])
+def test_while_a_result_is_pickled_its_pass_is_named(how: str, whole: Runner):
+    error = failure(whole, program(1, 2, 3), [ReturnEnding(how, 2)], how)
+    check_blamed(error, how, "ReturnEnding", "pickle")
+
+
+def test_a_pass_that_cannot_be_loaded_in_a_worker_is_run_in_this_process(
+    whole: Runner,
+):
+    steps = [EndAtStart("raise", os.getpid()), Add(1)]
+    with pytest.warns(UnpicklablePassWarning, match="'EndAtStart' cannot be loaded"):
+        after = whole.run_sync(program(1, 2, 3), steps, context=pooled())
+    assert values_of(after) == values_of(program(2, 3, 4))
+
+
+@pytest.mark.parametrize("kind", [Program, RunProgram])
+def test_a_function_that_cannot_be_unpickled_in_a_worker_has_the_run_stay_here(
+    kind: type[Program], whole: Runner
+):
+    mod = on_the_way("raise", kind)
+    with pytest.warns(SlowerRunWarning, match="cannot load function 'f1'"):
+        after = whole.run_sync(mod, AddFrom("f0"), context=pooled())
+    assert after.functions["f1"].values[1:] == (1,)
+
+
+def test_a_result_that_cannot_be_pickled_is_made_in_this_process(whole: Runner):
+    step = ReturnEnding("raise", 2)
+    with pytest.warns(SlowerRunWarning, match="cannot be sent function 'f1'"):
+        after = whole.run_sync(program(1, 2, 3), step, context=pooled())
+    assert isinstance(after["f1"].values[0], EndsWhenSent)
+    assert after["f2"].values == (4,)
+
+
+@pytest.mark.parametrize("how", ["exit", "segfault", "kill"])
+def test_workers_that_die_while_they_load_a_pass_are_no_functions_fault(
+    how: str, whole: Runner, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(schedule, "_MOST_KILLS", 3)
+    steps = [EndAtStart(how, os.getpid())]
+    error = failure(whole, program(1, 2, 3), steps, how)
+    assert isinstance(error, RuntimeUseError)
+    assert "before they can begin" in str(error)
+    assert CAUSES[how] in str(error)
+    assert ("out of memory" in str(error)) == (how == "kill")
+
+
+def test_workers_that_hang_while_they_load_a_pass_are_ended(whole: Runner):
+    steps = [EndAtStart("hang", os.getpid())]
+    whole.run_sync(program(1, 2), Add(1), context=pooled())  # they are started
+    error = failure(whole, program(1, 2, 3), steps, "", start=0.3)
+    assert isinstance(error, RuntimeUseError)
+    assert "hang before they can begin" in str(error)
+
+
+HANG = """
+import signal, sys
+if "--process-name" in sys.orig_argv:
+    signal.pause()
+"""
+
+
+def test_workers_that_hang_while_their_process_starts_are_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    Path(tmp_path, "sitecustomize.py").write_text(HANG)
+    before = child_processes()
+    with open_runner(workers=2) as runner:
+        with monkeypatch.context() as patch:
+            patch.setenv("PYTHONPATH", str(tmp_path))
+            error = failure(runner, program(1, 2), [Add(1)], "", start=0.2)
+        assert isinstance(error, RuntimeUseError)
+        assert "hang before they can begin" in str(error)
+        while child_processes() - before:  # each is given its time, and then killed
+            pass
+        after = runner.run_sync(program(1, 2), Add(1), context=pooled())
+    assert values_of(after) == values_of(program(2, 3))
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL])
+def test_a_worker_that_dies_on_idle_is_replaced_silently(
+    number: int, whole: Runner, tmp_path: Path
+):
+    mod, step = program(*range(8)), TellProcess(Tell(str(tmp_path)))
+    expected = values_of(program(*range(1, 9)))
+    assert values_of(whole.run_sync(mod, step, context=pooled())) == expected
+    os.kill(int(next(tmp_path.iterdir()).name), number)
+    assert values_of(whole.run_sync(mod, step, context=pooled())) == expected
+
+
+async def test_a_suspect_may_ask_for_a_function_that_is_not_packed_yet(
+    whole: Runner, tmp_path: Path
+):
+    # Packing all takes longer than dying.
+    functions = {f"f{at}": Fn((SlowToSend(at),)) for at in range(400)}
+    mod = Program({"f-1": Fn((-1,)), **functions})
+    steps = Sequential([ExitOnce(-1, str(tmp_path / "died")), AddFrom("f399")])
+    with trio.fail_after(60):
+        after = await whole.run(mod, steps, context=pooled())
+    assert after["f-1"].values == (-1, 399)
+
+
+async def test_a_worker_that_is_stopped_on_idle_can_be_cancelled(
+    whole: Runner,
+):
+    await whole.run(program(1, 2), Add(1), context=pooled())
+    for process in child_processes() - _others:
+        os.kill(process, signal.SIGSTOP)
+    with trio.move_on_after(0.2) as scope:
+        await whole.run(program(1, 2), Add(1), context=pooled())
+    assert scope.cancelled_caught
+
+
+@pytest.mark.parametrize("how", ["raise", "exit", "segfault", "kill"])
+def test_a_worker_that_ends_badly_when_the_pool_is_closed_costs_nothing(how: str):
+    before = child_processes()
+    with open_runner(workers=2) as runner:
+        after = runner.run_sync(program(1, 2), LeaveBehind(how), context=pooled())
+    assert values_of(after) == values_of(program(2, 3))
+    assert child_processes() <= before
+
+
+@pytest.mark.stress
+def test_a_worker_that_hangs_when_the_pool_is_closed_is_killed():
+    before, began = child_processes(), time.monotonic()
+    with open_runner(workers=2) as runner:
+        runner.run_sync(program(1, 2), LeaveBehind("hang"), context=pooled())
+    assert time.monotonic() - began < 20
+    assert child_processes() <= before

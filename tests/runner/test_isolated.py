@@ -1,0 +1,211 @@
+"""Isolated runs: nothing that a function pass does can hurt the caller's process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+import trio
+
+from parpass import open_runner, run_pipeline, run_pipeline_sync
+from parpass.errors import (
+    ArgumentError,
+    FunctionTimeoutError,
+    RuntimeUseError,
+    WorkerDiedError,
+)
+from parpass.runner import Runner
+from parpass.transform import (
+    FunctionPass,
+    ModulePass,
+    PassContext,
+    PassInfo,
+    Sequential,
+)
+from tests.support.ending import EndIn, end
+from tests.support.toy_ir import Fn, Program, program, values_of
+from tests.support.toy_passes import Add, AddFrom, FailOn
+
+pytestmark = pytest.mark.slow
+
+
+class Where(FunctionPass):
+    """Appends the process that it runs in."""
+
+    pass_info = PassInfo(0, "Where")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return func.with_values((*func.values, os.getpid()))
+
+
+class Both(FunctionPass):
+    """Fails on functions that have 1, after a while; ends the process on one with 8."""
+
+    pass_info = PassInfo(0, "Both")
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        if 1 in func.values:
+            until = time.perf_counter() + 0.2
+            while time.perf_counter() < until:
+                pass
+            raise ValueError("met 1")
+        if 8 in func.values:
+            end(self.how)
+        return func
+
+
+class ModuleWhere(ModulePass):
+    """Appends the process that it runs in."""
+
+    pass_info = PassInfo(0, "ModuleWhere")
+
+    def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+        return Program(
+            {
+                name: func.with_values((*func.values, os.getpid()))
+                for name, func in mod.functions.items()
+            }
+        )
+
+
+class Retype(FunctionPass):
+    """Has functions state other types, so that their callers run again."""
+
+    pass_info = PassInfo(0, "Retype")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return func.with_values((*func.values, 7))
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    with open_runner(workers=2, isolated=True) as runner:
+        yield runner
+
+
+@pytest.mark.parametrize(
+    ("how", "cause"),
+    [("segfault", "SIGSEGV(-11)"), ("exit", "EXIT(3)"), ("kill", "SIGKILL(-9)")],
+)
+@pytest.mark.parametrize("functions", [1, 2])
+def test_a_pass_that_ends_its_process_on_a_small_module_is_named(
+    runner: Runner, how: str, cause: str, functions: int
+):
+    with pytest.raises(WorkerDiedError) as caught:
+        runner.run_sync(program(*range(1, 1 + functions)), [Add(1), EndIn(how, 2)])
+    error = caught.value
+    assert (error.pass_name, error.function, error.cause) == ("EndIn", "f0", cause)
+
+
+def test_a_pass_that_hangs_on_a_small_module_is_ended_by_its_limit(runner: Runner):
+    with pytest.raises(FunctionTimeoutError):
+        runner.run_sync(program(1), EndIn("hang", 1), function_timeout=0.2)
+
+
+def test_a_pass_that_hangs_on_a_small_module_can_be_cancelled(runner: Runner):
+    async def main() -> None:
+        with trio.move_on_after(0.1) as scope:
+            await runner.run(program(1), EndIn("hang", 1))
+        assert scope.cancelled_caught
+        after = await runner.run(program(1), Add(1))
+        assert values_of(after) == {"f0": (2,)}
+
+    trio.run(main)
+
+
+def test_a_cancelled_task_of_asyncio_ends_a_hanging_pass(runner: Runner):
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await runner.run(program(1), EndIn("hang", 1))
+        assert values_of(await runner.run(program(1), Add(1))) == {"f0": (2,)}
+
+    asyncio.run(main())
+
+
+def test_every_function_pass_is_run_by_a_worker_and_module_passes_here(runner: Runner):
+    mod = runner.run_sync(program(1, 2), [Where(), ModuleWhere(), Where()])
+    for first, second, third in [found[1:] for found in values_of(mod).values()]:
+        assert os.getpid() not in (first, third)
+        assert second == os.getpid()
+
+
+def test_who_looked_at_a_function_that_came_to_state_another_type_runs_there_too(
+    runner: Runner,
+):
+    steps = [Retype(), AddFrom("f0"), Where()]
+    mod = runner.run_sync(program(1, 2), steps)
+    assert all(os.getpid() not in found for found in values_of(mod).values())
+    expected = values_of(Sequential(steps[:2])(program(1, 2)))
+    assert {n: found[:-1] for n, found in values_of(mod).items()} == expected
+
+
+def test_an_error_is_that_of_the_serial_run(runner: Runner):
+    for mod in (program(1), program(1, 2, 3)):
+        with pytest.raises(ValueError, match=r".") as serial:
+            FailOn(1)(mod)
+        with pytest.raises(ValueError, match=r".") as isolated:
+            runner.run_sync(mod, FailOn(1))
+        assert str(isolated.value) == str(serial.value)
+        assert isolated.value.__notes__ == serial.value.__notes__
+
+
+@pytest.mark.parametrize("how", ["argument", "option", "async"])
+def test_it_can_be_asked_for_in_several_ways(how: str):
+    mod, steps = program(1), [EndIn("exit", 1)]
+
+    def run() -> Any:
+        if how == "argument":
+            return run_pipeline_sync(mod, steps, workers=1, isolated=True)
+        if how == "option":
+            context = PassContext(config={"parpass.isolated": True})
+            return run_pipeline_sync(mod, steps, workers=1, context=context)
+        return trio.run(partial(run_pipeline, mod, steps, workers=1, isolated=True))
+
+    with pytest.raises(WorkerDiedError):
+        run()
+
+
+@pytest.mark.parametrize("how", ["hang", "exit", "segfault"])
+@pytest.mark.parametrize("steps", [1, 2])
+def test_what_comes_after_the_first_failure_cannot_take_its_place(
+    runner: Runner, how: str, steps: int
+):
+    # The later function is at work in another worker when the first one fails.
+    mod = program(*range(1, 9))
+    passes = [Both(how)] if steps == 1 else [Add(0), Both(how)]
+    with pytest.raises(ValueError, match="met 1"):
+        runner.run_sync(mod, passes)
+
+
+def test_what_cannot_be_sent_to_a_worker_is_an_error_that_names_it(runner: Runner):
+    class Locked(Add):
+        def __init__(self) -> None:
+            super().__init__(1)
+            self.lock = threading.Lock()
+
+    with pytest.raises(RuntimeUseError, match=r"Add\.lock.*without isolated"):
+        runner.run_sync(program(1), [Add(1), Locked()])
+
+
+def test_without_workers_it_is_refused():
+    with pytest.raises(ArgumentError, match="isolated=True with workers=0"):
+        open_runner(workers=0, isolated=True)
+    context = PassContext(config={"parpass.isolated": True})
+    with pytest.raises(RuntimeUseError, match="there are none"):
+        run_pipeline_sync(program(1), Add(1), workers=0, context=context)
+
+
+def test_workers_beside_an_executor_are_refused():
+    executor: Any = object()
+    with pytest.raises(ArgumentError, match="workers=2 beside an executor"):
+        open_runner(workers=2, executor=executor)

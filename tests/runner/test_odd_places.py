@@ -1,0 +1,260 @@
+"""Pipelines run where nobody thought of it, and run as everywhere else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import zipapp
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import trio
+
+import parpass
+from parpass.runner import Runner
+from parpass.transform import (
+    FunctionPass,
+    ModulePass,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+)
+from tests.support.pooled import folders, pooled, run_pooled
+from tests.support.toy_ir import Fn, Program, program
+from tests.support.toy_passes import Add
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+
+# Passes of the program itself: workers cannot import them.
+PROGRAM = """
+import os, sys, warnings
+warnings.filterwarnings("ignore", "This process .* is multi-threaded")
+import parpass
+from parpass.transform import FunctionPass, PassInfo
+from tests.support.pooled import child_processes, pooled
+from tests.support.toy_ir import program
+
+class Where(FunctionPass):
+    pass_info = PassInfo(0, "Where")
+
+    def transform_function(self, func, mod, ctx):
+        return func.with_values((*func.values, os.getpid()))
+
+def places(mod):
+    return {function.values[1] for function in mod.functions.values()}
+
+def run(runner=parpass):
+    sync = getattr(runner, "run_sync", None)
+    if sync is not None:
+        return places(sync(program(1, 2, 3), Where(), context=pooled()))
+    return places(parpass.run_pipeline_sync(
+        program(1, 2, 3), Where(), context=pooled(), workers=2))
+
+def main():
+    found = run()
+    assert found and os.getpid() not in found, (found, os.getpid())
+    print("done")
+"""
+MAIN = PROGRAM + "\nif __name__ == '__main__':\n    main()\n"
+
+FORKED = """
+with parpass.open_runner(workers=2) as runner:
+    ours = run(runner)
+    child = os.fork()
+    if not child:
+        theirs, again = run(runner), run(runner)
+        assert not (theirs | again) & (ours | {os.getpid()}), (theirs, ours)
+        sys.exit(0)
+    _, status = os.waitpid(child, 0)
+    assert status == 0, status
+    assert os.getpid() not in run(runner)
+print("done")
+"""
+
+FORKED_WITHOUT_A_WORD = """
+with parpass.open_runner(workers=2) as runner:
+    run(runner)
+    ours = child_processes()
+    child = os.fork()
+    if not child:
+        sys.exit(0)
+    _, status = os.waitpid(child, 0)
+    assert status == 0, status
+    assert run(runner) <= ours
+print("done")
+"""
+
+DAEMON = """
+import multiprocessing
+
+def in_daemon(answers):
+    import warnings
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = run()
+    answers.send((found, os.getpid(), [str(one.message) for one in told]))
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    answers, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=in_daemon, args=(theirs,), daemon=True)
+    process.start()
+    found, pid, told = answers.recv()
+    process.join(60)
+    assert process.exitcode == 0, process.exitcode
+    assert found == {pid}, found
+    assert any("daemon" in text for text in told), told
+    print("done")
+"""
+
+
+def run_program(command: Sequence[str], cwd: Path = ROOT) -> None:
+    """Run a program; it says that it is done, and leaves nothing."""
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+    )
+    try:
+        out, err = process.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+    assert (out, process.returncode, err) == ("done\n", 0, "")
+    assert not folders(process.pid)
+
+
+def test_a_program_given_on_the_command_line():
+    run_program([sys.executable, "-c", PROGRAM + "\nmain()"])
+
+
+def test_a_module_that_is_run_as_a_program(tmp_path: Path):
+    (tmp_path / "compile_it.py").write_text(MAIN)
+    run_program([sys.executable, "-m", "compile_it"], cwd=tmp_path)
+
+
+def test_a_zipapp(tmp_path: Path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "__main__.py").write_text(MAIN)
+    zipapp.create_archive(source, tmp_path / "it.pyz")
+    run_program([sys.executable, str(tmp_path / "it.pyz")])
+
+
+def test_a_program_without_standard_input():
+    shell = 'exec "$0" -c "$1" <&-'
+    run_program(["/bin/sh", "-c", shell, sys.executable, PROGRAM + "\nmain()"])
+
+
+@pytest.mark.parametrize("rest", [FORKED, FORKED_WITHOUT_A_WORD])
+def test_a_forked_child_leaves_the_processes_of_its_parent_alone(rest: str):
+    run_program([sys.executable, "-c", PROGRAM + rest])
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_a_daemon_process_stays_in_process_and_says_so(start: str, tmp_path: Path):
+    script = tmp_path / "daemon.py"
+    script.write_text(PROGRAM + DAEMON)
+    run_program([sys.executable, str(script), start])
+
+
+def test_a_notebook(tmp_path: Path):
+    nbclient = pytest.importorskip("nbclient", reason="notebooks need nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    cells = [f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{PROGRAM}", "main()"]
+    cells.append(
+        "places(await parpass.run_pipeline("
+        "program(1, 2), [Where()], context=pooled(), workers=2)) - {os.getpid()} != "
+        "set()"
+    )
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(cell) for cell in cells]
+    )
+    nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    assert notebook.cells[1].outputs[0]["text"] == "done\n"
+    assert notebook.cells[2].outputs[0]["data"]["text/plain"] == "True"
+
+
+class RunWhole(ModulePass):
+    """Runs a pipeline inside of a module pass, on processes of its own."""
+
+    pass_info = PassInfo(0, "RunWhole")
+
+    def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+        return parpass.run_pipeline_sync(mod, Add(10), workers=2)
+
+
+class RunInside(FunctionPass):
+    """Runs a pipeline inside of a function pass."""
+
+    pass_info = PassInfo(0, "RunInside")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        inner = Sequential([Add(10), Add(20)])
+        made = parpass.run_pipeline_sync(Program({"f": func}), inner, workers=2)
+        return made["f"]
+
+
+@pytest.mark.parametrize("root", [RunWhole(), RunInside()])
+def test_a_run_inside_of_a_run(runner: Runner, root: Pass):
+    both = Sequential([Add(1), root, Add(2)])
+    assert run_pooled(runner, both, program(1, 2, 3)) == both(program(1, 2, 3))
+
+
+def test_many_runs_at_once_on_one_runner_from_threads(runner: Runner):
+    with ThreadPoolExecutor(8) as threads:
+        made = [
+            threads.submit(run_pooled, runner, Add(at), program(*range(9)))
+            for at in range(24)
+        ]
+    for at, one in enumerate(made):
+        assert one.result() == Add(at)(program(*range(9)))
+
+
+def test_many_runs_at_once_on_many_runners_from_threads():
+    def run(at: int) -> Program:
+        return parpass.run_pipeline_sync(
+            program(*range(9)), Add(at), context=pooled(), workers=2
+        )
+
+    with ThreadPoolExecutor(4) as threads:
+        made = list(threads.map(run, range(4)))
+    assert made == [Add(at)(program(*range(9))) for at in range(4)]
+    assert not folders()
+
+
+async def test_many_runs_at_once_on_one_runner_from_tasks(runner: Runner):
+    made: dict[int, Program] = {}
+
+    async def run(at: int) -> None:
+        made[at] = await runner.run(program(*range(9)), Add(at), context=pooled())
+
+    async with trio.open_nursery() as nursery:
+        for at in range(24):
+            nursery.start_soon(run, at)
+    for at, one in made.items():
+        assert one == Add(at)(program(*range(9)))
+    assert len(made) == 24
+
+
+def test_a_thread_that_nobody_waits_for(runner: Runner):
+    made: list[str] = []
+
+    def run() -> None:
+        result = run_pooled(runner, Add(1), program(1, 2))
+        made.append(json.dumps([fn.values for fn in result.functions.values()]))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(timeout=30)
+    assert made == ["[[2], [3]]"]

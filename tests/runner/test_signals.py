@@ -1,0 +1,138 @@
+"""A program that is interrupted or killed leaves no process and no folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from parpass.runner.travel.folder import Folder
+from parpass.runner.travel.leftovers import remove_abandoned
+from tests.support.pooled import folders, new_pipe
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = """
+import asyncio, sys
+import parpass, trio
+from tests.support.hard_passes import Hang, HoldLock
+from tests.support.pooled import pooled
+from tests.support.toy_ir import program
+
+async def run():
+    hang = Hang(sys.argv[2])
+    await parpass.run_pipeline(program(1, 2, 3), [hang], context=pooled(), workers=2)
+
+def run_sync():
+    hang = Hang(sys.argv[2])
+    parpass.run_pipeline_sync(program(1, 2, 3), [hang], context=pooled(), workers=2)
+
+def run_holding_lock():
+    hold = HoldLock(sys.argv[2], 1)
+    parpass.run_pipeline_sync(program(1, 2), [hold], context=pooled(), workers=2)
+
+async def notebook():
+    run_sync()
+
+forms = {
+    "trio": lambda: trio.run(run),
+    "asyncio": lambda: asyncio.run(run()),
+    "plain": run_sync,
+    "holding lock": run_holding_lock,
+    # Not asyncio.run, which has its own way with the first Ctrl-C.
+    "notebook": lambda: asyncio.new_event_loop().run_until_complete(notebook()),
+}
+forms[sys.argv[1]]()
+"""
+
+
+def started(form: str, tmp_path: Path) -> subprocess.Popen[str]:
+    """Start a program in a process group of its own; return when it is in a worker."""
+    begun = new_pipe(tmp_path)
+    program = launched(form, begun)
+    begun.read_bytes()
+    return program
+
+
+def launched(form: str, begun: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, form, str(begun)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd=Path(__file__).parents[2],
+    )
+
+
+def all_has_ended(program: subprocess.Popen[str]) -> str:
+    """Return what was written to stderr, which all of its processes hold open."""
+    try:
+        return program.communicate(timeout=30)[1]
+    except subprocess.TimeoutExpired:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.communicate()
+        raise
+
+
+@pytest.mark.parametrize("form", ["plain", "trio", "asyncio", "notebook"])
+@pytest.mark.parametrize("whole_group", [True, False])
+def test_ctrl_c_ends_all(form: str, whole_group: bool, tmp_path: Path):
+    program = started(form, tmp_path)
+    # A terminal sends it to the workers as well.
+    if whole_group:
+        os.killpg(program.pid, signal.SIGINT)
+    else:
+        program.send_signal(signal.SIGINT)
+    said = all_has_ended(program)
+    assert "\nKeyboardInterrupt" in said
+    assert program.returncode in (-signal.SIGINT, 1)
+    assert not folders(program.pid)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_end_and_tidy_up_after_a_program_that_was_killed(
+    sent: signal.Signals, tmp_path: Path
+):
+    program = started("plain", tmp_path)
+    program.send_signal(sent)
+    began = time.monotonic()
+    assert all_has_ended(program) == ""
+    assert time.monotonic() - began < 2
+    assert program.returncode == -sent
+    assert not folders(program.pid)
+
+
+def test_a_worker_that_cannot_notice_is_ended_by_the_others(tmp_path: Path):
+    pipes = [tmp_path / f"begun-{number}" for number in (1, 2)]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    program = launched("holding lock", tmp_path / "begun")
+    for pipe in pipes:
+        pipe.read_bytes()
+    program.kill()
+    began = time.monotonic()
+    assert all_has_ended(program) == ""
+    assert time.monotonic() - began < 2
+    assert not folders(program.pid)
+    os.killpg(program.pid, signal.SIGKILL)  # what sleeps
+
+
+def test_after_workers_and_all_were_killed_the_next_run_tidies_up(tmp_path: Path):
+    program = started("plain", tmp_path)
+    (left,) = folders(program.pid)
+    others = [Folder(), Folder()]
+    remove_abandoned([Path(left), *(Path(one.path) for one in others)])
+    assert folders(program.pid) == {left}  # it is in use
+    os.killpg(program.pid, signal.SIGKILL)
+    all_has_ended(program)
+    assert folders(program.pid) == {left}
+    remove_abandoned([Path(left), *(Path(one.path) for one in others)])
+    assert not folders(program.pid)
+    assert all(os.path.isdir(one.path) for one in others)
+    for one in others:
+        one.remove()

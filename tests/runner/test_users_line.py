@@ -1,0 +1,129 @@
+"""Warnings of parpass itself point at the line of the user's that they come from."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import linecache
+import threading
+from collections.abc import Callable, Sequence
+
+import pytest
+import trio
+
+from parpass.errors import BudgetWarning, PassStateWarning, UnpicklablePassWarning
+from parpass.runner import run_pipeline, run_pipeline_sync
+from parpass.transform import FunctionPass, ModulePass, Pass, PassContext, PassInfo
+from tests.support.hard_passes import Remember
+from tests.support.pooled import POOLED
+from tests.support.toy_ir import Fn, Program, program
+from tests.support.toy_passes import Add
+
+MOD = program(*range(6))
+CONTEXT = PassContext(config=POOLED)
+
+
+class Locked(FunctionPass):
+    """Cannot travel."""
+
+    pass_info = PassInfo(0, "Locked")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return func
+
+
+class Limited(Add):
+    """May not take much memory, which nobody can enforce in process."""
+
+    memory_limit = 1 << 30
+
+
+class Runs(ModulePass):
+    """Runs another pass in its body."""
+
+    pass_info = PassInfo(0, "Runs")
+
+    def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+        return Limited(1)(mod)  # here
+
+
+def serially(passes: Sequence[Pass]) -> None:
+    passes[0](MOD)  # here
+
+
+def blocking(passes: Sequence[Pass]) -> None:
+    run_pipeline_sync(MOD, passes, context=CONTEXT, workers=1)  # here
+
+
+def in_process(passes: Sequence[Pass]) -> None:
+    run_pipeline_sync(MOD, passes, context=CONTEXT, workers=0)  # here
+
+
+def under_trio(passes: Sequence[Pass]) -> None:
+    async def main() -> None:
+        await run_pipeline(MOD, passes, context=CONTEXT, workers=1)  # here
+
+    trio.run(main)
+
+
+def under_asyncio(passes: Sequence[Pass]) -> None:
+    async def main() -> None:
+        await run_pipeline(MOD, passes, context=CONTEXT, workers=1)  # here
+
+    asyncio.run(main())
+
+
+def in_process_under_trio(passes: Sequence[Pass]) -> None:
+    async def main() -> None:
+        await run_pipeline(MOD, passes, context=CONTEXT, workers=0)  # here
+
+    trio.run(main)
+
+
+def in_process_under_asyncio(passes: Sequence[Pass]) -> None:
+    async def main() -> None:
+        await run_pipeline(MOD, passes, context=CONTEXT, workers=0)  # here
+
+    asyncio.run(main())
+
+
+ELSEWHERE = [blocking, under_trio, under_asyncio]
+HERE = [serially, in_process, in_process_under_trio, in_process_under_asyncio]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", ELSEWHERE)
+def test_of_what_workers_cannot_do(run: Callable[[Sequence[Pass]], None]):
+    with pytest.warns(UnpicklablePassWarning) as unpicklable:
+        run([Locked()])
+    with pytest.warns(PassStateWarning) as state:
+        run([Remember()])
+    for warned in (*unpicklable, *state):
+        assert is_in(run, warned.filename, warned.lineno)
+
+
+@pytest.mark.parametrize("run", HERE)
+def test_of_limits_that_nobody_enforces(run: Callable[[Sequence[Pass]], None]):
+    with pytest.warns(BudgetWarning) as caught:
+        run([Limited(1)])
+    assert is_in(run, caught[0].filename, caught[0].lineno)
+
+
+@pytest.mark.parametrize("run", HERE)
+def test_a_body_that_runs_passes_is_the_users_too(
+    run: Callable[[Sequence[Pass]], None],
+):
+    with pytest.warns(BudgetWarning) as caught:
+        run([Runs()])
+    assert is_in(Runs, caught[0].filename, caught[0].lineno)
+
+
+def is_in(where: object, filename: str, lineno: int) -> bool:
+    """Return whether a line is the marked one of a function or class of this file."""
+    lines, first = inspect.getsourcelines(where)  # pyright: ignore[reportArgumentType]
+    is_inside = first <= lineno < first + len(lines)
+    marked = linecache.getline(filename, lineno).rstrip().endswith("# here")
+    return filename == __file__ and is_inside and marked

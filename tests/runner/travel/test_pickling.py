@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from parpass.runner.travel.pickling import why_not_picklable
+from parpass.transform import PassContext, function_pass
+from tests.support.hard_passes import Locked
+from tests.support.toy_ir import Fn, Program
+from tests.support.toy_passes import Add
+
+LOCK = threading.Lock()
+
+
+class Rewriter:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+class RefusesPickling:
+    def __reduce__(self) -> Any:
+        raise RuntimeError("not me")
+
+
+def test_what_can_travel_is_given_no_reason():
+    assert why_not_picklable(Add(), "Add") is None
+
+
+@pytest.mark.parametrize(
+    ("attribute", "path"),
+    [
+        (Rewriter(), "p.part.lock: TypeError: cannot pickle"),
+        ({"a": [1, threading.Lock()]}, "p.part['a'][1]: TypeError: cannot pickle"),
+        ((Rewriter(),), "p.part[0].lock: TypeError: cannot pickle"),
+        (RefusesPickling(), "p.part: RuntimeError: not me"),
+    ],
+)
+def test_what_cannot_is_named_by_its_path(attribute: Any, path: str):
+    pass_ = Add()
+    pass_.part = attribute  # pyright: ignore[reportAttributeAccessIssue] -- a user's own
+    reason = why_not_picklable(pass_, "p")
+    assert reason is not None
+    assert reason.startswith(path)
+
+
+def test_the_lock_in_a_pass_is_found():
+    reason = why_not_picklable(Locked(), "Locked")
+    assert reason is not None
+    assert reason.startswith("Locked.state['lock']: TypeError")
+
+
+def test_the_variable_of_a_closure_is_named():
+    held = threading.Lock()
+
+    @function_pass(opt_level=0)
+    def closing(func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        with held:
+            return func
+
+    reason = why_not_picklable(closing, "closing")
+    assert reason is not None
+    assert reason.startswith("closing.pass_func (its variable 'held'): TypeError")
+
+
+def test_a_variable_that_has_no_value_yet_is_no_obstacle_to_the_answer():
+    held = threading.Lock()
+
+    def closing() -> Any:
+        return held, late
+
+    found = why_not_picklable(closing, "closing")
+    late = 1
+    assert found is not None
+    assert found.startswith("closing (its variable 'held')")
+    assert closing()[1] == late

@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from parpass.runner.stage.work import End
+from parpass.runner.travel.bundles import Packer, unpack
+from parpass.runner.travel.errors import unpack_error
+from parpass.runner.travel.messages import (
+    Job,
+    JobResult,
+    StageSpec,
+    functions_name,
+    index_name,
+    pack_message,
+    spec_name,
+    unpack_message,
+)
+from parpass.runner.travel.notes import Notes
+from parpass.runner.travel.places import Place, Places
+from parpass.runner.travel.retained import Retainer
+from parpass.runner.travel.shipment import (
+    UnloadableError,
+    UnsendableError,
+    pack_shipment,
+)
+from parpass.runner.travel.snapshot import Snapshot
+from parpass.runner.worker import jobs as worker
+from parpass.transform import ModuleAdapter, Pass, PassContext
+from tests.support.ending import EndsOnTheWay
+from tests.support.hard_passes import Remember
+from tests.support.toy_ir import Fn, Program, RunAdapter, ToyAdapter, program
+from tests.support.toy_passes import Add, AddFrom, FailOn
+
+ADAPTER = ToyAdapter()
+NOWHERE = End(sys.maxsize)
+
+
+class Run:
+    """A run as the coordinator would publish it, for jobs that are run here."""
+
+    def __init__(self, adapter: ModuleAdapter = ADAPTER) -> None:
+        self.adapter = adapter
+        self.retainer = Retainer(adapter)
+        self.folder = self.retainer.folder
+
+    def publish(self, stage: int, steps: Sequence[Pass], mod: Program) -> None:
+        snapshot = Snapshot.take(PassContext())
+        shell = self.adapter.encode_shell(mod)
+        spec = StageSpec(steps, snapshot, self.adapter, shell, list(mod.functions))
+        self.folder.publish(spec_name(stage), pack_shipment(steps, spec))
+        writer = self.folder.open_writer(functions_name(stage))
+        self.places = Places(len(mod.functions))
+        packer = Packer(self.adapter, self.retainer.values)
+        packed = [packer.pack(function) for function in mod.functions.values()]
+        packer.close()
+        bundles = dict.fromkeys(one.bundle for one in packed)
+        refs = {bundle: writer.append(bundle.payload) for bundle in bundles}
+        for at, one in enumerate(packed):
+            _, offset, length = refs[one.bundle]
+            self.places[at] = Place(offset, length, one.at, one.size, ())
+        writer.close()
+
+    def publish_index(self, stage: int) -> None:
+        self.folder.publish(index_name(stage), pack_message(self.places))
+
+    def work(self, stage: int, *functions: int, end: End = NOWHERE) -> JobResult:
+        places = self.places.of(functions)
+        job = pack_message(Job(self.folder.path, stage, functions, places, end))
+        return unpack_message(worker.run_job(job))
+
+    def values(self, result: JobResult) -> list[Any]:
+        return [
+            outcome.result
+            and unpack(outcome.result, self.adapter, self.retainer.values, None).values
+            for outcome in result.outcomes
+        ]
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    run = Run()
+    yield run
+    run.retainer.close()
+
+
+@pytest.fixture
+def other() -> Iterator[Run]:
+    run = Run()
+    yield run
+    run.retainer.close()
+
+
+def test_a_job_gives_an_outcome_for_each_of_its_functions(run: Run):
+    run.publish(1, [Add(1)], program(1, 2, 3))
+    result = run.work(1, 2, 0)
+    assert [outcome.function for outcome in result.outcomes] == [2, 0]
+    assert run.values(result) == [(4,), (2,)]
+
+
+def test_a_function_that_came_out_as_the_same_object_is_a_mark(run: Run):
+    run.publish(1, [Add(0)], program(1))
+    (outcome,) = run.work(1, 0).outcomes
+    assert outcome.result is None
+    assert outcome.failure is None
+
+
+def test_a_failure_is_packed_and_no_pass_is_run_that_comes_after_it(run: Run):
+    run.publish(1, [Add(), FailOn(2), Add()], program(0, 1, 2))
+    failed, later, earlier = run.work(1, 1, 2, 0).outcomes
+    assert failed.failure is not None
+    assert str(unpack_error(failed.failure)) == "met 2"
+    assert [len(one.seconds) for one in (failed, later, earlier)] == [2, 1, 2]
+    assert (later.result, later.failure) == (None, None)
+
+
+def test_what_comes_after_a_failure_elsewhere_is_not_even_unpickled(run: Run):
+    odd: Any = EndsOnTheWay("raise", 0)
+    run.publish(1, [Add()], program(1, f1=Fn((odd,))))
+    (outcome,) = run.work(1, 1, end=End(0, 0)).outcomes
+    assert (outcome.seconds, outcome.result, outcome.failure) == ([], None, None)
+
+
+def test_jobs_of_two_runs_may_alternate(run: Run, other: Run):
+    run.publish(1, [Add(1)], program(1, 2))
+    other.publish(1, [Add(10)], program(5))
+    assert run.values(run.work(1, 0)) == [(2,)]
+    assert other.values(other.work(1, 0)) == [(15,)]
+    assert run.values(run.work(1, 1)) == [(3,)]
+
+
+def test_a_later_stage_takes_the_place_of_the_one_before(run: Run):
+    run.publish(1, [Add(1)], program(1))
+    run.work(1, 0)
+    run.publish(2, [Add(5)], program(1))
+    assert run.values(run.work(2, 0)) == [(6,)]
+
+
+def test_what_belongs_to_a_run_that_ended_is_forgotten_with_the_next(
+    run: Run, other: Run
+):
+    run.publish(1, [Add(1)], program(1))
+    run.work(1, 0)
+    path = run.folder.path
+    assert path in worker._runs  # pyright: ignore[reportPrivateUsage] -- to see what is kept
+    run.retainer.close()
+    other.publish(1, [Add(1)], program(1))
+    other.work(1, 0)
+    assert path not in worker._runs  # pyright: ignore[reportPrivateUsage] -- to see what is kept
+
+
+def test_another_function_is_waited_for_until_all_are_published(run: Run):
+    run.publish(1, [AddFrom("f1")], program(1, 2))
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(run.work, 1, 0)
+        run.publish_index(1)
+        assert run.values(answer.result(timeout=10)) == [(1, 2)]
+
+
+def test_what_a_pass_changes_of_itself_is_named_in_one_job_or_over_several(run: Run):
+    run.publish(1, [Add(1), Remember()], program(1, 2, 3))
+    assert run.work(1, 0).written == []  # it may have made it, to keep it
+    assert run.work(1, 1).written == [("Remember", "last")]
+    run.publish(2, [Add(1), Remember()], program(1, 2))
+    assert run.work(2, 0, 1).written == [("Remember", "last")]
+
+
+class Unloadable:
+    """Raises where it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, ("no number",)
+
+
+def test_of_a_bundle_the_function_that_cannot_be_unpickled_is_named():
+    odd: Any = Unloadable()
+    run = Run(RunAdapter())
+    functions = {"f0": Fn((1,)), "f1": Fn((odd,)), "f2": Fn((3,)), "f3": Fn((4,))}
+    run.publish(1, [Add(1)], Program(functions))
+    run.publish_index(1)
+    assert run.values(run.work(1, 0)) == [(2,)]
+    for function in (3, 1):
+        with pytest.raises(UnloadableError, match=r"^function 'f1' .*no number"):
+            run.work(1, function)
+    run.retainer.close()
+
+
+def test_the_note_is_idle_after_a_job(run: Run):
+    run.publish(1, [Add(1)], program(1))
+    run.work(1, 0)
+    assert Notes(run.folder).read() == []
+
+
+def test_a_function_that_cannot_be_sent_back_is_named(run: Run):
+    class Local:
+        pass
+
+    odd: Any = Local()
+    run.publish(1, [Add(0), Returns(Fn((1,)), odd)], program(1))
+    with pytest.raises(UnsendableError, match=r"function 'f0'.*: Can't .*local.*Local"):
+        run.work(1, 0)
+
+
+class Returns(Add):
+    """Returns a function that holds something."""
+
+    def __init__(self, function: Fn, held: Any) -> None:
+        super().__init__()
+        self.function = function
+        self.held = held
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return self.function.with_values((self.held,))
+
+
+IMPORTS = """
+import sys
+import {module}
+heavy = {{"trio", "loky", "onnx", "numpy", "rich", "click"}} & set(sys.modules)
+print(sorted(heavy))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", ["parpass", "parpass.runner.worker.jobs"])
+def test_importing_is_light(module: str):
+    ran = subprocess.run(
+        [sys.executable, "-c", IMPORTS.format(module=module)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout == "[]\n"
+
+
+def test_a_job_in_somebody_elses_process_leaves_its_collector_alone(run: Run):
+    run.publish(1, [Add(1)], program(1))
+    gc.disable()
+    try:
+        run.work(1, 0)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
