@@ -13,7 +13,7 @@ from pathlib import Path
 
 from parpass import IRModule, relay
 from parpass.relay.adapter import RelayAdapter
-from parpass.transform.adapter import KeepOutside, Source
+from parpass.transform import KeepOutside, Source
 
 _RECORD = struct.Struct("<qqq")  # bytes encoded, bytes decoded, functions decoded
 

@@ -48,7 +48,7 @@ def replay(*, file: Path, pdb: bool, traceback: bool) -> None:
     from parpass.cli.enforcing import interrupting_or_ending
     from parpass.cli.trial import Same, load_instruments, load_passes, run_passes
     from parpass.errors import ConfigError, ReproducerError
-    from parpass.transform.budget import enforced_by
+    from parpass.transform.plan.within_budget import enforced_by
 
     reproducer, mod = read_reproducer(file)
     try:

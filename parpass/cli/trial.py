@@ -22,10 +22,10 @@ from parpass.errors import DiagnosticError, PipelineSyntaxError, ReproducerError
 from parpass.instrument import PassInstrument
 from parpass.runner import run_pipeline_sync
 from parpass.transform import PassContext, PassInfo, Sequential, parse_pipeline
-from parpass.transform.budget import enforced_by
 from parpass.transform.config import CHECK_CONTRACT
 from parpass.transform.debug.origin import found_at, load_module, register_origins
 from parpass.transform.debug.reproducer import Reproducer
+from parpass.transform.plan.within_budget import enforced_by
 
 
 @dataclass(frozen=True)

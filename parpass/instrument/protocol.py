@@ -7,7 +7,7 @@ from typing import Any, ClassVar, cast
 
 from parpass.errors import ArgumentError
 from parpass.transform import PassInfo
-from parpass.transform.instrumentation import Hooks
+from parpass.transform.hooks import Hooks
 
 _HOOK_NAMES = (
     "enter_pass_ctx",

@@ -14,29 +14,29 @@ from parpass.relay.node import count_nodes
 from parpass.relay.ty import FuncType
 from parpass.relay.typing.ledger import typed_under
 from parpass.runtime.registry import declare_functions
-from parpass.transform import Pass, register_adapter
-from parpass.transform.adapter import (
+from parpass.transform import (
     Excerpt,
     KeepOutside,
+    ModuleAdapter,
+    Pass,
     Source,
+    register_adapter,
     register_wrapping,
 )
 
 
-class RelayAdapter:
+class RelayAdapter(ModuleAdapter):
     """Handles `IRModule`s; see `parpass.transform.ModuleAdapter` for the methods."""
-
-    mutability = None  # nodes are frozen
 
     def functions(self, mod: IRModule) -> Mapping[str, Function]:
         """Return all functions by name."""
         return mod.functions_by_name
 
-    def replace_functions(
-        self, mod: IRModule, changed: Mapping[str, Function]
+    def with_functions(
+        self, mod: IRModule, functions: Mapping[str, Function]
     ) -> IRModule:
-        """Return a copy with some functions replaced."""
-        return IRModule.assemble(mod, {**mod.functions_by_name, **changed})
+        """Return a copy with these functions."""
+        return IRModule.assemble(mod, functions)
 
     def read_only(
         self, mod: IRModule, functions: Mapping[str, Function], reader: str

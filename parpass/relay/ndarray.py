@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from parpass.transform.adapter import Source
+from parpass.transform import Source
 
 _HASH_CHUNK = 1 << 20  # elements hashed at a time, so that uniform arrays stay small
 

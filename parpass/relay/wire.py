@@ -30,7 +30,7 @@ from parpass.relay.typing.ledger import Typed, remember_typed, typed_under
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from parpass.transform.adapter import KeepOutside, Source
+    from parpass.transform import KeepOutside, Source
 
 _FEW = 256  # nodes, which the pickler can go down as deep as they are
 _SMALL = 100  # nodes; of more than these, names are little of what is told

@@ -1,37 +1,47 @@
 """What a pass is, and under which settings it runs; TVM's `tvm.transform`."""
 
-from parpass.transform.adapter import ModuleAdapter, adapter_of, register_adapter
+from parpass.transform.adapter import EncodesRuns, Excerpt, ModuleAdapter, Mutability
+from parpass.transform.adapters import adapter_of, register_adapter, register_wrapping
 from parpass.transform.config import list_config_options, register_config_option
 from parpass.transform.context import PassContext
 from parpass.transform.decorators import function_pass, module_pass
+from parpass.transform.factories import (
+    create_pass,
+    register_pass,
+    registered_passes,
+)
 from parpass.transform.info import PassInfo
 from parpass.transform.optimizations import Optimizations
+from parpass.transform.outside import KeepOutside, LargeValue, Source
 from parpass.transform.passes import (
     FunctionPass,
     FunctionwisePass,
     ModulePass,
     Pass,
     Sequential,
+    run_calls_by,
 )
 from parpass.transform.pipeline import as_pass, parse_pipeline, print_pipeline
+from parpass.transform.plan.serial import run_serial
 from parpass.transform.print_ir import PrintIR
-from parpass.transform.registry import (
-    create_pass,
-    register_pass,
-    registered_passes,
-)
 
 __all__ = [
+    "EncodesRuns",
+    "Excerpt",
     "FunctionPass",
     "FunctionwisePass",
+    "KeepOutside",
+    "LargeValue",
     "ModuleAdapter",
     "ModulePass",
+    "Mutability",
     "Optimizations",
     "Pass",
     "PassContext",
     "PassInfo",
     "PrintIR",
     "Sequential",
+    "Source",
     "adapter_of",
     "as_pass",
     "create_pass",
@@ -43,5 +53,8 @@ __all__ = [
     "register_adapter",
     "register_config_option",
     "register_pass",
+    "register_wrapping",
     "registered_passes",
 ]
+
+run_calls_by(run_serial)

@@ -1,51 +1,19 @@
 """The module adapter: all that the machine needs to know of an IR.
 
-`transform`, `instrument` and `runner` see a module through this protocol only. The
+`transform`, `instrument` and `runner` see a module through an adapter only. The
 embedded Relay registers its adapter in the same way as a foreign IR does.
 """
 
 from __future__ import annotations
 
+import pickle
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from parpass.errors import PassInputError
-from parpass.tables import Table
-
-if TYPE_CHECKING:
-    from parpass.transform.passes import Pass
-
-
-class Source(Protocol):
-    """Where a large value is that was left outside of a function's bytes."""
-
-    @property
-    def original(self) -> Any:
-        """The value itself where this is the process that it came from, else None."""
-        ...
-
-    def fetch(self) -> memoryview:
-        """Return its bytes, read-only; they may have to be asked for."""
-        ...
-
-
-class LargeValue(Protocol):
-    """A value in a function whose bytes are many, and seldom looked at: weights."""
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes it has."""
-        ...
-
-    @property
-    def source(self) -> Source | None:
-        """What `decode_function` was given for it, None if it was made here."""
-        ...
-
-    def raw(self) -> memoryview:
-        """Return its bytes."""
-        ...
+from parpass.transform.outside import KeepOutside, Source
+from parpass.transform.passes import Pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +28,6 @@ class Excerpt:
 
     text: str
     is_restored: bool = False
-
-
-# Takes a large value and returns its index among the sources that the decoder will be
-# given; None if it is to be encoded with the rest.
-KeepOutside = Callable[[LargeValue], int | None]
 
 
 class Mutability(Protocol):
@@ -91,48 +54,74 @@ class Mutability(Protocol):
         ...
 
 
-class ModuleAdapter(Protocol):
-    """What an IR must offer for its modules to go through pipelines.
+class ModuleAdapter(ABC):
+    """What an IR offers for its modules to go through pipelines; a base class.
+
+    Five methods are an IR's own: `functions`, `with_functions`, `is_module`,
+    `is_function` and `size`. What the others do is right for every IR whose functions
+    are values: frozen, compared by `==`, and to be pickled. An IR overrides what it
+    knows better.
 
     Modules are treated as values: no method changes the module it is given. An adapter
     is pickled to the workers, so it is best an object without state.
+
+    Attributes:
+        mutability: How functions are changed in place; None where they cannot be, being
+            frozen. Other functions than the one that it is given no pass may change.
     """
 
-    @property
-    def mutability(self) -> Mutability | None:
-        """How functions are changed in place; None where they cannot be, being frozen.
+    mutability: Mutability | None = None
 
-        Other functions than the one that it is given no pass may change.
-        """
-        ...
-
+    @abstractmethod
     def functions(self, mod: Any) -> Mapping[str, Any]:
         """Return the functions that function passes see, by name, in module order."""
         ...
 
-    def replace_functions(self, mod: Any, changed: Mapping[str, Any]) -> Any:
-        """Return a new module like `mod` with some functions replaced."""
-        ...
+    @abstractmethod
+    def with_functions(self, mod: Any, functions: Mapping[str, Any]) -> Any:
+        """Return a new module like `mod`, with these functions in place of its own.
 
-    def read_only(self, mod: Any, functions: Mapping[str, Any], reader: str) -> Any:
-        """Return a module like `mod` with these functions, for `reader` to read.
-
-        Writing to it raises `ReadOnlyModuleError`, naming the pass `reader`. The
-        mapping must be kept as it is, because it may load functions on demand.
+        The mapping must be kept as it is: it may load functions when they are asked
+        for, so to copy it would load them all.
         """
         ...
 
+    @abstractmethod
     def is_module(self, value: Any) -> bool:
         """Return whether a module pass may return this."""
         ...
 
+    @abstractmethod
     def is_function(self, value: Any) -> bool:
         """Return whether a function pass may return this."""
         ...
 
+    @abstractmethod
+    def size(self, function: Any, limit: int) -> int:
+        """Return how large a function is, counted no further than to `limit`.
+
+        In any unit in which a pass takes longer on a larger function: nodes, say.
+        """
+        ...
+
+    def replace_functions(self, mod: Any, changed: Mapping[str, Any]) -> Any:
+        """Return a new module like `mod` with some functions replaced."""
+        return self.with_functions(mod, {**self.functions(mod), **changed})
+
+    def read_only(self, mod: Any, functions: Mapping[str, Any], reader: str) -> Any:
+        """Return a module like `mod` with these functions, for `reader` to read.
+
+        Where modules can be written to, writing to this one is to raise
+        `ReadOnlyModuleError`, naming the pass `reader`. See `with_functions` for the
+        mapping.
+        """
+        del reader
+        return self.with_functions(mod, functions)
+
     def is_skipped(self, function: Any) -> bool:
         """Return whether function passes leave this function alone."""
-        ...
+        del function
+        return False
 
     def signature(self, function: Any) -> Any | None:
         """Return what passes on other functions may rely on without reading this one.
@@ -142,7 +131,7 @@ class ModuleAdapter(Protocol):
         method `signature(name)` (see `parpass.runner.stage.work`), where it has one:
         that spares the runner from making the function as the pass would find it.
         """
-        ...
+        del function
 
     def keeps_signature(self, before: Any, after: Any) -> bool:
         """Return whether what a pass made of a function has the same signature.
@@ -150,18 +139,12 @@ class ModuleAdapter(Protocol):
         True where the one before had none. It is asked after each pass that changed
         something, so it should not take as long as to compare two signatures.
         """
-        ...
-
-    def size(self, function: Any, limit: int) -> int:
-        """Return how large a function is, counted no further than to `limit`.
-
-        In any unit in which a pass takes longer on a larger function: nodes, say.
-        """
-        ...
+        stated = self.signature(before)
+        return stated is None or stated == self.signature(after)
 
     def restoring_pass(self) -> Pass | None:
         """Return the pass that restores the IR's invariants after a function pass."""
-        ...
+        return None
 
     def faults(self, function: Any, mod: Any) -> Sequence[str]:
         """Return what is wrong with a function of `mod`, each in a phrase.
@@ -169,36 +152,41 @@ class ModuleAdapter(Protocol):
         That is what breaks the rules of the IR, such as a variable that nothing binds;
         what is merely not known yet, such as a type, is not wrong.
         """
-        ...
+        del function, mod
+        return ()
 
     def excerpt(self, mod: Any, function: str | None) -> Excerpt:
         """Return a function, and all that it needs of the module, as text.
 
-        With comments from `//` to the end of the line. None is for all of the module.
+        With comments from `//` to the end of the line. None is for all of the module,
+        which is what is returned where nothing is known of needs.
         """
-        ...
+        del function
+        return Excerpt(str(mod))
 
     def difference(self, before: Any, after: Any) -> str | None:
         """Return where two functions differ first, None if they are equal."""
-        ...
+        return None if before == after else f"{before!r} and {after!r}"
 
     def encode_function(self, function: Any, keep_outside: KeepOutside) -> bytes:
         """Return a function as bytes; `keep_outside` may take large values."""
-        ...
+        del keep_outside
+        return pickle.dumps(function, protocol=5)
 
     def decode_function(
         self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Any
     ) -> Any:
         """Return the function from `encode_function`, as a member of `mod`."""
-        ...
+        del outside, mod
+        return pickle.loads(encoded)  # written by a process of ours
 
     def encode_shell(self, mod: Any) -> bytes:
         """Return all of a module but its functions as bytes."""
-        ...
+        return pickle.dumps(self.with_functions(mod, {}), protocol=5)
 
     def decode_shell(self, encoded: bytes) -> Any:
         """Return a module without functions from `encode_shell`."""
-        ...
+        return pickle.loads(encoded)
 
 
 @runtime_checkable
@@ -226,52 +214,3 @@ class EncodesRuns(Protocol):
         `encoded` has the bytes of its first functions, or of all, one after the other.
         """
         ...
-
-
-_adapters: Table[type, ModuleAdapter] = Table("adapter of")
-
-
-def register_adapter(module_type: type, adapter: ModuleAdapter) -> None:
-    """Say how modules of a type, and of its subclasses, are handled."""
-    _adapters[module_type] = adapter
-
-
-Unwrap = Callable[[Any], Any]
-
-_wrappings: Table[type, Callable[[Any], tuple[Any, Unwrap]]] = Table("wrapping of")
-
-
-def register_wrapping(
-    part_type: type, wrap: Callable[[Any], tuple[Any, Unwrap]]
-) -> None:
-    """Say how something less than a module, of a type, goes through passes.
-
-    `wrap` returns a module with it, and what takes it out of the resulting module.
-    """
-    _wrappings[part_type] = wrap
-
-
-def wrapped(value: Any) -> tuple[Any, Unwrap]:
-    """Return what a pass was called on as a module, and what gives the result back."""
-    for kind in type(value).__mro__:
-        wrap = _wrappings.find(kind)
-        if wrap is not None:
-            return wrap(value)
-    return value, lambda mod: mod
-
-
-def adapter_of(mod: Any, pass_name: str) -> ModuleAdapter:
-    """Return the adapter for a module that a pass was given.
-
-    Raises:
-        PassInputError: No adapter is registered for its type.
-    """
-    for kind in type(mod).__mro__:
-        adapter = _adapters.find(kind)
-        if adapter is not None:
-            return adapter
-    expected = " or ".join(sorted(kind.__name__ for kind in _adapters)) or "a module"
-    raise PassInputError(
-        f"pass '{pass_name}' expected {expected}, got {type(mod).__name__}",
-        pass_name=pass_name,
-    )

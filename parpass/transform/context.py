@@ -11,12 +11,12 @@ from typing import Any, Self, cast
 from parpass.diagnostic import DiagnosticContext
 from parpass.errors import ArgumentError, PassContextError
 from parpass.transform.config import checked_config, list_config_options
-from parpass.transform.info import PassInfo, names
-from parpass.transform.instrumentation import (
+from parpass.transform.hooks import (
     checked_instruments,
     enter_instruments,
     exit_instruments,
 )
+from parpass.transform.info import PassInfo, names
 from parpass.transform.saying.record import current_recorder, inside_function_pass
 
 

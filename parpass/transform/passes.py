@@ -6,12 +6,21 @@ parallel run means the same (see `plan`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, cast
 
 from parpass.errors import ArgumentError
-from parpass.transform.context import PassContext
+from parpass.transform.context import PassContext, in_force
 from parpass.transform.info import PassInfo, names
+from parpass.transform.tracebacks import fold
+
+_run_here: Callable[[Pass, Any], Any]
+
+
+def run_calls_by(driver: Callable[[Pass, Any], Any]) -> None:
+    """Have a driver, which stands above this file, run the passes that are called."""
+    global _run_here
+    _run_here = driver
 
 
 class Pass:
@@ -40,9 +49,11 @@ class Pass:
 
         Called on an expression, as passes once were, it gives an expression back.
         """
-        from parpass.transform.plan.serial import run_serial
-
-        return run_serial(self, mod)
+        try:
+            return _run_here(self, mod)
+        except BaseException as error:
+            fold(error)
+            raise
 
     def __str__(self) -> str:
         kind = next(
@@ -108,6 +119,11 @@ class FunctionwisePass(ModulePass, _Functionwise):
     """
 
     is_functionwise = True
+
+    def transform_module(self, mod: Any, ctx: PassContext) -> Any:
+        """Return the new module: this pass, called on `mod` under these settings."""
+        with in_force(ctx):
+            return self(mod)
 
 
 class Sequential(Pass):

@@ -6,9 +6,9 @@ import sys
 from typing import Any
 
 from parpass.transform.context import PassContext
+from parpass.transform.factories import register_pass
 from parpass.transform.info import PassInfo
 from parpass.transform.passes import ModulePass
-from parpass.transform.registry import register_pass
 
 
 @register_pass("transform.PrintIR")

@@ -14,7 +14,7 @@ from parpass.errors import (
     WorkerDiedError,
     WorkerError,
 )
-from parpass.transform.budget import reason_of, skipped
+from parpass.transform.plan.within_budget import reason_of, skipped
 
 PAGE = Path(__file__).parents[2] / "docs" / "failures.md"
 

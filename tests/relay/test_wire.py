@@ -18,7 +18,7 @@ from parpass.relay.transform import InferType
 from parpass.relay.ty import TensorType
 from parpass.relay.typing.ledger import typed_under
 from parpass.runner.travel.large_values import Original
-from parpass.transform.adapter import LargeValue
+from parpass.transform import LargeValue
 from tests.support.deep import DEPTH, KINDS, calls, function_of
 from tests.support.programs import call_op, functions, modules
 

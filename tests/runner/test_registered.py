@@ -28,13 +28,15 @@ from parpass.transform import (
     FunctionPass,
     PassContext,
     PassInfo,
+    adapter_of,
     create_pass,
     function_pass,
     register_adapter,
     register_config_option,
     register_pass,
+    register_wrapping,
 )
-from parpass.transform.adapter import adapter_of, register_wrapping, wrapped
+from parpass.transform.adapters import wrapped
 from parpass.transform.config import list_config_options
 from tests.support.pooled import run_pooled
 from tests.support.probing import Probe, seen_in_workers

@@ -20,13 +20,14 @@ from parpass.runner.travel.retained import Held, Retainer
 from parpass.runner.travel.snapshot import Snapshot
 from parpass.transform import (
     FunctionPass,
+    KeepOutside,
     Optimizations,
     Pass,
     PassInfo,
+    Source,
     adapter_of,
     register_adapter,
 )
-from parpass.transform.adapter import KeepOutside, Source
 from parpass.transform.budget import UNLIMITED
 from parpass.transform.optimizations import OPTIMIZATIONS
 from tests.support.executors import ThreadExecutor

@@ -8,7 +8,7 @@ from parpass.relay.adapter import RelayAdapter
 from parpass.relay.expr import Function
 from parpass.relay.node import post_order
 from parpass.relay.wire import FunctionPickler
-from parpass.transform.adapter import KeepOutside
+from parpass.transform import KeepOutside
 
 
 class PlainAdapter(RelayAdapter):

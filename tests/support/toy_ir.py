@@ -15,13 +15,16 @@ from typing import Any
 
 from parpass.errors import ReadOnlyModuleError
 from parpass.transform import (
+    Excerpt,
     FunctionwisePass,
+    KeepOutside,
+    ModuleAdapter,
     Pass,
     PassContext,
     PassInfo,
+    Source,
     register_adapter,
 )
-from parpass.transform.adapter import Excerpt, KeepOutside, Source
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class ToyMutability:
         return function
 
 
-class ToyAdapter:
+class ToyAdapter(ModuleAdapter):
     """Handles programs."""
 
     mutability = ToyMutability()
@@ -114,8 +117,8 @@ class ToyAdapter:
     def functions(self, mod: Program) -> Mapping[str, Fn]:
         return mod.functions
 
-    def replace_functions(self, mod: Program, changed: Mapping[str, Fn]) -> Program:
-        return replace(mod, functions={**mod.functions, **changed})
+    def with_functions(self, mod: Program, functions: Mapping[str, Fn]) -> Program:
+        return replace(mod, functions=functions)
 
     def read_only(
         self, mod: Program, functions: Mapping[str, Fn], reader: str
@@ -131,17 +134,8 @@ class ToyAdapter:
     def is_skipped(self, function: Fn) -> bool:
         return function.skip
 
-    def signature(self, function: Fn) -> None:
-        return None
-
-    def keeps_signature(self, before: Fn, after: Fn) -> bool:
-        return True
-
     def size(self, function: Fn, limit: int) -> int:
         return min(len(function.values) + 1, limit)
-
-    def restoring_pass(self) -> Pass | None:
-        return None
 
     def faults(self, function: Fn, mod: Program) -> list[str]:
         return [f"{value} is too large" for value in function.values if value > 99]
@@ -149,24 +143,6 @@ class ToyAdapter:
     def excerpt(self, mod: Program, function: str | None) -> Excerpt:
         functions = mod.functions if function is None else {function: mod[function]}
         return Excerpt(str(replace(mod, functions=functions)))
-
-    def difference(self, before: Fn, after: Fn) -> str | None:
-        return None if before == after else f"{before} and {after}"
-
-    def encode_function(self, function: Fn, keep_outside: KeepOutside) -> bytes:
-        return pickle.dumps(function, protocol=5)
-
-    def decode_function(
-        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Program
-    ) -> Fn:
-        return pickle.loads(encoded)
-
-    def encode_shell(self, mod: Program) -> bytes:
-        return pickle.dumps((type(mod), mod.title, mod.sources))
-
-    def decode_shell(self, encoded: bytes) -> Program:
-        kind, title, sources = pickle.loads(encoded)
-        return kind({}, title, sources)
 
 
 class CheckedAdapter(ToyAdapter):

@@ -17,13 +17,9 @@ from parpass.runner.travel.shipment import Shipment
 from parpass.runner.travel.snapshot import Snapshot
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import Budget, Limits, budgets_of, limits_in_force
-from parpass.transform.plan.apply import (
-    applies_to,
-    function_pass_body,
-    transform_function,
-)
+from parpass.transform.plan.bodies import applies_to, transform_function
 from parpass.transform.saying.interception import intercepting, keeping
-from parpass.transform.saying.record import Recorder, recording
+from parpass.transform.saying.record import Recorder, function_pass_body, recording
 
 _PATIENCE = 4.0  # times what a pass may take, before it is taken to hang
 

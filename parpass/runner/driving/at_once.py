@@ -15,12 +15,14 @@ import sniffio
 
 from parpass.runner.placing.forecasts import correct, forecast_of_small, why_here
 from parpass.runner.report.account import Account
-from parpass.transform import ModuleAdapter, Pass, PassContext
-from parpass.transform.adapter import Unwrap, adapter_of, wrapped
+from parpass.transform import ModuleAdapter, Pass, PassContext, adapter_of
+from parpass.transform.adapters import Unwrap, wrapped
 from parpass.transform.budget import UNSET, are_limited, budgets_of, limits_of_call
-from parpass.transform.plan.apply import inside_function_pass, run_stage_in_place
-from parpass.transform.plan.plan import Command, Plan, RunStage, plan
+from parpass.transform.plan.commands import Command, Plan, RunStage
+from parpass.transform.plan.plan import plan
 from parpass.transform.plan.serial import carry_out_serially, go_on
+from parpass.transform.plan.steps import run_stage_in_place
+from parpass.transform.saying.record import inside_function_pass
 
 NOT_SMALL = object()
 

@@ -23,25 +23,23 @@ from parpass.runner.travel.snapshot import Snapshot
 from parpass.transform import ModuleAdapter, PassContext
 from parpass.transform.config import CHECK_CONTRACT
 from parpass.transform.optimizations import optimizations_in
-from parpass.transform.plan.apply import (
-    inside_function_pass,
-    run_module_pass,
-)
-from parpass.transform.plan.plan import (
+from parpass.transform.plan.commands import (
     CallHook,
     Command,
     Emit,
     NameFunctions,
-    Outcome,
     Plan,
     Render,
     Reproduce,
     RunModulePass,
     RunStage,
+    StageResult,
     StepRecord,
     TellVerdicts,
 )
+from parpass.transform.plan.module_body import run_module_pass
 from parpass.transform.plan.serial import Later, call_hook, go_on
+from parpass.transform.saying.record import inside_function_pass
 
 if TYPE_CHECKING:
     from parpass.runner.check.contract_check import ContractChecker
@@ -69,7 +67,7 @@ def _contract_checker(context: PassContext) -> ContractChecker | None:
     return ContractChecker()
 
 
-def _advanced(advance: Callable[[], Waiter]) -> Waiter | Outcome:
+def _advanced(advance: Callable[[], Waiter]) -> Waiter | StageResult:
     try:
         return advance()
     except StopIteration as end:
@@ -208,7 +206,7 @@ class Drive:
 
     async def _checked_stage(
         self, command: RunStage, checker: ContractChecker
-    ) -> Outcome:
+    ) -> StageResult:
         """Check the first pass and run it; the plan asks for the others."""
         began = time.perf_counter()
         first, step = command.first(1), command.steps[0]
@@ -218,29 +216,31 @@ class Drive:
         if error is None:
             return await self._stages.run(first)
         record = StepRecord(step.info.name, failure=error, function=error.function)
-        return Outcome(mod, [record], began, time.perf_counter())
+        return StageResult(mod, [record], began, time.perf_counter())
 
-    def _module_pass(self, command: RunModulePass) -> Outcome | Later:
+    def _module_pass(self, command: RunModulePass) -> StageResult | Later:
         mod = self._stages.module(command.mod)
         name = command.pass_.info.name
         with self.account.module_pass(name):
             answer = run_module_pass(command.pass_, mod, self._context, self._adapter)
-        if isinstance(answer, Outcome):
+        if isinstance(answer, StageResult):
             return answer
         return Later(functools.partial(self._async_module_pass, name, answer.waiting))
 
     async def _async_module_pass(
-        self, name: str, waiting: Generator[Waiter, Any, Outcome]
-    ) -> Outcome:
+        self, name: str, waiting: Generator[Waiter, Any, StageResult]
+    ) -> StageResult:
         with self.account.module_pass(name):
             return await self._waited_for(waiting)
 
-    async def _waited_for(self, waiting: Generator[Waiter, Any, Outcome]) -> Outcome:
+    async def _waited_for(
+        self, waiting: Generator[Waiter, Any, StageResult]
+    ) -> StageResult:
         advance = waiting.__next__
         while True:
             # A StopIteration cannot come out of a coroutine, so it is caught below it.
             answer = await self._host.call(_advanced, advance)
-            if isinstance(answer, Outcome):
+            if isinstance(answer, StageResult):
                 return answer
             try:
                 value = await self._host.wait(answer)

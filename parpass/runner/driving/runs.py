@@ -34,7 +34,7 @@ from parpass.runner.report.report import RunReport
 from parpass.transform import Pass, PassContext, as_pass
 from parpass.transform.budget import UNSET, Limits, limits_in_force
 from parpass.transform.config import ISOLATED
-from parpass.transform.plan.apply import inside_function_pass
+from parpass.transform.saying.record import inside_function_pass
 
 if TYPE_CHECKING:
     from parpass.runner.pool.loky_executor import LokyExecutor

@@ -21,8 +21,8 @@ from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.travel.retained import HeldModule, Retainer
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import budgets_of
-from parpass.transform.plan.apply import StepHere
-from parpass.transform.plan.plan import Outcome
+from parpass.transform.plan.commands import StageResult
+from parpass.transform.plan.steps import StepHere
 from parpass.transform.saying.interception import marking
 from parpass.transform.saying.record import function_pass_body
 
@@ -115,7 +115,7 @@ def begin_here(
     executor: Executor,
     retainer: Retainer,
     ledger: Ledger,
-) -> Outcome | Left:
+) -> StageResult | Left:
     """Run the first pass of a stage on a module here, while that is cheaper."""
     began = time.perf_counter()
     asking = asking_seconds(context, executor, functions, ledger)
@@ -132,7 +132,7 @@ def begin_here(
     if record.failure is None:
         BY_NODE.learn(steps[:1], [record.seconds], look.nodes)
         ledger.forgo(gain.seconds(record.seconds, look.nodes, functions))
-    return Outcome(made, [record], began, time.perf_counter())
+    return StageResult(made, [record], began, time.perf_counter())
 
 
 def bring_through(

@@ -44,9 +44,9 @@ from parpass.tables import keep_back, program_entries
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import Budget, are_limited, budgets_of
 from parpass.transform.optimizations import optimizations_in
-from parpass.transform.plan.apply import run_stage_in_place
-from parpass.transform.plan.plan import Outcome, RunStage
+from parpass.transform.plan.commands import RunStage, StageResult
 from parpass.transform.plan.serial import Later
+from parpass.transform.plan.steps import run_stage_in_place
 
 if TYPE_CHECKING:
     from parpass.runner.driving.hosts import Host
@@ -109,7 +109,7 @@ class Stages:
         with self._account.looking():
             return self._retainer.module(mod)
 
-    def begin(self, command: RunStage) -> Outcome | Later:
+    def begin(self, command: RunStage) -> StageResult | Later:
         """Run a stage here if it is known that this is best, else have it awaited."""
         executor = self._executor
         if executor is None:
@@ -138,21 +138,21 @@ class Stages:
             correct(forecast, steps, mod, outcome, self._adapter)
         return outcome
 
-    async def run(self, command: RunStage) -> Outcome:
+    async def run(self, command: RunStage) -> StageResult:
         """Run a stage."""
         begun = await self._host.call(self.begin, command)
         return await begun.answer() if isinstance(begun, Later) else begun
 
     async def _elsewhere(
         self, command: RunStage, executor: Executor, forecast: Forecast
-    ) -> Outcome:
+    ) -> StageResult:
         most = _MOST_STEPS if self._optimizations.stages else 1
         command = command.first(most)
         began = time.perf_counter()
         left = None
         if forecast.place is Place.UNKNOWN:
             begun = await self._host.call(self._begun_here, command, executor)
-            if isinstance(begun, Outcome):
+            if isinstance(begun, StageResult):
                 return begun
             left = begun
         held = await self._host.call_through(self._retainer.hold, command.mod)
@@ -185,7 +185,7 @@ class Stages:
             await self._host.call(correct, *args)
         return outcome
 
-    def _begun_here(self, command: RunStage, executor: Executor) -> Outcome | Left:
+    def _begun_here(self, command: RunStage, executor: Executor) -> StageResult | Left:
         """Run the first pass of a stage here, while that is cheaper."""
         mod = self.module(command.mod)
         functions = len(self._adapter.functions(mod))
@@ -199,7 +199,7 @@ class Stages:
                 self._retainer,
                 self._ledger,
             )
-        if isinstance(begun, Outcome):
+        if isinstance(begun, StageResult):
             self._account.work(begun.records)
         return begun
 
@@ -213,7 +213,7 @@ class Stages:
         *,
         assumes: bool = True,
         alone_seconds: float | None = None,
-    ) -> Outcome:
+    ) -> StageResult:
         snapshot = await self._host.call_through(Snapshot.take, self._context)
         stage = PooledStage(
             command.steps,
@@ -260,7 +260,7 @@ class Stages:
         began: float,
         *,
         settled: bool = False,
-    ) -> Outcome:
+    ) -> StageResult:
         """Return what the outcomes of all functions, here or there, come to."""
         if not settled:
             await self._host.call(
@@ -271,11 +271,11 @@ class Stages:
         self._account.work(records)
         if not self._optimizations.retained_bytes:
             await self._host.call_through(self._retainer.unpack_all, made)
-        return Outcome(made, records, began, time.perf_counter())
+        return StageResult(made, records, began, time.perf_counter())
 
     async def _unsendable(
         self, command: RunStage, snapshot: Snapshot, error: Exception
-    ) -> Outcome:
+    ) -> StageResult:
         """Run passes that cannot travel here, and the others between them on the pool.
 
         Raises:
@@ -292,7 +292,9 @@ class Stages:
             return await self._stay_here(command, Reason.UNSENDABLE, text)
         return await self._partly_here(command, reasons, "be sent to the workers")
 
-    async def _unloadable(self, command: RunStage, error: UnloadableError) -> Outcome:
+    async def _unloadable(
+        self, command: RunStage, error: UnloadableError
+    ) -> StageResult:
         """Run here what cannot be loaded there: a pass, or if it is no pass all."""
         stuck = [one for one in program_entries() if str(one) == error.entry]
         for entry in stuck:
@@ -307,7 +309,7 @@ class Stages:
 
     async def _partly_here(
         self, command: RunStage, reasons: Sequence[str | None], what: str
-    ) -> Outcome:
+    ) -> StageResult:
         """Run passes that have a reason here, and the others between on the pool.
 
         Raises:
@@ -334,7 +336,7 @@ class Stages:
 
     async def _stay_here(
         self, command: RunStage, reason: Reason, detail: str
-    ) -> Outcome:
+    ) -> StageResult:
         """Run a stage, and the rest of the run, in this process.
 
         Raises:
@@ -362,7 +364,7 @@ class Stages:
         command: RunStage,
         reason: Reason,
         budgets: Sequence[Budget] | None = None,
-    ) -> Outcome:
+    ) -> StageResult:
         outcome = run_stage_in_place(
             command.steps,
             self.module(command.mod),

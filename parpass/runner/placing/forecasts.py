@@ -24,8 +24,8 @@ from parpass.transform.budget import Budget, are_limited
 from parpass.transform.config import ASKING_WORKERS_SECONDS, CHECK_CONTRACT
 from parpass.transform.debug.reproducer import REPRODUCER
 from parpass.transform.optimizations import optimizations_in
-from parpass.transform.plan.apply import ends_the_stage
-from parpass.transform.plan.plan import Outcome
+from parpass.transform.plan.commands import StageResult
+from parpass.transform.plan.steps import ends_the_stage
 
 _WARM_SECONDS = 0.025  # to publish a stage, send jobs and hear of them, and to be sure
 _COLD_SECONDS = 0.3  # to start the processes, besides
@@ -175,7 +175,7 @@ def correct(
     forecast: Forecast,
     steps: Sequence[Pass],
     mod: Any,
-    outcome: Outcome,
+    outcome: StageResult,
     adapter: ModuleAdapter,
 ) -> None:
     """Have a forecast that was wrong be learnt from, lest an unlucky moment last.

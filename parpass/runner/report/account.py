@@ -17,7 +17,7 @@ import msgspec
 
 from parpass.runner.report.report import Reason, RunReport
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.transform.plan.plan import Outcome, StepRecord
+from parpass.transform.plan.commands import StageResult, StepRecord
 
 
 class Part(enum.Enum):
@@ -163,7 +163,7 @@ class Account:
         """Return what takes down the time of function passes in this process."""
         return Span(self._spans, Part.HERE, reason)
 
-    def stayed(self, reason: Reason, outcome: Outcome) -> None:
+    def stayed(self, reason: Reason, outcome: StageResult) -> None:
         """Take down a stage that was run in this process."""
         self._spans.append(Spent(Part.HERE, reason, outcome.ended - outcome.began))
         records = outcome.records

@@ -9,9 +9,10 @@ from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.stage.work import FunctionOutcome, Said, StageWork
 from parpass.runner.travel.retained import Held, HeldModule, Retainer
 from parpass.transform import Pass, PassContext
-from parpass.transform.plan.apply import StepHere, function_pass_body
-from parpass.transform.plan.plan import Reproduce
+from parpass.transform.plan.commands import Reproduce
+from parpass.transform.plan.steps import StepHere
 from parpass.transform.saying.interception import intercepting
+from parpass.transform.saying.record import function_pass_body
 
 
 @contextlib.contextmanager

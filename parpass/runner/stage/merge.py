@@ -17,7 +17,7 @@ from parpass.errors import add_note, attach_others
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.stage.work import FunctionOutcome, Said
 from parpass.transform import Pass
-from parpass.transform.plan.plan import StepRecord, place
+from parpass.transform.plan.commands import StepRecord, place
 from parpass.transform.saying.emission import Emission
 from parpass.transform.saying.record import has_error
 

@@ -25,9 +25,10 @@ from parpass.diagnostic import Diagnostic
 from parpass.runner.stage.memory_guard import unguarded
 from parpass.runner.travel.notes import Note, Phase
 from parpass.transform import ModuleAdapter, Pass, PassContext
-from parpass.transform.budget import Budget, MemoryGuard, budgets_of, tell_skipped
+from parpass.transform.budget import Budget, budgets_of
 from parpass.transform.optimizations import optimizations_in
-from parpass.transform.plan.apply import applies_to, transform_function
+from parpass.transform.plan.bodies import applies_to, transform_function
+from parpass.transform.plan.within_budget import MemoryGuard, tell_skipped
 from parpass.transform.saying.emission import Emission
 from parpass.transform.saying.interception import Tape, keeping
 from parpass.transform.saying.record import Recorder, has_error, recording

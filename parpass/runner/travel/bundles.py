@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from parpass.runner.travel.folder import Ref
 from parpass.runner.travel.large_values import Values
-from parpass.transform import ModuleAdapter
-from parpass.transform.adapter import EncodesRuns, LargeValue, Source
+from parpass.transform import EncodesRuns, LargeValue, ModuleAdapter, Source
 
 _FULL = 16_384  # bytes of a bundle to which nothing is added
 _LARGE = 8_192  # bytes of a function that goes alone

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from parpass.errors import InternalError
 from parpass.runner.travel.folder import Folder, Ref, StorageError, Writer
-from parpass.transform.adapter import LargeValue, Source
+from parpass.transform import LargeValue, Source
 from parpass.transform.optimizations import Optimizations
 
 LARGE = Optimizations().large_value_bytes  # where the settings do not say

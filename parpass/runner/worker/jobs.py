@@ -45,8 +45,8 @@ from parpass.runner.worker.pass_state import PassState
 from parpass.tables import take_missed
 from parpass.transform.budget import limits_in_force
 from parpass.transform.optimizations import optimizations_in
-from parpass.transform.plan.apply import function_pass_body
 from parpass.transform.saying.interception import intercepting
+from parpass.transform.saying.record import function_pass_body
 
 _INDEX_POLL = 0.001  # seconds between two looks for the index of a stage
 _BATCH_BYTES = 8_192  # of small functions that are unpickled one after the other

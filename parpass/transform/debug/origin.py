@@ -12,9 +12,9 @@ from typing import Any, cast
 import cloudpickle
 
 from parpass.errors import ReproducerError, UnprintablePassError
+from parpass.transform.factories import register_pass, registered_passes
 from parpass.transform.passes import Pass
 from parpass.transform.pipeline.printer import registered_name
-from parpass.transform.registry import register_pass, registered_passes
 
 
 class Origins:

@@ -27,6 +27,7 @@ from parpass.errors import (
     did_you_mean,
     quoted,
 )
+from parpass.transform.factories import create_pass, registered_passes
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.pipeline.options import OptionSpec, from_text, options_of
 from parpass.transform.pipeline.syntax import (
@@ -36,7 +37,6 @@ from parpass.transform.pipeline.syntax import (
     syntax_error,
 )
 from parpass.transform.pipeline.tree import Item
-from parpass.transform.registry import create_pass, registered_passes
 
 NESTING = "sequential"
 _LONGEST = 1_000  # characters of a message

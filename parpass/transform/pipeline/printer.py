@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from parpass.errors import UnprintablePassError
+from parpass.transform.factories import registered_passes
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.pipeline.options import changed_options, options_of, to_text
 from parpass.transform.pipeline.parser import NESTING
-from parpass.transform.registry import registered_passes
 
 
 def print_pipeline(

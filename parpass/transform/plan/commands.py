@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,10 +14,11 @@ from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.context import PassContext
 from parpass.transform.debug.bisect import TellVerdicts
 from parpass.transform.debug.reproducer import Failure, write_reproducer
-from parpass.transform.instrumentation import Hooks, call_pass_hook
+from parpass.transform.hooks import Hooks, call_pass_hook
 from parpass.transform.passes import Pass
 from parpass.transform.saying.emission import Emission
 from parpass.transform.saying.interception import emit_all
+from parpass.transform.saying.record import Recorder
 
 
 def place(pass_name: str, function: str | None) -> str:
@@ -43,6 +45,24 @@ class StepRecord(msgspec.Struct):
     function: str | None = None
     emissions: Sequence[Emission] = ()
 
+    @classmethod
+    def of(
+        cls,
+        recorder: Recorder,
+        began: float,
+        failure: BaseException | None = None,
+        function: str | None = None,
+    ) -> StepRecord:
+        """Return the record of a pass that began at a time and has just ended."""
+        return cls(
+            recorder.pass_name or "",
+            recorder.said,
+            recorder.counted,
+            time.perf_counter() - began,
+            failure,
+            function,
+        )
+
     @property
     def where(self) -> str:
         """The pass that failed, and the function, as a note on the failure says it."""
@@ -54,7 +74,7 @@ class StepRecord(msgspec.Struct):
         self.diagnostics = self.diagnostics[: emission.said]
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class StageResult(msgspec.Struct, frozen=True):
     """The answer to RunStage and RunModulePass.
 
     Attributes:
@@ -89,14 +109,14 @@ class CallHook(msgspec.Struct, frozen=True):
 
 
 class RunModulePass(msgspec.Struct, frozen=True, gc=False):
-    """Command: run a module pass; the answer is an Outcome with one record."""
+    """Command: run a module pass; the answer is an StageResult with one record."""
 
     pass_: Pass
     mod: Any
 
 
 class RunStage(msgspec.Struct, frozen=True):
-    """Command: run function-wise passes on all functions; the answer is an Outcome.
+    """Command: run function-wise passes on all functions; the answer is an StageResult.
 
     A driver may end it after any step: the plan asks for the others when it is at them.
 
@@ -190,3 +210,5 @@ Command = (
     | Emit
     | Render
 )
+
+Plan = Generator[Command, Any, Any]

@@ -12,29 +12,28 @@ import msgspec
 
 from parpass.errors import RuntimeUseError
 from parpass.transform import clock
-from parpass.transform.adapter import ModuleAdapter, adapter_of, wrapped
+from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.adapters import adapter_of, wrapped
 from parpass.transform.context import PassContext
 from parpass.transform.passes import Pass
-from parpass.transform.plan.apply import (
-    inside_function_pass,
-    run_module_pass,
-    run_stage_in_place,
-)
-from parpass.transform.plan.plan import (
+from parpass.transform.plan.commands import (
     CallHook,
     Command,
     Emit,
     NameFunctions,
-    Outcome,
     Plan,
     Render,
     Reproduce,
     RunModulePass,
     RunStage,
+    StageResult,
     TellVerdicts,
-    plan,
 )
+from parpass.transform.plan.module_body import run_module_pass
+from parpass.transform.plan.plan import plan
+from parpass.transform.plan.steps import run_stage_in_place
 from parpass.transform.saying.interception import marking
+from parpass.transform.saying.record import inside_function_pass
 
 
 def run_serial(root: Pass, given: Any) -> Any:
@@ -136,9 +135,9 @@ def call_hook(command: CallHook, mod: Any) -> Any:
 
 def _run_module_pass(
     command: RunModulePass, context: PassContext, adapter: ModuleAdapter
-) -> Outcome:
+) -> StageResult:
     answer = run_module_pass(command.pass_, command.mod, context, adapter)
-    if isinstance(answer, Outcome):
+    if isinstance(answer, StageResult):
         return answer
     name = command.pass_.info.name
     try:

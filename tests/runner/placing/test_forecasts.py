@@ -18,7 +18,7 @@ from parpass.runner.placing.forecasts import (
 )
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from parpass.transform.budget import UNLIMITED
-from parpass.transform.plan.plan import Outcome, StepRecord
+from parpass.transform.plan.commands import StageResult, StepRecord
 from tests.support.executors import ThreadExecutor
 from tests.support.toy_ir import Fn, Program, ToyAdapter, program
 
@@ -48,8 +48,10 @@ def known() -> Iterator[float]:
     BY_NODE.forget(STEPS)
 
 
-def ran(seconds: float) -> Outcome:
-    return Outcome(MOD, [StepRecord("NeverMeasured", seconds=seconds)], 0.0, seconds)
+def ran(seconds: float) -> StageResult:
+    return StageResult(
+        MOD, [StepRecord("NeverMeasured", seconds=seconds)], 0.0, seconds
+    )
 
 
 def test_a_forecast_that_was_much_too_high_is_corrected_at_once(known: float):
@@ -78,7 +80,7 @@ def test_that_workers_took_longer_than_expected_is_learnt(
 
 def test_nothing_is_learnt_from_a_stage_that_failed(known: float):
     record = StepRecord("NeverMeasured", seconds=0.001, failure=ValueError())
-    failed = Outcome(MOD, [record], 0.0, 0.001)
+    failed = StageResult(MOD, [record], 0.0, 0.001)
     correct(Forecast(Place.HERE, 4.0), STEPS, MOD, failed, ADAPTER)
     assert BY_NODE.of(STEPS) == known
 

@@ -17,8 +17,7 @@ from parpass.runner.travel.messages import Job, unpack_message
 from parpass.runner.travel.places import Place
 from parpass.runner.travel.retained import Held, HeldModule, Retainer
 from parpass.runner.travel.snapshot import Snapshot
-from parpass.transform import Pass, PassContext
-from parpass.transform.adapter import KeepOutside
+from parpass.transform import KeepOutside, Pass, PassContext
 from tests.support.toy_ir import Fn, Program, RunAdapter, ToyAdapter, program
 from tests.support.toy_passes import Add
 

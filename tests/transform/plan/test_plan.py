@@ -15,16 +15,16 @@ from parpass.transform import (
     Sequential,
     adapter_of,
 )
-from parpass.transform.plan.plan import (
+from parpass.transform.plan.commands import (
     CallHook,
     Command,
-    Outcome,
     Render,
     RunModulePass,
     RunStage,
+    StageResult,
     StepRecord,
-    plan,
 )
+from parpass.transform.plan.plan import plan
 from tests.support.toy_ir import checked_program, program
 from tests.support.toy_passes import Add, AddFrom, FailOn, Keep
 from tests.support.watching import Blind, Log, vetoing
@@ -72,7 +72,7 @@ class Drive:
         assert isinstance(command, Render)
         return command.render(command.mod, self.context)
 
-    def _outcome(self, passes: Any) -> Outcome:
+    def _outcome(self, passes: Any) -> StageResult:
         self.made += 1
         records: list[StepRecord] = []
         for a_pass in passes:
@@ -80,7 +80,7 @@ class Drive:
             records.append(self.records.get(name, StepRecord(name, seconds=1.0)))
             if records[-1].failure is not None:
                 break
-        return Outcome(f"m{self.made}", records, 100.0, 100.0 + len(records) / 2)
+        return StageResult(f"m{self.made}", records, 100.0, 100.0 + len(records) / 2)
 
     def text(self) -> list[str]:
         return [_text(command) for command in self.commands]

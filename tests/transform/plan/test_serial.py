@@ -23,7 +23,7 @@ from parpass.transform import (
     module_pass,
 )
 from parpass.transform.clock import now, replayed
-from parpass.transform.plan.apply import inside_function_pass
+from parpass.transform.saying.record import inside_function_pass
 from tests.support.toy_ir import Fn, Program, program
 from tests.support.toy_passes import Add, Duplicate, FailOn, Keep, Say
 from tests.support.toy_pipelines import pipelines, programs, see

@@ -15,8 +15,8 @@ from parpass.errors import (
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.config import STRICT_REQUIRED
 from parpass.transform.context import PassContext
+from parpass.transform.factories import create_pass, registered_passes
 from parpass.transform.passes import FunctionPass, Pass, Sequential
-from parpass.transform.registry import create_pass, registered_passes
 
 
 @final
@@ -67,14 +67,14 @@ Body = Step | Whole
 Event = Enter | Leave | Body | Impossible
 
 
-def lay_out(root: Pass, context: PassContext, adapter: ModuleAdapter) -> list[Event]:
+def events_of(root: Pass, context: PassContext, adapter: ModuleAdapter) -> list[Event]:
     """Return the events of running `root`, with what it requires and restores."""
-    layout = _Layout(context, adapter)
-    layout.add(root, is_counted=True)
-    return layout.events
+    made = _Events(context, adapter)
+    made.add(root, is_counted=True)
+    return made.events
 
 
-class _Layout:
+class _Events:
     def __init__(self, context: PassContext, adapter: ModuleAdapter) -> None:
         self.events: list[Event] = []
         self._context = context

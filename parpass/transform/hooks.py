@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from parpass.errors import ArgumentError, InstrumentError, add_note
+from parpass.transform.tracebacks import calls_users_code
 
 Hook = Callable[..., Any]
 
@@ -124,6 +125,7 @@ def _call_context_hook(instrument: Any, hook_name: str) -> None:
         raise
 
 
+@calls_users_code
 def call_pass_hook(hooks: Hooks, hook_name: str, *args: Any) -> Any:
     """Call a hook around a pass: `args` are the module and the PassInfo, at least.
 

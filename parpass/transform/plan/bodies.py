@@ -1,0 +1,94 @@
+"""The body of a function-wise pass, on one function: the place where it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from parpass.errors import InputChangedError, PassResultError
+from parpass.transform.adapter import ModuleAdapter, Mutability
+from parpass.transform.budget import UNLIMITED, Budget
+from parpass.transform.context import PassContext
+from parpass.transform.passes import FunctionPass, FunctionwisePass, Pass
+from parpass.transform.plan.within_budget import MemoryGuard, within
+from parpass.transform.saying.record import current_recorder
+from parpass.transform.tracebacks import calls_users_code
+
+
+def applies_to(pass_: Pass, function: Any, adapter: ModuleAdapter) -> bool:
+    """Return whether a function-wise pass is run on a function."""
+    return not (isinstance(pass_, FunctionPass) and adapter.is_skipped(function))
+
+
+@calls_users_code
+def transform_function(
+    pass_: Pass,
+    name: str,
+    function: Any,
+    mod: Any,
+    context: PassContext,
+    adapter: ModuleAdapter,
+    budget: Budget = UNLIMITED,
+    guard: MemoryGuard | None = None,
+    *watch: Callable[[], Any],
+) -> Any:
+    """Return what a function-wise pass makes of one function.
+
+    The last arguments are those of `budget.within`.
+
+    Raises:
+        PassResultError: The pass returned something that is no function.
+        InputChangedError: It changed the function in place, and may not.
+        BaseException: What the body raised.
+    """
+    recorder = current_recorder()
+    if recorder is not None:
+        recorder.function_name = name
+
+    def checked() -> Any:
+        body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
+        mutability = adapter.mutability
+        if mutability is None:
+            result = body(function, mod, context)
+        else:
+            result = _watched(
+                lambda given: body(given, mod, context),
+                mutability,
+                pass_.info.name,
+                name,
+                function,
+            )
+        if result is not function and not adapter.is_function(result):
+            raise PassResultError(
+                f"pass '{pass_.info.name}' must return a {type(function).__name__} for "
+                f"function '{name}', got {type(result).__name__}",
+                pass_name=pass_.info.name,
+                function=name,
+            )
+        return result
+
+    if budget == UNLIMITED:  # not `is`: it may have travelled
+        return checked()
+    return within(budget, pass_.info.name, name, function, checked, guard, *watch)
+
+
+def _watched(
+    body: Callable[[Any], Any],
+    mutability: Mutability,
+    pass_name: str,
+    name: str,
+    function: Any,
+) -> Any:
+    """Return what a body makes of a function that it can change in place."""
+    given = mutability.to_change(function)
+    before = mutability.fingerprint(given)
+    result = body(given)
+    is_changed = mutability.fingerprint(given) != before
+    if is_changed and given is function:
+        raise InputChangedError(
+            f"pass '{pass_name}' changed function '{name}' in place, which functions "
+            "of this IR must not be; return a new function",
+            pass_name=pass_name,
+            function=name,
+        )
+    return function if result is given and not is_changed else result
