@@ -18,6 +18,7 @@ import sniffio
 
 from parpass.errors import ArgumentError, RuntimeUseError
 from parpass.errors.warning import called_from_here
+from parpass.transform.tracebacks import folding
 
 if TYPE_CHECKING:
     from parpass.runner.driving.runs import Runs
@@ -88,8 +89,10 @@ async def run_pipeline(
         UnpicklablePassWarning: A pass, or a function, cannot be sent to the workers.
     """
     runner = open_runner(workers=workers, executor=executor, isolated=isolated)
-    async with runner:
-        return await runner.run(mod, pipeline, context=context, **limits)
+    with folding:
+        async with runner:
+            run = runner._run  # noqa: SLF001 -- its own, but for the folding
+            return await run(mod, pipeline, context, _limits(limits))
 
 
 def run_pipeline_sync(
@@ -110,8 +113,9 @@ def run_pipeline_sync(
         RuntimeUseError: A trio event loop is running here, which this would block.
     """
     runner = open_runner(workers=workers, executor=executor, isolated=isolated)
-    with runner:
-        return runner.run_sync(mod, pipeline, context=context, **limits)
+    with folding, runner:
+        run = runner._run_sync  # noqa: SLF001 -- its own, but for the folding
+        return run(mod, pipeline, context, _limits(limits))
 
 
 def open_runner(
@@ -160,10 +164,8 @@ class Runner:
         **limits: Unpack[LimitArguments],
     ) -> Any:
         """Run a pipeline; see `run_pipeline`."""
-        with called_from_here():
-            if self._runs is None:
-                await _in_thread(self._loaded)
-            return await self._loaded().run(mod, pipeline, context, _limits(limits))
+        with folding:
+            return await self._run(mod, pipeline, context, _limits(limits))
 
     def run_sync(
         self,
@@ -174,7 +176,8 @@ class Runner:
         **limits: Unpack[LimitArguments],
     ) -> Any:
         """Run a pipeline and wait for it; see `run_pipeline_sync`."""
-        return self._loaded().run_sync(mod, pipeline, context, _limits(limits))
+        with folding:
+            return self._run_sync(mod, pipeline, context, _limits(limits))
 
     @property
     def last_report(self) -> RunReport | None:
@@ -189,6 +192,15 @@ class Runner:
         self._closed = True
         if self._runs is not None:
             self._runs.close()
+
+    async def _run(self, *run: Any) -> Any:
+        with called_from_here():
+            if self._runs is None:
+                await _in_thread(self._loaded)
+            return await self._loaded().run(*run)
+
+    def _run_sync(self, *run: Any) -> Any:
+        return self._loaded().run_sync(*run)
 
     def _loaded(self) -> Runs:
         """Return what carries out the runs, loaded when it is first needed."""
