@@ -65,7 +65,6 @@ class _FailedPass(PassInstrument):
     observes_ir = False
 
     def __init__(self) -> None:
-        super().__init__()
         self.pass_name: str | None = None
 
     def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:

@@ -116,7 +116,6 @@ class _PrintIR(PassInstrument):
     def __init__(
         self, before: set[str] | None, after: set[str] | None, pipeline: Sequential
     ) -> None:
-        super().__init__()
         self._before = before
         self._after = after
         self._sequentials = [

@@ -35,7 +35,6 @@ class DumpIR(PassInstrument):
     def __init__(
         self, dump_dir: str | Path, refresh: bool = False, *, suffix: str = ".txt"
     ) -> None:
-        super().__init__()
         self._directory = Path(dump_dir)
         self._suffix = suffix
         self._counter = 0

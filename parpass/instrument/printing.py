@@ -19,7 +19,6 @@ class PrintBeforeAll(PassInstrument):
     """
 
     def __init__(self, *, stream: TextIO | None = None) -> None:
-        super().__init__()
         self._stream = stream
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
@@ -35,7 +34,6 @@ class PrintAfterAll(PassInstrument):
     """
 
     def __init__(self, *, stream: TextIO | None = None) -> None:
-        super().__init__()
         self._stream = stream
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
@@ -62,7 +60,6 @@ class PassPrintingInstrument(PassInstrument):
         *,
         stream: TextIO | None = None,
     ) -> None:
-        super().__init__()
         self._before = names(print_before_pass_names, "print_before_pass_names")
         self._after = names(print_after_pass_names, "print_after_pass_names")
         self._stream = stream

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from typing import Any, ClassVar, cast
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar, cast, overload
 
 from parpass.errors import ArgumentError
 from parpass.transform import PassInfo
@@ -19,14 +21,16 @@ _HOOK_NAMES = (
 )
 
 
+ClassT = TypeVar("ClassT", bound=type)
+
+
 class PassInstrument:
     """Watches passes; give instances to `PassContext(instruments=[...])`.
 
-    Override the hooks that you need, all optional. They are bound when the instrument
-    is constructed, so a subclass with an `__init__` of its own calls
-    `super().__init__()`. Hooks run in the caller's process, one at a time, in the order
-    of a serial run. A hook that is given the module may change it, as in TVM, where it
-    is the same object: the passes that come after it get it as it is then.
+    Override the hooks that you need, all optional. Hooks are those of the class, not
+    attributes of an instance. They run in the caller's process, one at a time, in the
+    order of a serial run. A hook that is given the module may change it, as in TVM,
+    where it is the same object: the passes that come after it get it as it is then.
 
     Attributes:
         observes_ir: Whether the hooks around passes look at the module. Set it to False
@@ -36,15 +40,17 @@ class PassInstrument:
 
     observes_ir: ClassVar[bool] = True
 
-    bound_hooks: Hooks | None = None
-
-    def __init__(self) -> None:
-        bound = {hook: getattr(self, hook) for hook in _HOOK_NAMES if self._has(hook)}
-        self.bound_hooks = Hooks(self.name, self.observes_ir, **bound)
-
-    def _has(self, hook: str) -> bool:
-        own = getattr(type(self), hook)
-        return own is not getattr(PassInstrument, hook)
+    @functools.cached_property
+    def bound_hooks(self) -> Hooks:
+        """The hooks that the class overrides, bound to this."""
+        kind = type(self)
+        found = {hook: inspect.getattr_static(kind, hook) for hook in _HOOK_NAMES}
+        bound = {
+            hook: own.__get__(self, kind) if hasattr(own, "__get__") else own
+            for hook, own in found.items()
+            if own is not vars(PassInstrument)[hook]
+        }
+        return Hooks(self.name, self.observes_ir, **bound)
 
     @property
     def name(self) -> str:
@@ -82,10 +88,14 @@ class PassInstrument:
         return self.name
 
 
+@overload
+def pass_instrument(pi_cls: ClassT) -> ClassT: ...
+@overload
+def pass_instrument(pi_cls: None = None) -> Callable[[ClassT], ClassT]: ...
 def pass_instrument(pi_cls: Any = None) -> Any:
     """Make a class with some of the hooks an instrument class; a decorator.
 
-    The new class derives from both; the user's constructor runs first.
+    The new class derives from both.
 
     Raises:
         ArgumentError: The argument is no class.
@@ -97,13 +107,7 @@ def pass_instrument(pi_cls: Any = None) -> Any:
     user_class = cast("type[Any]", pi_cls)
     if issubclass(user_class, PassInstrument):
         return user_class
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a method
-        user_class.__init__(self, *args, **kwargs)
-        PassInstrument.__init__(self)
-
     members = {
-        "__init__": __init__,
         "__doc__": user_class.__doc__,
         "__module__": user_class.__module__,
         "__qualname__": user_class.__qualname__,

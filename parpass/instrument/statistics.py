@@ -20,7 +20,6 @@ class PassStatisticsInstrument(PassInstrument):
     observes_ir = False
 
     def __init__(self) -> None:
-        super().__init__()
         self._seen: dict[PassContext, dict[str, Counter[str]]] = {}  # as it was before
 
     @property

@@ -58,7 +58,6 @@ class PassTimingInstrument(PassInstrument):
     observes_ir = False
 
     def __init__(self) -> None:
-        super().__init__()
         self._outermost: list[_Timer] = []
         self._running: list[_Timer] = []
         self._running_at_enter: list[int] = []

@@ -25,7 +25,6 @@ class WellFormedInstrument(PassInstrument):
     """
 
     def __init__(self, *, validate_before_transform: bool = True) -> None:
-        super().__init__()
         self._before = validate_before_transform
         self._sound: Mapping[str, Any] = {}
         self._open: list[str] = []  # the passes that have begun

@@ -91,8 +91,7 @@ async def run_pipeline(
     runner = open_runner(workers=workers, executor=executor, isolated=isolated)
     with folding:
         async with runner:
-            run = runner._run  # noqa: SLF001 -- its own, but for the folding
-            return await run(mod, pipeline, context, _limits(limits))
+            return await runner.run(mod, pipeline, context=context, **limits)
 
 
 def run_pipeline_sync(
@@ -114,8 +113,7 @@ def run_pipeline_sync(
     """
     runner = open_runner(workers=workers, executor=executor, isolated=isolated)
     with folding, runner:
-        run = runner._run_sync  # noqa: SLF001 -- its own, but for the folding
-        return run(mod, pipeline, context, _limits(limits))
+        return runner.run_sync(mod, pipeline, context=context, **limits)
 
 
 def open_runner(
@@ -164,8 +162,10 @@ class Runner:
         **limits: Unpack[LimitArguments],
     ) -> Any:
         """Run a pipeline; see `run_pipeline`."""
-        with folding:
-            return await self._run(mod, pipeline, context, _limits(limits))
+        with folding, called_from_here():
+            if self._runs is None:
+                await _in_thread(self._loaded)
+            return await self._loaded().run(mod, pipeline, context, _limits(limits))
 
     def run_sync(
         self,
@@ -177,7 +177,7 @@ class Runner:
     ) -> Any:
         """Run a pipeline and wait for it; see `run_pipeline_sync`."""
         with folding:
-            return self._run_sync(mod, pipeline, context, _limits(limits))
+            return self._loaded().run_sync(mod, pipeline, context, _limits(limits))
 
     @property
     def last_report(self) -> RunReport | None:
@@ -192,15 +192,6 @@ class Runner:
         self._closed = True
         if self._runs is not None:
             self._runs.close()
-
-    async def _run(self, *run: Any) -> Any:
-        with called_from_here():
-            if self._runs is None:
-                await _in_thread(self._loaded)
-            return await self._loaded().run(*run)
-
-    def _run_sync(self, *run: Any) -> Any:
-        return self._loaded().run_sync(*run)
 
     def _loaded(self) -> Runs:
         """Return what carries out the runs, loaded when it is first needed."""

@@ -5,15 +5,18 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from types import CodeType
+from typing import Any, ParamSpec, Protocol, cast, overload
 
 from parpass.errors import ArgumentError
 from parpass.transform.context import PassContext
 from parpass.transform.info import PassInfo
 from parpass.transform.passes import FunctionPass, ModulePass, Pass, required_names
 
+P = ParamSpec("P")
 
-class _CallableModulePass(ModulePass):
+
+class ModulePassOfCallable(ModulePass):
     """A module pass whose body is a callable."""
 
     def __init__(self, pass_func: Callable[..., Any], pass_info: PassInfo) -> None:
@@ -21,10 +24,11 @@ class _CallableModulePass(ModulePass):
         self.pass_info = pass_info
 
     def transform_module(self, mod: Any, ctx: PassContext) -> Any:
+        """Call it."""
         return self.pass_func(mod, ctx)
 
 
-class _CallableFunctionPass(FunctionPass):
+class FunctionPassOfCallable(FunctionPass):
     """A function pass whose body is a callable."""
 
     def __init__(self, pass_func: Callable[..., Any], pass_info: PassInfo) -> None:
@@ -32,9 +36,117 @@ class _CallableFunctionPass(FunctionPass):
         self.pass_info = pass_info
 
     def transform_function(self, func: Any, mod: Any, ctx: PassContext) -> Any:
+        """Call it."""
         return self.pass_func(func, mod, ctx)
 
 
+class _OfClass(Pass):
+    """A pass whose body is a method of the instance of a user's class inside of it.
+
+    Attributes that it has not itself are those of that instance.
+    """
+
+    _user_class: type[Any]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Not by attribute access, which falls through to the instance made here.
+        self.__dict__["_inst"] = self._user_class(*args, **kwargs)
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute == "_inst":  # while it is being unpickled
+            raise AttributeError(attribute)
+        return getattr(self._inst, attribute)
+
+
+class ModulePassOfClass(_OfClass, ModulePass):
+    """A module pass whose body is a method of a user's class."""
+
+    def transform_module(self, mod: Any, ctx: PassContext) -> Any:
+        """Call it."""
+        return self._inst.transform_module(mod, ctx)
+
+
+class FunctionPassOfClass(_OfClass, FunctionPass):
+    """A function pass whose body is a method of a user's class."""
+
+    def transform_function(self, func: Any, mod: Any, ctx: PassContext) -> Any:
+        """Call it."""
+        return self._inst.transform_function(func, mod, ctx)
+
+
+class _Def(Protocol):
+    """What was written with `def` or `lambda`: it has code, as no class has."""
+
+    @property
+    def __code__(self) -> CodeType: ...
+
+
+class _ModuleBody(Protocol):
+    def transform_module(self, mod: Any, ctx: Any, /) -> Any: ...
+
+
+class _FunctionBody(Protocol):
+    def transform_function(self, func: Any, mod: Any, ctx: Any, /) -> Any: ...
+
+
+class _ModuleDecorator(Protocol):
+    @overload
+    def __call__(
+        self, pass_func: _Def | functools.partial[Any], /
+    ) -> ModulePassOfCallable: ...
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload] -- a class has no code
+        self, pass_func: Callable[P, _ModuleBody], /
+    ) -> Callable[P, ModulePassOfClass]: ...
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload] -- nor need others
+        self, pass_func: Callable[[Any, PassContext], Any], /
+    ) -> ModulePassOfCallable: ...
+
+
+class _FunctionDecorator(Protocol):
+    @overload
+    def __call__(
+        self, pass_func: _Def | functools.partial[Any], /
+    ) -> FunctionPassOfCallable: ...
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload] -- a class has no code
+        self, pass_func: Callable[P, _FunctionBody], /
+    ) -> Callable[P, FunctionPassOfClass]: ...
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload] -- nor need others
+        self, pass_func: Callable[[Any, Any, PassContext], Any], /
+    ) -> FunctionPassOfCallable: ...
+
+
+@overload
+def module_pass(
+    pass_func: None = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+) -> _ModuleDecorator: ...
+@overload
+def module_pass(
+    pass_func: _Def | functools.partial[Any],
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+) -> ModulePassOfCallable: ...
+@overload
+def module_pass(  # pyright: ignore[reportOverlappingOverload] -- a class has no code
+    pass_func: Callable[P, _ModuleBody],
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+) -> Callable[P, ModulePassOfClass]: ...
+@overload
+def module_pass(  # pyright: ignore[reportOverlappingOverload] -- nor need others
+    pass_func: Callable[[Any, PassContext], Any],
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+) -> ModulePassOfCallable: ...
 def module_pass(
     pass_func: Any = None,
     opt_level: int | None = None,
@@ -56,11 +168,38 @@ def module_pass(
         ValueError: `opt_level` is missing.
         ArgumentError: Another argument is of the wrong kind.
     """
-    return _make(
-        pass_func, opt_level, name, required, "module", ModulePass, _CallableModulePass
-    )
+    kinds = ModulePassOfCallable, ModulePassOfClass
+    return _make(pass_func, opt_level, name, required, "module", *kinds)
 
 
+@overload
+def function_pass(
+    pass_func: None = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+) -> _FunctionDecorator: ...
+@overload
+def function_pass(
+    pass_func: _Def | functools.partial[Any],
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+) -> FunctionPassOfCallable: ...
+@overload
+def function_pass(  # pyright: ignore[reportOverlappingOverload] -- a class has no code
+    pass_func: Callable[P, _FunctionBody],
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+) -> Callable[P, FunctionPassOfClass]: ...
+@overload
+def function_pass(  # pyright: ignore[reportOverlappingOverload] -- nor need others
+    pass_func: Callable[[Any, Any, PassContext], Any],
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+) -> FunctionPassOfCallable: ...
 def function_pass(
     pass_func: Any = None,
     opt_level: int | None = None,
@@ -72,15 +211,8 @@ def function_pass(
     A class has a method `transform_function(self, func, mod, ctx)`. See `module_pass`
     for the arguments and errors.
     """
-    return _make(
-        pass_func,
-        opt_level,
-        name,
-        required,
-        "function",
-        FunctionPass,
-        _CallableFunctionPass,
-    )
+    kinds = FunctionPassOfCallable, FunctionPassOfClass
+    return _make(pass_func, opt_level, name, required, "function", *kinds)
 
 
 def _make(
@@ -89,8 +221,8 @@ def _make(
     name: str | None,
     required: Sequence[str] | None,
     kind: str,
-    base: type[Pass],
-    from_callable: Callable[[Callable[..., Any], PassInfo], Pass],
+    of_callable: Callable[[Callable[..., Any], PassInfo], Pass],
+    of_class: type[_OfClass],
 ) -> Any:
     if opt_level is None:
         raise ValueError(f"please provide opt_level for the {kind} pass")
@@ -99,42 +231,31 @@ def _make(
     def make(pass_arg: Any) -> Any:
         info = PassInfo(opt_level, name or pass_arg.__name__, needs)
         if inspect.isclass(pass_arg):
-            return _class_form(cast("type[Any]", pass_arg), info, base, kind)
+            return _class_form(cast("type[Any]", pass_arg), info, of_class)
         if not callable(pass_arg):
             raise ArgumentError(
                 f"expected a callable or a class for {kind} pass '{info.name}', got "
                 f"{pass_arg!r}"
             )
-        return from_callable(pass_arg, info)
+        return of_callable(pass_arg, info)
 
     return make if pass_func is None else make(pass_func)
 
 
 def _class_form(
-    user_class: type[Any], info: PassInfo, base: type[Pass], kind: str
-) -> type[Pass]:
-    method = f"transform_{kind}"
-
+    user_class: type[Any], info: PassInfo, of_class: type[_OfClass]
+) -> type[_OfClass]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a method
-        # Not by attribute access, which falls through to the instance made here.
-        self.__dict__["_inst"] = user_class(*args, **kwargs)
+        of_class.__init__(self, *args, **kwargs)
 
-    def __getattr__(self: Any, attribute: str) -> Any:  # noqa: N807 -- a method
-        if attribute == "_inst":  # while it is being unpickled
-            raise AttributeError(attribute)
-        return getattr(self._inst, attribute)
-
-    def body(self: Any, *args: Any) -> Any:
-        return getattr(self._inst, method)(*args)
-
+    # For who asks what options it takes.
     functools.update_wrapper(__init__, user_class.__init__)
     members = {
         "__init__": __init__,
-        "__getattr__": __getattr__,
         "__doc__": user_class.__doc__,
         "__module__": user_class.__module__,
         "__qualname__": user_class.__qualname__,
         "pass_info": info,
-        method: body,
+        "_user_class": user_class,
     }
-    return type(user_class.__name__, (base,), members)
+    return type(user_class.__name__, (of_class,), members)

@@ -7,7 +7,7 @@ the same contract (contract section 4).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -38,18 +38,8 @@ class Hooks(msgspec.Struct, frozen=True, eq=False):
 
 
 def hooks_of(instrument: Any) -> Hooks:
-    """Return the hooks of an instrument.
-
-    Raises:
-        InstrumentError: The instrument was not constructed fully.
-    """
-    found = getattr(instrument, "bound_hooks", None)
-    if not isinstance(found, Hooks):
-        raise InstrumentError(
-            f"instrument {type(instrument).__name__} is not constructed fully; its "
-            "__init__ must call super().__init__()"
-        )
-    return found
+    """Return the hooks of an instrument."""
+    return instrument.bound_hooks
 
 
 def checked_instruments(instruments: Iterable[Any] | None) -> tuple[Any, ...]:
@@ -74,7 +64,9 @@ def checked_instruments(instruments: Iterable[Any] | None) -> tuple[Any, ...]:
 
 
 def _is_instrument(value: Any) -> bool:
-    return not isinstance(value, type) and hasattr(value, "bound_hooks")
+    return not isinstance(value, type) and hasattr(
+        cast("object", type(value)), "bound_hooks"
+    )
 
 
 def enter_instruments(instruments: Sequence[Any]) -> None:

@@ -39,10 +39,10 @@ def fold(error: BaseException) -> None:
     """
     if os.environ.get(_SHOW_ALL):
         return
-    below = _below_the_machine(error.__traceback__)
-    if below is None:
+    last = _last_of_the_machine(error.__traceback__)
+    if last is None:
         return
-    _put(error, _users(below.tb_next))
+    _put(error, _users(last.tb_next))
     for linked in _linked(error):
         frames = _users(linked.__traceback__)
         if frames is not None:
@@ -63,8 +63,10 @@ class _Folding:
 folding = _Folding()
 
 
-def _below_the_machine(tb: TracebackType | None) -> TracebackType | None:
+def _last_of_the_machine(tb: TracebackType | None) -> TracebackType | None:
     """Return the frame that calls what users wrote, None if there is none."""
+    if tb is not None and tb.tb_next is not None and not _is_machines(tb.tb_next):
+        return tb  # it was folded below, in a call that this one has made
     while tb is not None and _place(tb) not in _callers:
         tb = tb.tb_next
     return tb
@@ -72,9 +74,13 @@ def _below_the_machine(tb: TracebackType | None) -> TracebackType | None:
 
 def _users(tb: TracebackType | None) -> TracebackType | None:
     """Return the frames from the first one on that is not the machine's."""
-    while tb is not None and _place(tb)[0].startswith(_MACHINE):
+    while tb is not None and _is_machines(tb):
         tb = tb.tb_next
     return tb
+
+
+def _is_machines(tb: TracebackType) -> bool:
+    return _place(tb)[0].startswith(_MACHINE)
 
 
 def _place(tb: TracebackType) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import functools
 import inspect
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -40,7 +40,7 @@ Body = Callable[[IRModule, PassContext], Any]
 
 
 def made(body: Any, required: Any = None) -> Any:
-    return module_pass(body, opt_level=0, name="made", required=required)
+    return module_pass(cast("Body", body), opt_level=0, name="made", required=required)
 
 
 def keep(mod: IRModule, ctx: PassContext) -> IRModule:
@@ -202,13 +202,13 @@ def test_5_16_the_function_form_is_a_module_pass(run: Run):
 
 
 def test_5_17_the_class_form_is_a_class_of_passes(run: Run):
-    tags = module_pass(Tag, opt_level=1)
+    tags: Any = module_pass(Tag, opt_level=1)
     assert ModulePass in tags.__mro__
     assert marks(run(tags("T", twice=True), module())) == "T"
 
 
 def test_5_18_the_class_form_reads_through_and_writes_outside(run: Run):
-    tags = module_pass(Tag, opt_level=1)
+    tags: Any = module_pass(Tag, opt_level=1)
     assert (tags.__name__, tags.__doc__) == ("Tag", "Tags each function.")
     assert tags.__module__ == Tag.__module__
     assert list(inspect.signature(tags).parameters) == ["tag", "twice"]
@@ -230,10 +230,8 @@ def test_5_19_one_info_is_shared_by_all_instances():
 
 
 def test_5_20_a_class_without_the_method_fails_when_run(run: Run):
-    class Empty:
-        pass
-
-    a_pass = module_pass(Empty, opt_level=1)()
+    empty: Any = type("Empty", (), {})
+    a_pass: Any = made(empty)()
     with pytest.raises(AttributeError, match="transform_module"):
         run(a_pass, module())
 

@@ -57,7 +57,7 @@ class Give(FunctionPass):
 
 
 def test_6_1_the_decorator_mirrors_module_pass(run: Run):
-    function_pass = relay.transform.function_pass
+    function_pass: Any = relay.transform.function_pass
     names = ["pass_func", "opt_level", "name", "required"]
     assert list(inspect.signature(function_pass).parameters) == names
     made = function_pass(tag, opt_level=1)

@@ -8,10 +8,10 @@ import resource
 import sys
 import threading
 import types
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -188,7 +188,9 @@ def double(func, mod, ctx):
 def test_a_pass_that_workers_cannot_load_runs_here_and_the_others_there(
     runner: Runner, made_here: Any
 ):
-    own = function_pass(made_here.double, opt_level=0, name="Own")
+    own = function_pass(
+        cast("Callable[..., Any]", made_here.double), opt_level=0, name="Own"
+    )
     passes = Sequential([Add(), own, AppendPid()])
     what = "'Own' cannot be loaded by the workers.*No module named 'known_here_alone'"
     with pytest.warns(UnpicklablePassWarning, match=what) as warned:
@@ -226,7 +228,9 @@ def test_a_function_that_a_body_asks_for_and_workers_cannot_load_is_no_fault_of_
 
 @pytest.mark.slow
 def test_an_isolated_run_does_not_run_here_what_workers_cannot_load(made_here: Any):
-    own = function_pass(made_here.double, opt_level=0, name="Own")
+    own = function_pass(
+        cast("Callable[..., Any]", made_here.double), opt_level=0, name="Own"
+    )
     match = "isolated run .* pass 'Own' cannot be loaded by the workers"
     with (
         open_runner(workers=1, isolated=True) as runner,

@@ -165,7 +165,7 @@ def loose(mod: Program, ctx: PassContext) -> Program:
 @pytest.mark.parametrize(
     ("pass_", "why"),
     [
-        (loose, "'loose' .*: its class, _CallableModulePass, is not registered"),
+        (loose, "'loose' .*: its class, ModulePassOfCallable, is not registered"),
         (FailOn(3, KeyError), "'FailOn' .*: option 'error': a type has no text"),
         (Hidden(), "'Hidden' .*: option 'amount' is not kept as an attribute"),
         (Sequential([None]), "'sequential' .*: it holds None for a pass"),
