@@ -148,21 +148,6 @@ def _is_far_from_worth(
     return gain.seconds(_FAR * seconds, nodes, functions) < asking
 
 
-def forecast_of_small(
-    steps: Sequence[Pass], functions: Mapping[str, Any], adapter: ModuleAdapter
-) -> Forecast | None:
-    """Return what a stage is forecast to take that no workers would do sooner.
-
-    None if that is not known, or it may be worth asking them.
-    """
-    if len(functions) <= 1:
-        return _IN_THIS_PROCESS
-    known = _forecast(steps, functions, adapter)
-    if known is None or known.place is Place.UNKNOWN or known.seconds > _WARM_SECONDS:
-        return None
-    return known
-
-
 def seconds_here(
     steps: Sequence[Pass], functions: Mapping[str, Any], adapter: ModuleAdapter
 ) -> float | None:

@@ -14,7 +14,6 @@ from parpass.runner.placing.forecasts import (
     Place,
     best_place,
     correct,
-    forecast_of_small,
 )
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from parpass.transform.budget import UNLIMITED
@@ -107,8 +106,8 @@ def _as_if_cores_were_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forecasts, "_cores", lambda: 2)
 
 
-def places(mod: Program, pace: float) -> tuple[Place, bool]:
-    """Return where a stage is best run, and whether it is known to be small."""
+def place_of(mod: Program, pace: float) -> Place:
+    """Return where a stage is best run."""
     BY_NODE.forget(STEPS)
     BY_NODE.learn(STEPS, [pace], 1)
     executor, budgets = ThreadExecutor(), [UNLIMITED]
@@ -116,8 +115,7 @@ def places(mod: Program, pace: float) -> tuple[Place, bool]:
         place = best_place(
             STEPS, budgets, mod.functions, CONTEXT, executor, ADAPTER, Ledger()
         )
-        small = forecast_of_small(STEPS, mod.functions, ADAPTER)
-        return place.place, small is not None
+        return place.place
     finally:
         executor.close()
         BY_NODE.forget(STEPS)
@@ -126,32 +124,30 @@ def places(mod: Program, pace: float) -> tuple[Place, bool]:
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
-        ([1] * 5, (Place.HERE, True)),
-        ([1_000] * 4, (Place.WORKERS, False)),
-        ([1_000] * 8 + [1] * 50, (Place.WORKERS, False)),
-        ([2_000] + [1] * 50, (Place.HERE, False)),  # little to share out
-        ([1_000], (Place.HERE, True)),
-        ([4_000, 10], (Place.HERE, False)),  # nothing to share out
-        ([10, 4_000], (Place.HERE, True)),
-        ([1, 40] * 100, (Place.WORKERS, False)),  # both kinds are seen
-        ([40, 1] * 100, (Place.WORKERS, False)),
-        ([1, 1, 1, 40] * 100, (Place.WORKERS, False)),
+        ([1] * 5, Place.HERE),
+        ([1_000] * 4, Place.WORKERS),
+        ([1_000] * 8 + [1] * 50, Place.WORKERS),
+        ([2_000] + [1] * 50, Place.HERE),  # little to share out
+        ([1_000], Place.HERE),
+        ([4_000, 10], Place.HERE),  # nothing to share out
+        ([10, 4_000], Place.HERE),
+        ([1, 40] * 100, Place.WORKERS),  # both kinds are seen
+        ([40, 1] * 100, Place.WORKERS),
+        ([1, 1, 1, 40] * 100, Place.WORKERS),
     ],
 )
-def test_a_stage_goes_where_its_sizes_say(
-    counts: Sequence[int], expected: tuple[Place, bool]
-):
-    assert places(sizes(*counts), pace=1e-3) == expected
+def test_a_stage_goes_where_its_sizes_say(counts: Sequence[int], expected: Place):
+    assert place_of(sizes(*counts), pace=1e-3) == expected
 
 
 def test_a_stage_of_which_little_is_known_is_begun_here():
-    assert places(sizes(*[6_000] * 20), pace=4e-6) == (Place.UNKNOWN, False)
-    assert places(sizes(*[10] * 500), pace=1e-8) == (Place.HERE, True)
+    assert place_of(sizes(*[6_000] * 20), pace=4e-6) == Place.UNKNOWN
+    assert place_of(sizes(*[10] * 500), pace=1e-8) == Place.HERE
 
 
 def test_what_would_not_be_worth_it_at_many_times_the_cost_is_run_here():
-    assert places(sizes(*[10] * 5_000), pace=1e-8) == (Place.HERE, False)
-    assert places(sizes(6_000, 10, 10), pace=1e-8) == (Place.HERE, False)
+    assert place_of(sizes(*[10] * 5_000), pace=1e-8) == Place.HERE
+    assert place_of(sizes(6_000, 10, 10), pace=1e-8) == Place.HERE
 
 
 def test_only_what_exceeds_the_asking_is_forgone():
