@@ -115,8 +115,6 @@ def best_place(
         return _IN_THIS_PROCESS
     if asking <= 0:
         return _IN_WORKERS
-    if not optimizations.remembered_costs:
-        return _NOT_KNOWN
     known = _forecast(steps, functions, adapter)
     if known is None:
         return _NOT_KNOWN

@@ -99,12 +99,7 @@ class _StageRun:
         self._executor = executor
         self._notes = notes
         self._nursery = nursery
-        self._schedule = Schedule(
-            stage.total,
-            executor.workers,
-            stage.pace(),
-            sized=stage.optimizations.sized_jobs,
-        )
+        self._schedule = Schedule(stage.total, executor.workers, stage.pace())
         self._in_flight: dict[int, tuple[SubmitJob, Future[bytes]]] = {}
         self._overdue: dict[int, Work] = {}  # by job; these were ended for it,
         self._overtaken: set[int] = set()  # jobs, ended for being too far

@@ -6,7 +6,6 @@ never two that write at the same time, and takes care of when.
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -118,7 +117,7 @@ class PooledStage:
         self.names = outcomes.names
         self.outcomes = outcomes
         self.optimizations = optimizations_in(snapshot.config)
-        self.wanted = wanted and self.optimizations.overlap
+        self.wanted = wanted
         retains = self.optimizations.retained_bytes
         self._keeps_bytes = retains and not (self.wanted and is_last)
         self.written: dict[tuple[str, str], None] = {}
@@ -141,13 +140,11 @@ class PooledStage:
         self._tries: Counter[tuple[str, int]] = Counter()
         retainer.judge(steps, self.verdicts)
         self._packed = self._packed_bytes = 0
-        self._pack_seconds, self._longest_pack = _FIRST_PACK_SECONDS, _PACK_SECONDS
+        self._pack_seconds = _FIRST_PACK_SECONDS
         pace = self.pace()
         work = workers * _FIRST_WORK_SECONDS
         self._first_bytes = min(work / pace, _MOST_FIRST_BYTES) if pace else 0.0
-        if not self.optimizations.overlap:
-            self._pack_seconds = self._longest_pack = math.inf
-        self._is_sorted = not self.optimizations.largest_first
+        self._is_sorted = False
         self._bytes = 0  # of the functions that came back
         self._seconds = [0.0] * len(steps)
         retainer.stages += 1
@@ -156,8 +153,6 @@ class PooledStage:
 
     def pace(self) -> float | None:
         """Return the seconds of the steps for each byte of a function, if known."""
-        if not self.optimizations.remembered_costs:
-            return None
         return BY_BYTE.of(self.steps)
 
     def functions_at_hand(self) -> list[Any]:
@@ -220,11 +215,11 @@ class PooledStage:
         self._write_down(packed)
         first = self._packed - len(packed)
         ready = [function for function, _ in packed[: max(0, self.total - first)]]
-        self._pack_seconds = min(2 * self._pack_seconds, self._longest_pack)
+        self._pack_seconds = min(2 * self._pack_seconds, _PACK_SECONDS)
         self.journey.packing += time.perf_counter() - began
         if not ready and self._packed == len(self._to_pack):
             return None
-        return FunctionsReady(ready, [self._weight(at) for at in ready])
+        return FunctionsReady(ready, list(map(self.slots.size, ready)))
 
     def _goes_on_packing(self, began: float) -> bool:
         """Return whether it is too soon to announce what has been packed since then."""
@@ -242,9 +237,6 @@ class PooledStage:
                 self.journey.sent += slot.length
             for function, (_, at) in members:
                 self.slots[function] = slot._replace(at=at)
-
-    def _weight(self, function: int) -> int:
-        return self.slots.size(function) if self.optimizations.largest_first else 1
 
     def _put_large_ones_first(self) -> bool:
         """Have large functions packed before others, as far as they are soon found.

@@ -232,7 +232,6 @@ class CoordinatorValues(LargeValues):
         super().__init__(folder, _COORDINATOR)
         optimizations = optimizations or Optimizations()
         self.large = optimizations.large_value_bytes
-        self._on_demand = optimizations.values_on_demand
         # By identity, and kept alive, so that another value cannot take its identity.
         self._known: dict[int, tuple[LargeValue, Ref]] = {}
         self._values: dict[Ref, LargeValue] = {}
@@ -271,7 +270,7 @@ class CoordinatorValues(LargeValues):
             self._known[id(value)] = value, ref
             self._values[ref] = value
             self._unwritten.add(ref)
-        if path is None or not self._on_demand:
+        if path is None:
             self._write_down(ref.offset, ref.length)
         return ref
 

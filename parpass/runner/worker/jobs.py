@@ -260,8 +260,6 @@ class _Stage:
         self._work.end = min(self._work.end, job.end)
         snapshot = self._spec.snapshot
         if _is_own_process:
-            if not self._optimizations.resting_collector:
-                gc.enable()
             snapshot.logging.apply()
         with (
             snapshot.in_force(self._context),
@@ -307,7 +305,7 @@ class _Stage:
             raise self._unloadable
         original = self._loaded.pop(name, None)
         result, failure = None, outcome.failure
-        is_same = outcome.function is original and self._optimizations.unchanged_marks
+        is_same = outcome.function is original
         is_done = failure is None and len(outcome.seconds) == len(self._spec.steps)
         if is_done and not is_same:
             note.write(index, len(outcome.seconds) - 1, Phase.PICKLE)
