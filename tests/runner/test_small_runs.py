@@ -12,7 +12,7 @@ from hypothesis import given
 from parpass.diagnostic import DiagnosticContext, DiagnosticLevel, override_renderer
 from parpass.errors import RuntimeUseError, UnknownPassError
 from parpass.runner import Runner, open_runner
-from parpass.runner.placing.costs import BY_NODE
+from parpass.runner.placing.costs import COSTS
 from parpass.transform import (
     FunctionPass,
     PassContext,
@@ -93,7 +93,7 @@ def test_nothing_is_run_twice():
 
 
 def test_a_pass_that_is_required_is_made_once(runner: Runner):
-    BY_NODE.forget([Requiring()])
+    COSTS.forget([Requiring()])
     Required.made = 0
     runner.run_sync(program(1, 2), [Requiring()])
     assert Required.made == 1

@@ -16,7 +16,7 @@ import msgspec
 
 from parpass.runner.executor import Executor
 from parpass.runner.placing.cores import usable_cores
-from parpass.runner.placing.costs import BY_NODE, DELIVERED, Gain
+from parpass.runner.placing.costs import BYTES_OF_NODE, COSTS, DELIVERED, Gain
 from parpass.runner.report.report import Reason
 from parpass.runner.travel.retained import Held, HeldModule
 from parpass.transform import ModuleAdapter, Pass, PassContext
@@ -36,7 +36,6 @@ _MOST_OF_ONE = 5_000
 _SAMPLE = 64  # functions that are counted, about, to tell the size of all
 _LITTLE = 100  # nodes
 _ENOUGH = 8  # where they are large
-_BYTES = 20  # of a node that is packed, about
 _FAR = 4.0  # times as much work as was counted may be there at the most
 _OFF = 1.5  # times as long, or as short, as was forecast, to be learnt from
 
@@ -176,7 +175,7 @@ def correct(
         return
     seconds = [record.seconds for record in records]
     if not in_workers or sum(seconds) < expected / _OFF:
-        BY_NODE.learn(steps, seconds, _all_nodes(mod, adapter))
+        COSTS.learn(steps, seconds, _all_nodes(mod, adapter))
     if in_workers:
         DELIVERED.learn(forecast.expected, spent)
 
@@ -219,7 +218,7 @@ def _must_be_outlived(budgets: Sequence[Budget], context: PassContext) -> bool:
 def _forecast(
     steps: Sequence[Pass], functions: Mapping[str, Any], adapter: ModuleAdapter
 ) -> Forecast | None:
-    pace = BY_NODE.of(steps)
+    pace = COSTS.of(steps)
     if pace is None:
         return None
     nodes, largest = _size(functions, adapter)
@@ -270,4 +269,4 @@ def _nodes(one: Any, adapter: ModuleAdapter, limit: int) -> int:
         return adapter.size(one, limit)
     if one.function is not None:
         return adapter.size(one.function, limit)
-    return 0 if one.packed is None else one.packed.size // _BYTES
+    return 0 if one.packed is None else one.packed.size // BYTES_OF_NODE

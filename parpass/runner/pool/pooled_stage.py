@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from parpass.errors import FunctionFailure, FunctionTimeoutError, WorkerDiedError
 from parpass.runner.executor import START_SECONDS
-from parpass.runner.placing.costs import BY_BYTE
+from parpass.runner.placing.costs import BYTES_OF_NODE, COSTS
 from parpass.runner.pool.schedule import FunctionsReady
 from parpass.runner.report.account import Journey
 from parpass.runner.stage.outcomes import StageOutcomes
@@ -153,7 +153,8 @@ class PooledStage:
 
     def pace(self) -> float | None:
         """Return the seconds of the steps for each byte of a function, if known."""
-        return BY_BYTE.of(self.steps)
+        known = COSTS.of(self.steps)
+        return None if known is None else known / BYTES_OF_NODE
 
     def functions_at_hand(self) -> list[Any]:
         """Return the functions that are objects now."""
@@ -390,7 +391,8 @@ class PooledStage:
 
     def end(self) -> None:
         """Remove what was published, and learn from what came back."""
-        BY_BYTE.learn(self.steps, self._seconds, self._bytes)
+        nodes = self._bytes / BYTES_OF_NODE
+        COSTS.learn_what_is_new(self.steps, self._seconds, nodes)
         if self._writer is None:
             return
         self._writer.close()

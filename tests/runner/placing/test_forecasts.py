@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from parpass.runner.placing import costs, forecasts
-from parpass.runner.placing.costs import BY_NODE, Delivered
+from parpass.runner.placing.costs import COSTS, Delivered
 from parpass.runner.placing.forecasts import (
     Forecast,
     Ledger,
@@ -41,10 +41,10 @@ SIZE = sum(1 + ADAPTER.size(one, 100) for one in MOD.functions.values())
 @pytest.fixture
 def known() -> Iterator[float]:
     """What the step is taken to cost for a unit, from an unlucky moment."""
-    BY_NODE.forget(STEPS)
-    BY_NODE.learn(STEPS, [4.0], size=4)
+    COSTS.forget(STEPS)
+    COSTS.learn(STEPS, [4.0], size=4)
     yield 1.0
-    BY_NODE.forget(STEPS)
+    COSTS.forget(STEPS)
 
 
 def ran(seconds: float) -> Outcome:
@@ -53,14 +53,14 @@ def ran(seconds: float) -> Outcome:
 
 def test_a_forecast_that_was_much_too_high_is_corrected_at_once(known: float):
     correct(Forecast(Place.HERE, 4.0), STEPS, MOD, ran(0.001), ADAPTER)
-    now = BY_NODE.of(STEPS)
+    now = COSTS.of(STEPS)
     assert now is not None
     assert now < known / 100
 
 
 def test_a_forecast_that_was_nearly_right_is_kept(known: float):
     correct(Forecast(Place.HERE, 4.0), STEPS, MOD, ran(4.5), ADAPTER)
-    assert BY_NODE.of(STEPS) == known
+    assert COSTS.of(STEPS) == known
 
 
 def test_that_workers_took_longer_than_expected_is_learnt(
@@ -72,19 +72,19 @@ def test_that_workers_took_longer_than_expected_is_learnt(
     assert delivered.drag == 1.0
     correct(Forecast(Place.WORKERS, 4.0, expected=3.0), STEPS, MOD, ran(6.0), ADAPTER)
     assert delivered.drag == 1.5
-    assert BY_NODE.of(STEPS) == known
+    assert COSTS.of(STEPS) == known
 
 
 def test_nothing_is_learnt_from_a_stage_that_failed(known: float):
     record = StepRecord("NeverMeasured", seconds=0.001, failure=ValueError())
     failed = Outcome(MOD, [record], 0.0, 0.001)
     correct(Forecast(Place.HERE, 4.0), STEPS, MOD, failed, ADAPTER)
-    assert BY_NODE.of(STEPS) == known
+    assert COSTS.of(STEPS) == known
 
 
 def test_what_takes_less_in_the_workers_than_was_forecast_takes_less(known: float):
     correct(Forecast(Place.WORKERS, 4.0), STEPS, MOD, ran(1.0), ADAPTER)
-    assert BY_NODE.of(STEPS) == 1.0 / SIZE
+    assert COSTS.of(STEPS) == 1.0 / SIZE
 
 
 def test_what_is_learnt_is_for_nodes_that_were_counted(known: float):
@@ -93,7 +93,7 @@ def test_what_is_learnt_is_for_nodes_that_were_counted(known: float):
     mod = Program({f"f{at}": one for at, one in enumerate(giants)})
     nodes = sum(1 + ADAPTER.size(one, 1_000_000) for one in giants)
     correct(Forecast(Place.HERE, 4.0), STEPS, mod, ran(0.001), ADAPTER)
-    assert BY_NODE.of(STEPS) == pytest.approx(0.001 / nodes)
+    assert COSTS.of(STEPS) == pytest.approx(0.001 / nodes)
 
 
 def sizes(*counts: int) -> Program:
@@ -108,8 +108,8 @@ def _as_if_cores_were_free(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def place_of(mod: Program, pace: float) -> Place:
     """Return where a stage is best run."""
-    BY_NODE.forget(STEPS)
-    BY_NODE.learn(STEPS, [pace], 1)
+    COSTS.forget(STEPS)
+    COSTS.learn(STEPS, [pace], 1)
     executor, budgets = ThreadExecutor(), [UNLIMITED]
     try:
         place = best_place(
@@ -118,7 +118,7 @@ def place_of(mod: Program, pace: float) -> Place:
         return place.place
     finally:
         executor.close()
-        BY_NODE.forget(STEPS)
+        COSTS.forget(STEPS)
 
 
 @pytest.mark.parametrize(
