@@ -17,7 +17,7 @@ import msgspec
 from parpass.runner.executor import Executor
 from parpass.runner.placing.cores import usable_cores
 from parpass.runner.placing.costs import BYTES_OF_NODE, COSTS, DELIVERED, Gain
-from parpass.runner.report.report import Reason
+from parpass.runner.report.figures import Reason
 from parpass.runner.travel.retained import Held, HeldModule
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import Budget, are_limited

@@ -19,14 +19,14 @@ from parpass.runner.placing.costs import BYTES_OF_NODE, COSTS
 from parpass.runner.pool.schedule import FunctionsReady
 from parpass.runner.report.account import Journey
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.runner.stage.work import FunctionOutcome
 from parpass.runner.travel.bundles import Bundle, Packed
 from parpass.runner.travel.errors import read_back, show_where_it_ended, unpack_error
 from parpass.runner.travel.folder import StorageError, Writer
+from parpass.runner.travel.function_outcome import FunctionOutcome
 from parpass.runner.travel.messages import (
     Job,
     JobResult,
-    Outcome,
+    PackedOutcome,
     StageSpec,
     functions_name,
     pack_message,
@@ -304,7 +304,7 @@ class PooledStage:
         new = [self._take_in(outcome) for outcome in result.outcomes]
         return result.seconds, [held for held in new if held.function is None]
 
-    def _take_in(self, outcome: Outcome) -> Held:
+    def _take_in(self, outcome: PackedOutcome) -> Held:
         held = self._mod.held[self.names[outcome.function]]
         if outcome.result is not None:
             held = Held(packed=outcome.result)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parpass.runner.stage.work import AbandonedError, Verdicts
 from parpass.runner.travel.bundles import Packed, Packer, unpack
 from parpass.runner.travel.folder import Folder
+from parpass.runner.travel.function_outcome import AbandonedError, Verdicts
 from parpass.runner.travel.large_values import CoordinatorValues
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.collector import paused_collector

@@ -28,7 +28,7 @@ from parpass.runner.travel.messages import (
     Errand,
     Job,
     JobResult,
-    Outcome,
+    PackedOutcome,
     StageSpec,
     functions_name,
     pack_message,
@@ -253,7 +253,7 @@ class _Stage:
         began = time.perf_counter()
         self._shipment.put_in_force()
         state = PassState(self._spec.steps)
-        outcomes: list[Outcome] = []
+        outcomes: list[PackedOutcome] = []
         together = self._optimizations.bundles
         packer = Packer(self._spec.adapter, self._run.values, together=together)
         self._work.verdicts = job.verdicts
@@ -293,7 +293,7 @@ class _Stage:
         self._run.note.write(index, 0, Phase.UNPICKLE)
         self._loaded[name] = self._load(name)
 
-    def _outcome(self, index: int, packer: Packer) -> Outcome:
+    def _outcome(self, index: int, packer: Packer) -> PackedOutcome:
         name, note = self._spec.names[index], self._run.note
         outcome = self._work.run(name)
         if self._run.values.failure is not None:
@@ -316,7 +316,7 @@ class _Stage:
             except Exception as error:
                 raise why_unsendable(name, outcome.function, error) from error
         failed = None if failure is None else pack_error(failure)
-        return Outcome(
+        return PackedOutcome(
             index,
             result,
             outcome.seconds,

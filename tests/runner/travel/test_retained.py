@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from parpass.runner.stage.work import AbandonedError
+from parpass.runner.travel.function_outcome import AbandonedError
 from parpass.runner.travel.retained import Held, HeldModule, Retainer
 from parpass.transform.adapter import KeepOutside, Source
 from tests.support.toy_ir import Fn, Program, ToyAdapter, program

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from parpass.runner import Runner
-from parpass.runner.stage.work import End
 from parpass.runner.travel.bundles import Packer, unpack
 from parpass.runner.travel.errors import unpack_error
+from parpass.runner.travel.function_outcome import End
 from parpass.runner.travel.messages import (
     Job,
     JobResult,
