@@ -18,7 +18,7 @@ from parpass.cli.replay import FILE, read_reproducer
 if TYPE_CHECKING:
     from parpass.cli.reducing import Reduction, Trials
     from parpass.relay.module import IRModule
-    from parpass.runner.executor import Executor
+    from parpass.runner import Executor
     from parpass.transform.debug.reproducer import Reproducer
 
 

@@ -19,7 +19,7 @@ from msgspec import structs
 from parpass.cli.trial import Result, Same, load_passes, try_text
 from parpass.relay.module import IRModule
 from parpass.relay.shrinking import Way, size, typed, ways
-from parpass.runner.executor import Executor, JobLostError
+from parpass.runner import Executor, JobLostError
 from parpass.transform import print_pipeline
 from parpass.transform.debug.origin import Origins
 from parpass.transform.debug.reproducer import Reproducer

@@ -10,7 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from parpass.runner.executor import Executor
+    from parpass.runner.executor import (
+        Executor,
+        JobEndedError,
+        JobLostError,
+        NoWorkersError,
+    )
     from parpass.runner.report.report import RunReport
     from parpass.runner.run import (
         Runner,
@@ -22,6 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Executor",
+    "JobEndedError",
+    "JobLostError",
+    "NoWorkersError",
     "RunReport",
     "Runner",
     "open_runner",
@@ -33,6 +41,9 @@ __all__ = [
 
 _HOMES = {
     "Executor": "executor",
+    "JobEndedError": "executor",
+    "JobLostError": "executor",
+    "NoWorkersError": "executor",
     "RunReport": "report.report",
     "propagate": "travel.propagation",
 }

@@ -7,7 +7,7 @@ parallel run means the same (see `plan`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from parpass.errors import ArgumentError
 from parpass.transform.context import PassContext, in_force
@@ -21,6 +21,9 @@ def run_calls_by(driver: Callable[[Pass, Any], Any]) -> None:
     """Have a driver, which stands above this file, run the passes that are called."""
     global _run_here
     _run_here = driver
+
+
+ModT = TypeVar("ModT")
 
 
 class Pass:
@@ -44,7 +47,7 @@ class Pass:
         """Return whether this is the very same object as `other`."""
         return self is other
 
-    def __call__(self, mod: Any, /) -> Any:
+    def __call__(self, mod: ModT, /) -> ModT:
         """Run the pass on a module in this process and return the new module.
 
         Called on an expression, as passes once were, it gives an expression back.

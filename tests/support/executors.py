@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 
-from parpass.runner.executor import JobEndedError, JobLostError
+from parpass.runner import JobEndedError, JobLostError
 from parpass.runner.travel.folder import Folder
 from parpass.runner.travel.function_outcome import AbandonedError
 from parpass.runner.travel.messages import unpack_message

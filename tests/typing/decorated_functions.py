@@ -31,7 +31,7 @@ assert_type(whole, ModulePassOfCallable)
 assert_type(later, ModulePassOfCallable)
 assert_type(single, FunctionPassOfCallable)
 assert_type(whole.info, PassInfo)
-Sequential([whole, later, single])
+assert_type(Sequential([whole, later, single])(IRModule()), IRModule)
 
 
 def times(factor: int, func: Function, mod: IRModule, ctx: PassContext) -> Function:

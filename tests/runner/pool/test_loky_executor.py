@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from parpass.errors import RuntimeUseError
-from parpass.runner.executor import JobEndedError, JobLostError, NoWorkersError
+from parpass.runner import JobEndedError, JobLostError, NoWorkersError
 from parpass.runner.pool.loky_executor import LokyExecutor
 from tests.support.pooled import child_processes
 from tests.support.pooled import new_pipe as make_pipe
