@@ -7,22 +7,21 @@ never two that write at the same time, and takes care of when.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from parpass.errors import FunctionFailure, FunctionTimeoutError, WorkerDiedError
 from parpass.runner.executor import START_SECONDS
 from parpass.runner.placing.costs import BYTES_OF_NODE, COSTS
+from parpass.runner.pool.inquest import Inquest
 from parpass.runner.pool.schedule import FunctionsReady
 from parpass.runner.report.account import Journey
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.travel.bundles import Bundle, Packed
-from parpass.runner.travel.errors import read_back, show_where_it_ended, unpack_error
+from parpass.runner.travel.errors import read_back, unpack_error
 from parpass.runner.travel.folder import StorageError, Writer
-from parpass.runner.travel.function_outcome import FunctionOutcome
+from parpass.runner.travel.function_outcome import FunctionOutcome, Verdicts
 from parpass.runner.travel.messages import (
     Job,
     JobResult,
@@ -34,17 +33,14 @@ from parpass.runner.travel.messages import (
     spec_name,
     why_unsendable,
 )
-from parpass.runner.travel.notes import Phase, Work
 from parpass.runner.travel.retained import Held, HeldModule, Retainer
 from parpass.runner.travel.shipment import pack_shipment
 from parpass.runner.travel.slots import Slot, Slots, append_bundle
 from parpass.runner.travel.snapshot import Snapshot
 from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, limits_of_call
-from parpass.transform.config import START_TIMEOUT, OnFailure
+from parpass.transform.config import START_TIMEOUT
 from parpass.transform.optimizations import optimizations_in
-
-ON_THE_WAY_SECONDS = 10.0  # at least, for a function that is unpickled or pickled
 
 # Of packing between two announcements: little at first, so that workers begin soon, and
 # each time twice as much, up to the second one.
@@ -84,6 +80,7 @@ class PooledStage:
         alone_seconds: The same as the argument.
         assumes: The same.
         budgets: Of the passes.
+        inquest: Finds out about workers that die or hang.
         is_recalled: Whether functions that are in no job stay with this process.
         journey: How the time goes.
         optimizations: What is done to be fast.
@@ -134,11 +131,12 @@ class PooledStage:
         self._to_pack += [at for at, held in enumerate(outcomes.held) if held]
         self.budgets = budgets_of(steps, snapshot.config)
         self.start_seconds = snapshot.config.get(START_TIMEOUT, START_SECONDS)
-        self.verdicts: dict[tuple[str, int], BaseException | str] = {}
-        if not assumes:  # it is done again
-            self.verdicts.update(retainer.verdicts_of(steps))
-        self._tries: Counter[tuple[str, int]] = Counter()
-        retainer.judge(steps, self.verdicts)
+        # What is known already counts where it is done again.
+        known: Verdicts = {} if assumes else retainer.verdicts_of(steps)
+        self.inquest = Inquest(
+            steps, mod.held, outcomes, self.budgets, self.start_seconds, known
+        )
+        retainer.judge(steps, self.inquest.verdicts)
         self._packed = self._packed_bytes = 0
         self._pack_seconds = _FIRST_PACK_SECONDS
         pace = self.pace()
@@ -278,7 +276,7 @@ class PooledStage:
         self._go_apart = self._go_apart or len(indices) == 1
         apart = self._apart(indices) if self._go_apart else {}
         path, end = self._retainer.folder.path, self.outcomes.end
-        job = Job(path, self._stage, indices, end, self.verdicts, apart)
+        job = Job(path, self._stage, indices, end, self.inquest.verdicts, apart)
         message = pack_message(job)
         self.journey.job_sent(len(message))
         return message
@@ -322,63 +320,6 @@ class PooledStage:
         )
         self.outcomes.put(outcome.function, held, told)
         return held
-
-    def shortest_limit(self) -> float | None:
-        """Return the shortest time that a step may take; None if none is limited."""
-        limits = [one.seconds for one in self.budgets if one.seconds is not None]
-        return min(limits, default=None)
-
-    def overdue(self, work: Work, now: int) -> bool:
-        """Return whether a worker has been at something for longer than it may."""
-        limit = self.budgets[work.body_step].seconds
-        if work.phase == Phase.START:
-            limit = self.start_seconds
-        elif work.phase != Phase.PASS and limit is not None:
-            limit = max(limit, ON_THE_WAY_SECONDS)  # it is none of the pass's time
-        if limit is None or not work.since:
-            return False
-        return now - work.since > limit * 1e9
-
-    def died(self, work: Work, cause: str, traceback: str) -> bool:
-        """Take down that work killed its worker; return whether to run it again."""
-        error = WorkerDiedError(
-            pass_name=self.steps[work.body_step].info.name,
-            function=self.names[work.body],
-            cause=cause,
-            where=Phase(work.phase).name.lower(),
-        )
-        return self._settle(work, error, traceback)
-
-    def timed_out(self, work: Work, traceback: str) -> bool:
-        """Take down that work took too long; return whether to run it again."""
-        limit = self.budgets[work.body_step].seconds
-        assert limit is not None
-        error = FunctionTimeoutError(
-            pass_name=self.steps[work.body_step].info.name,
-            function=self.names[work.body],
-            limit=limit,
-        )
-        return self._settle(work, error, traceback)
-
-    def _settle(self, work: Work, error: FunctionFailure, traceback: str) -> bool:
-        error.traceback = traceback
-        show_where_it_ended(error)
-        body = self.names[work.body], work.body_step
-        policy = self.budgets[work.body_step].on_failure
-        # What kills again although its body is not called kills on its way.
-        if body not in self.verdicts:
-            self._tries[body] += 1
-            if policy is OnFailure.RETRY and self._tries[body] == 1:
-                return True
-            if policy is OnFailure.SKIP or work.phase == Phase.PASS:
-                # It is run again up to there, for what the passes before have to say.
-                skips = policy is OnFailure.SKIP
-                self.verdicts[body] = error.reason if skips else error
-                return True
-        held = self._mod.held[self.names[work.function]]
-        outcome = FunctionOutcome(None, [0.0] * (work.step + 1), failure=error)
-        self.outcomes.put(work.function, held, outcome)
-        return False
 
     def look_at(self, functions: Sequence[Held]) -> None:
         """Unpack new functions, because somebody will look at them."""
