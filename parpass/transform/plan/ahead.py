@@ -26,7 +26,7 @@ class Ahead:
         self.steps: Sequence[Body] = ()
         self.given: Any = None
         self.moment: float | None = None
-        self._command: RunStage | None = None  # without a module
+        self._command: RunStage | None = None
         self._ran = 0  # how many of the steps were run
         self._records: deque[StepRecord] = deque()  # that the walk has not come to
         self._pace = 0.0  # seconds of the clock for each second in workers
@@ -34,7 +34,7 @@ class Ahead:
     @property
     def has_begun(self) -> bool:
         """Whether steps are to come of it."""
-        return self.at < len(self.steps)
+        return self._ran - len(self._records) < len(self.steps)
 
     @property
     def at(self) -> int:
@@ -53,9 +53,12 @@ class Ahead:
 
     def what_is_left(self, mod: Any) -> RunStage:
         """Return the command for what a driver has not run of it."""
-        assert self._command is not None
-        left = self._command.steps[self._ran :]
-        return msgspec.structs.replace(self._command, steps=left, mod=mod)
+        command = self._command
+        assert command is not None
+        if not self._ran:
+            return command
+        left = command.steps[self._ran :]
+        return msgspec.structs.replace(command, steps=left, mod=mod)
 
     def take(self, result: StageResult) -> StepRecord:
         """Return the first record, and keep the others for when they are come to."""

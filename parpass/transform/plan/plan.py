@@ -185,7 +185,7 @@ class _Walk:
         steps, wanted = self._steps_ahead(first)
         passes = yield from self._let_through(steps, mod)
         ends = steps[-1] is self.last_step, steps[-1] is self.last
-        self.ahead.begin(steps, mod, RunStage(passes, None, wanted, *ends))
+        self.ahead.begin(steps, mod, RunStage(passes, mod, wanted, *ends))
 
     def _let_through(
         self, steps: Sequence[Step], mod: Any
