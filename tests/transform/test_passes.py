@@ -144,6 +144,18 @@ def test_a_functionwise_module_pass_visits_them_too():
     assert isinstance(AddEverywhere(), ModulePass)
 
 
+def test_a_functionwise_pass_is_a_module_pass_by_its_body_too():
+    class Level(FunctionwisePass):
+        pass_info = PassInfo(0, "Level")
+
+        def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+            assert ctx is PassContext.current()
+            return func.with_values([ctx.opt_level])
+
+    made = Level().transform_module(program(7, 8), PassContext(opt_level=3))
+    assert values_of(made) == {"f0": (3,), "f1": (3,)}
+
+
 def test_functions_that_did_not_change_keep_their_identity():
     mod = program(1, skipped=Fn((7,), skip=True))
     assert Add(0)(mod)["f0"] is mod["f0"]
