@@ -285,7 +285,7 @@ async def _in_thread(load: Any) -> None:
 def _limits(
     function_timeout: float | None, memory_limit: int | None, on_failure: str | None
 ) -> Limits:
-    from parpass.transform.budget import UNSET, Limits
+    from parpass.transform.budget import UNSET, Limits  # loaded by now
 
     given = function_timeout, memory_limit, on_failure
     return UNSET if given == (None, None, None) else Limits(*given)
