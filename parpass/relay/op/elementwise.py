@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Operand
-from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, OpPattern, TypeRelation, register_op
+from parpass.relay.op.attributes import Real
+from parpass.relay.op.build import ELEMWISE, operator
+from parpass.relay.op.registry import Attrs, TypeRelation
 from parpass.relay.op.relations import (
     bool_identity,
     float_identity,
@@ -59,13 +60,9 @@ def unary(
         result = np.asarray(meaning(data))
         return result.astype(dtype or data.dtype, copy=False)
 
-    op = register_op(Op(name, 1, relation, compute, pattern=OpPattern.ELEMWISE))
+    @operator(name, relation, compute, doc=doc, pattern=ELEMWISE)
+    def build(data: Operand) -> Call: ...
 
-    def build(data: Operand) -> Call:
-        return call_op(op, (data,))
-
-    build.__name__ = build.__qualname__ = name.rpartition(".")[2]
-    build.__doc__ = doc
     return build
 
 
@@ -137,8 +134,15 @@ fast_erf = unary("fast_erf", float_identity, _erf, "Return `erf`, approximately.
 class ClipAttrs(Attrs, frozen=True):
     """Attributes of `clip`."""
 
-    a_min: float
-    a_max: float
+    a_min: Real
+    a_max: Real
+
+    def check(self) -> None:
+        """Reject an empty range."""
+        if not self.a_min <= self.a_max:
+            raise IRTypeError(
+                f"expected a_min <= a_max, got {self.a_min:g} and {self.a_max:g}"
+            )
 
 
 def _clip(attrs: ClipAttrs, data: Array) -> Array:
@@ -157,13 +161,7 @@ def _as_int(limit: float, dtype: np.dtype[Any]) -> int:
     return int(limit)
 
 
-_CLIP = register_op(
-    Op("clip", 1, number_identity, _clip, ClipAttrs, pattern=OpPattern.ELEMWISE)
-)
-
-
+@operator("clip", number_identity, _clip, ClipAttrs, pattern=ELEMWISE)
 def clip(a: Operand, a_min: float, a_max: float) -> Call:
     """Limit the elements to the range from `a_min` to `a_max`."""
-    if not a_min <= a_max:
-        raise IRTypeError(f"expected a_min <= a_max, got {a_min} and {a_max}")
-    return call_op(_CLIP, (a,), ClipAttrs(a_min=float(a_min), a_max=float(a_max)))
+    ...

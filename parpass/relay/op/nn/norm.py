@@ -10,13 +10,16 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, TupleWrapper
-from parpass.relay.op.attributes import Ints, one_int, optional_int_tuple
-from parpass.relay.op.build import call_op
+from parpass.relay.op.attributes import (
+    Count,
+    Ints,
+    IntTuple,
+    Real,
+)
+from parpass.relay.op.build import operator
 from parpass.relay.op.registry import (
     Attrs,
-    Op,
     TypeRelationError,
-    register_op,
 )
 from parpass.relay.op.relations import (
     float_identity,
@@ -103,11 +106,7 @@ def _batch_norm(
     return result, moving_mean, moving_var
 
 
-_BATCH_NORM = register_op(
-    Op("nn.batch_norm", 5, _batch_norm_relation, _batch_norm, BatchNormAttrs)
-)
-
-
+@operator("nn.batch_norm", _batch_norm_relation, _batch_norm, BatchNormAttrs, results=3)
 def batch_norm(
     data: Expr,
     gamma: Expr,
@@ -124,9 +123,7 @@ def batch_norm(
     Returns:
         The result, the moving mean and the moving variance.
     """
-    attrs = BatchNormAttrs(axis=axis, epsilon=epsilon, center=center, scale=scale)
-    args = data, gamma, beta, moving_mean, moving_var
-    return TupleWrapper(call_op(_BATCH_NORM, args, attrs), 3)
+    ...
 
 
 class LayerNormAttrs(NormAttrs, frozen=True):
@@ -140,11 +137,7 @@ def _layer_norm(attrs: NormAttrs, data: Array, gamma: Array, beta: Array) -> Arr
     return _normalised_over((axis,), attrs, data, [gamma, beta])
 
 
-_LAYER_NORM = register_op(
-    Op("nn.layer_norm", 3, _affine_relation, _layer_norm, LayerNormAttrs)
-)
-
-
+@operator("nn.layer_norm", _affine_relation, _layer_norm, LayerNormAttrs)
 def layer_norm(
     data: Expr,
     gamma: Expr,
@@ -155,8 +148,7 @@ def layer_norm(
     scale: bool = True,
 ) -> Call:
     """Normalise along one axis by the mean and the variance found there."""
-    attrs = LayerNormAttrs(axis=axis, epsilon=epsilon, center=center, scale=scale)
-    return call_op(_LAYER_NORM, (data, gamma, beta), attrs)
+    ...
 
 
 class InstanceNormAttrs(NormAttrs, frozen=True):
@@ -169,11 +161,7 @@ def _instance_norm(attrs: NormAttrs, data: Array, gamma: Array, beta: Array) -> 
     return _normalised_over(axes, attrs, data, [gamma, beta])
 
 
-_INSTANCE_NORM = register_op(
-    Op("nn.instance_norm", 3, _affine_relation, _instance_norm, InstanceNormAttrs)
-)
-
-
+@operator("nn.instance_norm", _affine_relation, _instance_norm, InstanceNormAttrs)
 def instance_norm(
     data: Expr,
     gamma: Expr,
@@ -184,14 +172,13 @@ def instance_norm(
     scale: bool = True,
 ) -> Call:
     """Normalise each channel of each instance by its own mean and variance."""
-    attrs = InstanceNormAttrs(axis=axis, epsilon=epsilon, center=center, scale=scale)
-    return call_op(_INSTANCE_NORM, (data, gamma, beta), attrs)
+    ...
 
 
 class GroupNormAttrs(Attrs, frozen=True):
     """Attributes of `nn.group_norm`; see `NormAttrs`."""
 
-    num_groups: int
+    num_groups: Count
     axis: int = 1
     epsilon: float = 1e-5
     center: bool = True
@@ -224,11 +211,7 @@ def _group_norm(attrs: GroupNormAttrs, data: Array, gamma: Array, beta: Array) -
     return result + beta.reshape(-1, *tail) if attrs.center else result
 
 
-_GROUP_NORM = register_op(
-    Op("nn.group_norm", 3, _group_norm_relation, _group_norm, GroupNormAttrs)
-)
-
-
+@operator("nn.group_norm", _group_norm_relation, _group_norm, GroupNormAttrs)
 def group_norm(
     data: Expr,
     gamma: Expr,
@@ -240,14 +223,7 @@ def group_norm(
     scale: bool = True,
 ) -> Call:
     """Normalise each group of channels of each instance by its mean and variance."""
-    attrs = GroupNormAttrs(
-        num_groups=one_int(num_groups, "num_groups"),
-        axis=axis,
-        epsilon=epsilon,
-        center=center,
-        scale=scale,
-    )
-    return call_op(_GROUP_NORM, (data, gamma, beta), attrs)
+    ...
 
 
 class LRNAttrs(Attrs, frozen=True):
@@ -259,9 +235,14 @@ class LRNAttrs(Attrs, frozen=True):
 
     size: int = 5
     axis: int = 1
-    bias: float = 2
-    alpha: float = 0.00001
-    beta: float = 0.75
+    bias: Real = 2.0
+    alpha: Real = 0.00001
+    beta: Real = 0.75
+
+    def check(self) -> None:
+        """Reject a size without a middle."""
+        if self.size < 1 or self.size % 2 == 0:
+            raise IRTypeError(f"expected an odd size from 1 on, got {self.size}")
 
 
 def _lrn_relation(types: Sequence[Type], attrs: LRNAttrs) -> TensorType:
@@ -280,17 +261,7 @@ def _lrn(attrs: LRNAttrs, data: Array) -> Array:
     return data / base ** of_dtype(attrs.beta)
 
 
-_LRN = register_op(
-    Op(
-        "nn.lrn",
-        1,
-        _lrn_relation,
-        _lrn,
-        LRNAttrs,
-    )
-)
-
-
+@operator("nn.lrn", _lrn_relation, _lrn, LRNAttrs)
 def lrn(
     data: Expr,
     size: int = 5,
@@ -300,19 +271,14 @@ def lrn(
     beta: float = 0.75,
 ) -> Call:
     """Divide by `(bias + alpha / size * sum of the neighbours' squares) ** beta`."""
-    if size < 1 or size % 2 == 0:
-        raise IRTypeError(f"expected an odd size from 1 on, got {size}")
-    attrs = LRNAttrs(
-        size=size, axis=axis, bias=float(bias), alpha=float(alpha), beta=float(beta)
-    )
-    return call_op(_LRN, (data,), attrs)
+    ...
 
 
 class L2NormalizeAttrs(Attrs, frozen=True):
     """Attributes of `nn.l2_normalize`; without an axis all axes count."""
 
-    eps: float
-    axis: tuple[int, ...] | None = None
+    eps: Real
+    axis: IntTuple | None = None
 
 
 def _l2_normalize_relation(
@@ -328,18 +294,7 @@ def _l2_normalize(attrs: L2NormalizeAttrs, data: Array) -> Array:
     return data / np.sqrt(np.maximum(squares, data.dtype.type(attrs.eps)))
 
 
-_L2_NORMALIZE = register_op(
-    Op(
-        "nn.l2_normalize",
-        1,
-        _l2_normalize_relation,
-        _l2_normalize,
-        L2NormalizeAttrs,
-    )
-)
-
-
+@operator("nn.l2_normalize", _l2_normalize_relation, _l2_normalize, L2NormalizeAttrs)
 def l2_normalize(data: Expr, eps: float, axis: Ints | None = None) -> Call:
     """Divide by the Euclidean length along some axes, at least `sqrt(eps)`."""
-    attrs = L2NormalizeAttrs(eps=float(eps), axis=optional_int_tuple(axis, "axis"))
-    return call_op(_L2_NORMALIZE, (data,), attrs)
+    ...

@@ -17,7 +17,6 @@ from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim
 
 Array = npt.NDArray[Any]
-Pair = tuple[int, int]
 Ints = tuple[int, ...]
 
 _SIDES = {"D": "depth", "H": "height", "W": "width"}

@@ -1,0 +1,111 @@
+"""The full form of a call's attributes, whoever makes the call.
+
+Builders, the text parser and the JSON reader all come here: each value gets the form
+that its field asks for (`attributes.py`), is checked against the field's type, and the
+whole is asked whether its values go together (`Attrs.check`).
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import (
+    Annotated,
+    Any,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
+
+import msgspec
+import numpy as np
+
+from parpass.errors import IRTypeError
+from parpass.relay.op.attributes import Converter
+from parpass.relay.op.registry import Attrs
+
+AttrsT = TypeVar("AttrsT", bound=Attrs)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """How a value becomes that of a field.
+
+    Attributes:
+        name: The field's name.
+        kind: Its type.
+        convert: Gives a value its full form; None if it has only one.
+        is_optional: Whether None stands for itself.
+    """
+
+    name: str
+    kind: Any
+    convert: Converter | None = None
+    is_optional: bool = False
+
+    def normal(self, value: Any, owner: str) -> Any:
+        """Return a value in its full form.
+
+        Args:
+            value: The value.
+            owner: The operator that has the attribute.
+
+        Raises:
+            IRTypeError: It has none.
+        """
+        if value is None and self.is_optional:
+            return None
+        if self.convert is not None:
+            value = self.convert(value, self.name)
+        if type(value) is self.kind or (value is None and self.is_optional):
+            return value
+        try:
+            return msgspec.convert(_plain(value, self.kind), self.kind)
+        except msgspec.ValidationError:
+            kind = self.kind | None if self.is_optional else self.kind
+            wanted = kind.__name__ if isinstance(kind, type) else kind
+            raise IRTypeError(
+                f"'{owner}': expected {wanted} for {self.name}, got {value!r}"
+            ) from None
+
+
+def normal_attrs(kind: type[AttrsT], given: Mapping[str, Any], owner: str) -> AttrsT:
+    """Return attributes of values in any form; what is not given has its default.
+
+    Raises:
+        IRTypeError: A value is none of its field's, or they do not go together.
+    """
+    fields = fields_of(kind)
+    attrs = kind(**{name: fields[name].normal(given[name], owner) for name in given})
+    attrs.check()
+    return attrs
+
+
+@functools.cache
+def fields_of(kind: type[Attrs]) -> dict[str, Field]:
+    """Return the fields of an attribute class by name."""
+    return {
+        one.name: _field(one.name, one.type) for one in msgspec.structs.fields(kind)
+    }
+
+
+def _field(name: str, kind: Any) -> Field:
+    if get_origin(kind) is Annotated:
+        inner, convert, *_ = get_args(kind)
+        return Field(name, inner, convert)
+    if get_origin(kind) in (Union, types.UnionType):
+        some = [one for one in get_args(kind) if one is not types.NoneType]
+        if len(some) == 1:
+            return replace(_field(name, some[0]), is_optional=True)
+    return Field(name, kind)
+
+
+def _plain(value: Any, kind: Any) -> Any:
+    """Return numpy's scalars as Python's; TVM's builders take 0 and 1 for flags."""
+    if isinstance(value, np.generic):
+        value = cast("Any", value.item())
+    return bool(value) if kind is bool and value in (0, 1) else value
