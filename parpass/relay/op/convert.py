@@ -18,6 +18,8 @@ from parpass.relay.op.registry import (
 from parpass.relay.op.relations import tensors
 from parpass.relay.ty import TensorType, Type
 
+__all__ = ["cast", "cast_like", "reinterpret"]
+
 Array = npt.NDArray[Any]
 
 

@@ -23,6 +23,8 @@ from parpass.relay.op.relations import (
 )
 from parpass.relay.ty import TensorType, Type
 
+__all__ = ["full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
+
 Array = npt.NDArray[Any]
 
 

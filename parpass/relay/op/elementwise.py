@@ -23,6 +23,47 @@ from parpass.relay.op.relations import (
     predicate,
 )
 
+__all__ = [
+    "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "bitwise_not",
+    "ceil",
+    "clip",
+    "copy",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "fast_erf",
+    "fast_exp",
+    "fast_tanh",
+    "floor",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logical_not",
+    "negative",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+]
+
 Array = npt.NDArray[Any]
 
 

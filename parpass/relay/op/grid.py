@@ -31,6 +31,8 @@ from parpass.relay.op.relations import require_rank, tensor_fields, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, TupleType, Type
 
+__all__ = ["arange", "meshgrid"]
+
 Array = npt.NDArray[Any]
 
 

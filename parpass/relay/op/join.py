@@ -29,6 +29,8 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, TupleType, Type
 
+__all__ = ["concatenate", "split", "stack"]
+
 Array = npt.NDArray[Any]
 TensorTuple = Expr | TupleWrapper | Iterable[Operand]
 

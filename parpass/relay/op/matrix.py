@@ -33,6 +33,8 @@ from parpass.relay.op.relations import (
 )
 from parpass.relay.ty import Dim, TensorType, Type
 
+__all__ = ["einsum", "matrix_set_diag", "trilu"]
+
 Array = npt.NDArray[Any]
 
 

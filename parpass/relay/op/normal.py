@@ -1,8 +1,8 @@
 """The full form of a call's attributes, whoever makes the call.
 
-Builders, the text parser and the JSON reader all come here: each value gets the form
-that its field asks for (`attributes.py`), is checked against the field's type, and the
-whole is asked whether its values go together (`Attrs.check`).
+Builders and the text parser come here: each value gets the form that its field asks for
+(`attributes.py`) and is checked against the field's type. Of a builder, the whole is
+asked whether its values go together (`Attrs.check`). JSON has full forms alone.
 """
 
 from __future__ import annotations
@@ -71,6 +71,23 @@ class Field:
             raise IRTypeError(
                 f"'{owner}': expected {wanted} for {self.name}, got {value!r}"
             ) from None
+
+    def stored(self, value: Any, owner: str) -> Any:
+        """Return a value that is read, in its full form if it has one.
+
+        A program may hold what no builder makes; it is read as it was written.
+
+        Raises:
+            IRTypeError: It is not of the field's type either.
+        """
+        try:
+            return self.normal(value, owner)
+        except IRTypeError:
+            try:
+                return msgspec.convert(value, self.kind)
+            except msgspec.ValidationError:
+                pass
+            raise
 
 
 def normal_attrs(kind: type[AttrsT], given: Mapping[str, Any], owner: str) -> AttrsT:

@@ -16,6 +16,8 @@ from parpass.relay.op.registry import Attrs
 from parpass.relay.op.relations import normal_axis, product, tensors
 from parpass.relay.ty import TensorType, Type
 
+__all__ = ["cumprod", "cumsum"]
+
 Array = npt.NDArray[Any]
 
 

@@ -33,6 +33,8 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, Type
 
+__all__ = ["scatter_elements", "scatter_nd", "sparse_to_dense", "strided_set"]
+
 Array = npt.NDArray[Any]
 
 _UPDATES: dict[str, Callable[..., Any]] = {

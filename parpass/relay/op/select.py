@@ -31,6 +31,8 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type
 
+__all__ = ["repeat", "reverse", "slice_like", "strided_slice", "tile"]
+
 Array = npt.NDArray[Any]
 
 

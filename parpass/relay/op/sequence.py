@@ -26,6 +26,8 @@ from parpass.relay.op.relations import (
 )
 from parpass.relay.ty import TensorType, Type
 
+__all__ = ["one_hot", "reverse_sequence", "sequence_mask", "unravel_index"]
+
 Array = npt.NDArray[Any]
 
 

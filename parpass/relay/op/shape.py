@@ -32,6 +32,16 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, Type
 
+__all__ = [
+    "broadcast_to",
+    "broadcast_to_like",
+    "expand_dims",
+    "ndarray_size",
+    "shape_of",
+    "squeeze",
+    "transpose",
+]
+
 Array = npt.NDArray[Any]
 
 

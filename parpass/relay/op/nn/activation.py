@@ -25,6 +25,17 @@ from parpass.relay.op.relations import (
 )
 from parpass.relay.ty import TensorType, TupleType, Type
 
+__all__ = [
+    "dropout",
+    "dropout_raw",
+    "fast_softmax",
+    "leaky_relu",
+    "log_softmax",
+    "prelu",
+    "relu",
+    "softmax",
+]
+
 Array = npt.NDArray[Any]
 
 

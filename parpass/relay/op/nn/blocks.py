@@ -29,6 +29,8 @@ from parpass.relay.op.relations import product, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type
 
+__all__ = ["batch_to_space_nd", "depth_to_space", "space_to_batch_nd", "space_to_depth"]
+
 Array = npt.NDArray[Any]
 Pairs = tuple[tuple[int, int], ...]
 

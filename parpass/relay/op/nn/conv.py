@@ -51,6 +51,14 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type
 
+__all__ = [
+    "contrib_conv2d_nchwc",
+    "contrib_depthwise_conv2d_nchwc",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+]
+
 Array = npt.NDArray[Any]
 
 

@@ -32,6 +32,8 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type
 
+__all__ = ["conv1d_transpose", "conv2d_transpose", "conv3d_transpose"]
+
 Array = npt.NDArray[Any]
 
 

@@ -30,6 +30,8 @@ from parpass.relay.op.relations import (
 )
 from parpass.relay.ty import TensorType, Type
 
+__all__ = ["batch_flatten", "batch_matmul", "bias_add", "dense", "matmul"]
+
 Array = npt.NDArray[Any]
 
 

@@ -25,6 +25,8 @@ from parpass.relay.op.relations import (
 )
 from parpass.relay.ty import TensorType, Type
 
+__all__ = ["cross_entropy", "cross_entropy_with_logits", "nll_loss"]
+
 Array = npt.NDArray[Any]
 
 

@@ -31,6 +31,15 @@ from parpass.relay.op.relations import (
 )
 from parpass.relay.ty import TensorType, TupleType, Type
 
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "l2_normalize",
+    "layer_norm",
+    "lrn",
+]
+
 Array = npt.NDArray[Any]
 
 

@@ -36,6 +36,15 @@ from parpass.relay.op.registry import Attrs
 from parpass.relay.op.relations import require_float, require_number, tensors
 from parpass.relay.ty import TensorType, Type
 
+__all__ = [
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+]
+
 Array = npt.NDArray[Any]
 
 

@@ -17,6 +17,8 @@ from parpass.relay.op.relations import Shape, require_number, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, Type
 
+__all__ = ["upsampling", "upsampling3d"]
+
 Array = npt.NDArray[Any]
 
 _METHODS = {

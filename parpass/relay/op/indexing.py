@@ -28,6 +28,8 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, TupleType, Type
 
+__all__ = ["adv_index", "argwhere", "gather", "gather_nd", "take"]
+
 Array = npt.NDArray[Any]
 
 

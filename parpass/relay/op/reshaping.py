@@ -20,6 +20,8 @@ from parpass.relay.op.relations import Shape, agree, product, shape_text, tensor
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type
 
+__all__ = ["layout_transform", "reshape", "reshape_like"]
+
 Array = npt.NDArray[Any]
 
 

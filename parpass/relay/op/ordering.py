@@ -21,6 +21,8 @@ from parpass.relay.op.relations import (
 )
 from parpass.relay.ty import TensorType, TupleType, Type
 
+__all__ = ["argsort", "searchsorted", "sort", "topk"]
+
 Array = npt.NDArray[Any]
 
 

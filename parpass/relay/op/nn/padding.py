@@ -19,6 +19,8 @@ from parpass.relay.op.relations import require_rank, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, Type
 
+__all__ = ["mirror_pad", "pad"]
+
 Array = npt.NDArray[Any]
 
 
