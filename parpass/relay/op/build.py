@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import update_wrapper
-from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack, cast
+from typing import Any, TypedDict, TypeVar, Unpack, cast
+
+import msgspec
 
 from parpass.relay.expr import Call, Operand, TupleWrapper, as_expr
 from parpass.relay.op.attributes import Converter
@@ -182,24 +183,23 @@ def _builder(
         nonlocal plan
         if plan is None:
             plan = _plan(op, declared, kind, forms)
-        bind, arguments, fields = plan
-        values = bind(*given, **named)
+        values = plan.bind(*given, **named)
         attrs = kind(
             **{
                 field.name: usual
                 if values[at] is default
                 else field.normal(values[at], owner)
-                for at, field, default, usual in fields
+                for at, field, default, usual in plan.fields
             }
         )
         if is_checked:
             attrs.check()
-        return Call(op, tuple([argument(values[at]) for at in arguments]), attrs)
+        return Call(op, tuple([argument(values[at]) for at in plan.arguments]), attrs)
 
     return build
 
 
-class _Plan(NamedTuple):
+class _Plan(msgspec.Struct, frozen=True):
     """How the values of parameters become a call.
 
     Attributes:
@@ -228,7 +228,7 @@ def _plan(
             continue
         field, default = fields[name], defaults.get(name, _NOTHING)
         if name in forms:
-            field = replace(field, convert=forms[name])
+            field = msgspec.structs.replace(field, convert=forms[name])
         usual = default if default is _NOTHING else field.normal(default, op.name)
         stored.append((at, field, default, usual))
     arguments = [at for at, name in places if name not in fields]

@@ -10,16 +10,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import (
-    Annotated,
-    Any,
-    TypeVar,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-)
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -31,8 +22,7 @@ from parpass.relay.op.registry import Attrs
 AttrsT = TypeVar("AttrsT", bound=Attrs)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """How a value becomes that of a field.
 
     Attributes:
@@ -117,7 +107,7 @@ def _field(name: str, kind: Any) -> Field:
     if get_origin(kind) in (Union, types.UnionType):
         some = [one for one in get_args(kind) if one is not types.NoneType]
         if len(some) == 1:
-            return replace(_field(name, some[0]), is_optional=True)
+            return msgspec.structs.replace(_field(name, some[0]), is_optional=True)
     return Field(name, kind)
 
 

@@ -7,11 +7,10 @@ arguments say. TVM calls them `dyn.` and the counterpart's name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Unpack
 
+import msgspec
 import numpy.typing as npt
-from msgspec import structs
 
 from parpass.relay.expr import Call, TupleWrapper, Var
 from parpass.relay.op.build import BuilderT, Entry, Results, operator, parameters
@@ -27,8 +26,7 @@ Static = Callable[..., Call | TupleWrapper]
 UNKNOWN = UnknownDim()
 
 
-@dataclass(frozen=True, slots=True)
-class Counterpart:
+class Counterpart(msgspec.Struct, frozen=True):
     """How a dynamic operator becomes its static one.
 
     Attributes:
@@ -52,7 +50,7 @@ class Counterpart:
             self._value(at, one) if at in self.values else Var(f"x{at}")
             for at, one in enumerate(given)
         ]
-        named = {} if attrs is None else structs.asdict(attrs)
+        named = {} if attrs is None else msgspec.structs.asdict(attrs)
         built = self.build(*args, **named)
         call = built.astuple() if isinstance(built, TupleWrapper) else built
         assert isinstance(call, Call)
