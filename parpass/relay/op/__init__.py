@@ -62,18 +62,9 @@ from parpass.relay.op.shape import *
 get = Op.get  # not in __all__, whose names are those of `relay` too
 
 __all__ = [
-    "Attrs",
-    "Op",
-    "OpPattern",
-    "TypeRelationError",
-    "annotation",
-    "device_copy",
-    "dyn",
-    "image",
-    "nn",
-    "register_op",
-    "vm",
-]
+    "Attrs", "Op", "OpPattern", "TypeRelationError", "annotation", "device_copy", "dyn",
+    "image", "nn", "register_op", "vm",
+]  # fmt: skip
 __all__ += broadcast.__all__
 __all__ += convert.__all__
 __all__ += create.__all__

@@ -24,34 +24,12 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import TensorType, Type
 
 __all__ = [
-    "add",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "divide",
-    "equal",
-    "floor_divide",
-    "floor_mod",
-    "greater",
-    "greater_equal",
-    "left_shift",
-    "less",
-    "less_equal",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "mod",
-    "multiply",
-    "not_equal",
-    "power",
-    "right_shift",
-    "subtract",
-    "trunc_divide",
-    "trunc_mod",
-    "where",
-]
+    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "divide", "equal",
+    "floor_divide", "floor_mod", "greater", "greater_equal", "left_shift", "less",
+    "less_equal", "logical_and", "logical_or", "logical_xor", "maximum", "minimum",
+    "mod", "multiply", "not_equal", "power", "right_shift", "subtract", "trunc_divide",
+    "trunc_mod", "where",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 

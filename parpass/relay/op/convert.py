@@ -11,10 +11,7 @@ import numpy.typing as npt
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import DType
 from parpass.relay.op.build import ELEMWISE, operator
-from parpass.relay.op.registry import (
-    Attrs,
-    TypeRelationError,
-)
+from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import tensors
 from parpass.relay.ty import TensorType, Type
 

@@ -21,12 +21,7 @@ from parpass.relay.expr import (
 from parpass.relay.op.attributes import DType, one_of
 from parpass.relay.op.build import INJECTIVE, call_op, operator
 from parpass.relay.op.join import TensorTuple, as_tuple
-from parpass.relay.op.registry import (
-    Attrs,
-    Op,
-    TypeRelationError,
-    register_op,
-)
+from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
 from parpass.relay.op.relations import require_rank, tensor_fields, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, TupleType, Type

@@ -13,10 +13,7 @@ from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper
 from parpass.relay.op.attributes import one_of
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.join import as_tuple
-from parpass.relay.op.registry import (
-    Attrs,
-    TypeRelationError,
-)
+from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     agree,
     broadcast_shape,

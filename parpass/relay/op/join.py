@@ -13,10 +13,7 @@ from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper, as_expr
 from parpass.relay.op.attributes import Ints, int_tuple
 from parpass.relay.op.build import INJECTIVE, operator
-from parpass.relay.op.registry import (
-    Attrs,
-    TypeRelationError,
-)
+from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     Shape,
     normal_axis,

@@ -14,12 +14,7 @@ from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, int_tuple, require_choice
 from parpass.relay.op.build import ELEMWISE, INJECTIVE, call_op, operator
 from parpass.relay.op.join import TensorTuple, as_tuple
-from parpass.relay.op.registry import (
-    Attrs,
-    Op,
-    TypeRelationError,
-    register_op,
-)
+from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
 from parpass.relay.op.relations import (
     agree,
     broadcast_shape,

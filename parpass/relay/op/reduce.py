@@ -27,21 +27,9 @@ from parpass.relay.op.shape import require_broadcast, squeeze
 from parpass.relay.ty import Dim, TensorType, Type
 
 __all__ = [
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "logsumexp",
-    "max",
-    "mean",
-    "mean_std",
-    "mean_variance",
-    "min",
-    "prod",
-    "std",
-    "sum",
-    "variance",
-]
+    "all", "any", "argmax", "argmin", "logsumexp", "max", "mean", "mean_std",
+    "mean_variance", "min", "prod", "std", "sum", "variance",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 

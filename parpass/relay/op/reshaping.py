@@ -12,10 +12,7 @@ from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, IntTuple
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.layout import Layout, relaid, relaid_shape
-from parpass.relay.op.registry import (
-    Attrs,
-    TypeRelationError,
-)
+from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import Shape, agree, product, shape_text, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type

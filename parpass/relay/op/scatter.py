@@ -9,19 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr, Operand, const
-from parpass.relay.op.attributes import (
-    Ints,
-    IntTuple,
-    int_tuple,
-    one_of,
-)
+from parpass.relay.op.attributes import Ints, IntTuple, int_tuple, one_of
 from parpass.relay.op.build import INJECTIVE, call_op, operator
-from parpass.relay.op.registry import (
-    Attrs,
-    Op,
-    TypeRelationError,
-    register_op,
-)
+from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
 from parpass.relay.op.relations import (
     normal_axis,
     require_integer,

@@ -10,24 +10,10 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import (
-    Ints,
-    IntTuple,
-    int_tuple,
-    one_of,
-)
+from parpass.relay.op.attributes import Ints, IntTuple, int_tuple, one_of
 from parpass.relay.op.build import BROADCAST, INJECTIVE, operator
-from parpass.relay.op.registry import (
-    Attrs,
-    TypeRelationError,
-)
-from parpass.relay.op.relations import (
-    Shape,
-    normal_axes,
-    normal_axis,
-    product,
-    tensors,
-)
+from parpass.relay.op.registry import Attrs, TypeRelationError
+from parpass.relay.op.relations import Shape, normal_axes, normal_axis, product, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type
 

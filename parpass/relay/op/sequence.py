@@ -12,10 +12,7 @@ from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import DType
 from parpass.relay.op.build import INJECTIVE, OUT_ELEMWISE_FUSABLE, operator
-from parpass.relay.op.registry import (
-    Attrs,
-    TypeRelationError,
-)
+from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     normal_axis,
     require_integer,

@@ -11,16 +11,9 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import (
-    DType,
-    Ints,
-    IntTuple,
-)
+from parpass.relay.op.attributes import DType, Ints, IntTuple
 from parpass.relay.op.build import BROADCAST, INJECTIVE, operator
-from parpass.relay.op.registry import (
-    Attrs,
-    TypeRelationError,
-)
+from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     Shape,
     agree,
@@ -33,14 +26,9 @@ from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, Type
 
 __all__ = [
-    "broadcast_to",
-    "broadcast_to_like",
-    "expand_dims",
-    "ndarray_size",
-    "shape_of",
-    "squeeze",
-    "transpose",
-]
+    "broadcast_to", "broadcast_to_like", "expand_dims", "ndarray_size", "shape_of",
+    "squeeze", "transpose",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 

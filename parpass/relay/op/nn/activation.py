@@ -26,15 +26,9 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import TensorType, TupleType, Type
 
 __all__ = [
-    "dropout",
-    "dropout_raw",
-    "fast_softmax",
-    "leaky_relu",
-    "log_softmax",
-    "prelu",
-    "relu",
-    "softmax",
-]
+    "dropout", "dropout_raw", "fast_softmax", "leaky_relu", "log_softmax", "prelu",
+    "relu", "softmax",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 

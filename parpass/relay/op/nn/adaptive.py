@@ -24,19 +24,11 @@ from parpass.relay.op.relations import require_float, tensors
 from parpass.relay.ty import TensorType, Type
 
 __all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
-    "global_avg_pool1d",
-    "global_avg_pool2d",
-    "global_avg_pool3d",
-    "global_max_pool1d",
-    "global_max_pool2d",
-    "global_max_pool3d",
-]
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+    "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d",
+    "global_avg_pool1d", "global_avg_pool2d", "global_avg_pool3d", "global_max_pool1d",
+    "global_max_pool2d", "global_max_pool3d",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 Meaning = Callable[..., Any]

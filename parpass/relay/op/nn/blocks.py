@@ -21,10 +21,7 @@ from parpass.relay.op.attributes import (
 )
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.layout import relaid, relaid_shape
-from parpass.relay.op.registry import (
-    Attrs,
-    TypeRelationError,
-)
+from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import product, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type

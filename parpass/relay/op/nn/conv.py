@@ -31,15 +31,8 @@ from parpass.relay.op.attributes import (
 from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
 from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
 from parpass.relay.op.nn.products import matrix_product
-from parpass.relay.op.nn.windows import (
-    window_counts,
-    window_dims,
-    windows,
-)
-from parpass.relay.op.registry import (
-    Attrs,
-    TypeRelationError,
-)
+from parpass.relay.op.nn.windows import window_counts, window_dims, windows
+from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     Shape,
     agree,
@@ -52,12 +45,9 @@ from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type
 
 __all__ = [
-    "contrib_conv2d_nchwc",
-    "contrib_depthwise_conv2d_nchwc",
-    "conv1d",
-    "conv2d",
+    "contrib_conv2d_nchwc", "contrib_depthwise_conv2d_nchwc", "conv1d", "conv2d",
     "conv3d",
-]
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 

@@ -12,10 +12,7 @@ from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import MaybeDType
 from parpass.relay.op.build import BROADCAST, INJECTIVE, OUT_ELEMWISE_FUSABLE, operator
 from parpass.relay.op.nn.products import matrix_product
-from parpass.relay.op.registry import (
-    Attrs,
-    TypeRelationError,
-)
+from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     agree,
     broadcast_shape,

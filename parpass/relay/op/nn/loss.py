@@ -11,10 +11,7 @@ import numpy.typing as npt
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import one_of
 from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, operator
-from parpass.relay.op.registry import (
-    Attrs,
-    TypeRelationError,
-)
+from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     float_identity,
     require_integer,

@@ -10,17 +10,9 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, TupleWrapper
-from parpass.relay.op.attributes import (
-    Count,
-    Ints,
-    IntTuple,
-    Real,
-)
+from parpass.relay.op.attributes import Count, Ints, IntTuple, Real
 from parpass.relay.op.build import operator
-from parpass.relay.op.registry import (
-    Attrs,
-    TypeRelationError,
-)
+from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     float_identity,
     normal_axes,
@@ -32,13 +24,8 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import TensorType, TupleType, Type
 
 __all__ = [
-    "batch_norm",
-    "group_norm",
-    "instance_norm",
-    "l2_normalize",
-    "layer_norm",
-    "lrn",
-]
+    "batch_norm", "group_norm", "instance_norm", "l2_normalize", "layer_norm", "lrn",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 

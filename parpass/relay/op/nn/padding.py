@@ -11,10 +11,7 @@ import numpy.typing as npt
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import WidthPairs, Widths, one_of
 from parpass.relay.op.build import INJECTIVE, operator
-from parpass.relay.op.registry import (
-    Attrs,
-    TypeRelationError,
-)
+from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import require_rank, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, Type
