@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import numpy.typing as npt
+from typing import Annotated
 
 from parpass.errors import IRTypeError, did_you_mean
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.build import call_op, operator
-from parpass.relay.op.registry import Attrs, Op, register_op
+from parpass.relay.op.registry import Array, Attrs, Op, register_op
 from parpass.relay.op.relations import identity, same_value
-
-Array = npt.NDArray[Any]
 
 # TVM's numbers of device types.
 _DEVICE_TYPES = {

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.build import BROADCAST, operator
-from parpass.relay.op.registry import TypeRelation
+from parpass.relay.op.registry import Array, TypeRelation
 from parpass.relay.op.relations import (
     bool_broadcast,
     broadcast_shape,
@@ -29,9 +28,7 @@ __all__ = [
     "less_equal", "logical_and", "logical_or", "logical_xor", "maximum", "minimum",
     "mod", "multiply", "not_equal", "power", "right_shift", "subtract", "trunc_divide",
     "trunc_mod", "where",
-]  # fmt: skip
-
-Array = npt.NDArray[Any]
+]  # fmt: skip  # fmt: skip
 
 
 class BinaryBuilder(Protocol):

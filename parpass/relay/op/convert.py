@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import DType
 from parpass.relay.op.build import ELEMWISE, operator
-from parpass.relay.op.registry import Attrs, TypeRelationError
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import tensors
 from parpass.relay.ty import TensorType, Type
 
 __all__ = ["cast", "cast_like", "reinterpret"]
-
-Array = npt.NDArray[Any]
 
 
 class CastAttrs(Attrs, frozen=True):

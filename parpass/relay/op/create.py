@@ -6,15 +6,13 @@ Their results repeat one element without taking memory, as `numpy.broadcast_to` 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, IntTuple, MaybeDType, dtype_name
 from parpass.relay.op.build import ELEMWISE, operator
-from parpass.relay.op.registry import Attrs
+from parpass.relay.op.registry import Array, Attrs
 from parpass.relay.op.relations import (
     identity,
     require_rank,
@@ -24,8 +22,6 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import TensorType, Type
 
 __all__ = ["full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
-
-Array = npt.NDArray[Any]
 
 
 class InitOpAttrs(Attrs, frozen=True):

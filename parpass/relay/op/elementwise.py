@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.attributes import Real
 from parpass.relay.op.build import ELEMWISE, operator
-from parpass.relay.op.registry import Attrs, TypeRelation
+from parpass.relay.op.registry import Array, Attrs, TypeRelation
 from parpass.relay.op.relations import (
     bool_identity,
     float_identity,
@@ -29,9 +28,7 @@ __all__ = [
     "floor", "isfinite", "isinf", "isnan", "log", "log1p", "log2", "log10",
     "logical_not", "negative", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh",
     "sqrt", "tan", "tanh", "trunc",
-]  # fmt: skip
-
-Array = npt.NDArray[Any]
+]  # fmt: skip  # fmt: skip
 
 
 class UnaryBuilder(Protocol):

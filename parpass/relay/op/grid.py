@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.expr import (
     Call,
@@ -21,14 +20,12 @@ from parpass.relay.expr import (
 from parpass.relay.op.attributes import DType, one_of
 from parpass.relay.op.build import INJECTIVE, call_op, operator
 from parpass.relay.op.join import TensorTuple, as_tuple
-from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.registry import Array, Attrs, Op, TypeRelationError, register_op
 from parpass.relay.op.relations import require_rank, tensor_fields, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, TupleType, Type
 
 __all__ = ["arange", "meshgrid"]
-
-Array = npt.NDArray[Any]
 
 
 class ArangeAttrs(Attrs, frozen=True):

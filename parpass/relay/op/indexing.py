@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper
 from parpass.relay.op.attributes import one_of
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.join import as_tuple
-from parpass.relay.op.registry import Attrs, TypeRelationError
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     agree,
     broadcast_shape,
@@ -26,8 +25,6 @@ from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, TupleType, Type
 
 __all__ = ["adv_index", "argwhere", "gather", "gather_nd", "take"]
-
-Array = npt.NDArray[Any]
 
 
 class TakeAttrs(Attrs, frozen=True):

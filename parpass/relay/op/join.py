@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper, as_expr
 from parpass.relay.op.attributes import Ints, int_tuple
 from parpass.relay.op.build import INJECTIVE, operator
-from parpass.relay.op.registry import Attrs, TypeRelationError
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     Shape,
     normal_axis,
@@ -28,7 +27,6 @@ from parpass.relay.ty import Dim, TensorType, TupleType, Type
 
 __all__ = ["concatenate", "split", "stack"]
 
-Array = npt.NDArray[Any]
 TensorTuple = Expr | TupleWrapper | Iterable[Operand]
 
 

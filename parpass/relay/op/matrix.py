@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, int_tuple, require_choice
 from parpass.relay.op.build import ELEMWISE, INJECTIVE, call_op, operator
 from parpass.relay.op.join import TensorTuple, as_tuple
-from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.registry import Array, Attrs, Op, TypeRelationError, register_op
 from parpass.relay.op.relations import (
     agree,
     broadcast_shape,
@@ -29,8 +27,6 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import Dim, TensorType, Type
 
 __all__ = ["einsum", "matrix_set_diag", "trilu"]
-
-Array = npt.NDArray[Any]
 
 
 class TriluAttrs(Attrs, frozen=True):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.attributes import DType, one_of
 from parpass.relay.op.build import operator
-from parpass.relay.op.registry import Attrs, TypeRelationError
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     agree,
     normal_axis,
@@ -22,8 +21,6 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import TensorType, TupleType, Type
 
 __all__ = ["argsort", "searchsorted", "sort", "topk"]
-
-Array = npt.NDArray[Any]
 
 
 def _order(data: Array, axis: int, *, ascending: bool) -> Array:

@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr, Tuple, TupleWrapper
 from parpass.relay.op.attributes import Ints, IntTuple
 from parpass.relay.op.broadcast import add, subtract
 from parpass.relay.op.build import COMM_REDUCE, BuilderT, call_op, operator
 from parpass.relay.op.elementwise import exp, log, sqrt
-from parpass.relay.op.registry import Attrs, Op, TypeRelation, register_op
+from parpass.relay.op.registry import Array, Attrs, Op, TypeRelation, register_op
 from parpass.relay.op.relations import (
     normal_axes,
     require_dtype,
@@ -29,9 +28,7 @@ from parpass.relay.ty import Dim, TensorType, Type
 __all__ = [
     "all", "any", "argmax", "argmin", "logsumexp", "max", "mean", "mean_std",
     "mean_variance", "min", "prod", "std", "sum", "variance",
-]  # fmt: skip
-
-Array = npt.NDArray[Any]
+]  # fmt: skip  # fmt: skip
 
 
 class ReduceAttrs(Attrs, frozen=True):

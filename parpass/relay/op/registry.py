@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import msgspec
+import numpy.typing as npt
 from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
@@ -79,6 +80,7 @@ class Attrs(msgspec.Struct, frozen=True, kw_only=True):
 
 TypeRelation = Callable[[Sequence[Type], Any], Type]
 Compute = Callable[..., Any]
+Array = npt.NDArray[Any]
 
 
 class OpPattern(enum.IntEnum):

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
-
-import numpy.typing as npt
+from typing import cast
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, IntTuple
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.layout import Layout, relaid, relaid_shape
-from parpass.relay.op.registry import Attrs, TypeRelationError
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import Shape, agree, product, shape_text, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type
 
 __all__ = ["layout_transform", "reshape", "reshape_like"]
-
-Array = npt.NDArray[Any]
 
 
 class ReshapeAttrs(Attrs, frozen=True):

@@ -6,19 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.dtypes import computed_in, numpy_dtype
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import MaybeDType
 from parpass.relay.op.build import BuilderT, operator
-from parpass.relay.op.registry import Attrs
+from parpass.relay.op.registry import Array, Attrs
 from parpass.relay.op.relations import normal_axis, product, tensors
 from parpass.relay.ty import TensorType, Type
 
 __all__ = ["cumprod", "cumsum"]
-
-Array = npt.NDArray[Any]
 
 
 def _flag(value: bool | None, _what: str) -> bool:

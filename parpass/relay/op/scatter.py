@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr, Operand, const
 from parpass.relay.op.attributes import Ints, IntTuple, int_tuple, one_of
 from parpass.relay.op.build import INJECTIVE, call_op, operator
-from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.registry import Array, Attrs, Op, TypeRelationError, register_op
 from parpass.relay.op.relations import (
     normal_axis,
     require_integer,
@@ -25,7 +24,6 @@ from parpass.relay.ty import TensorType, Type
 
 __all__ = ["scatter_elements", "scatter_nd", "sparse_to_dense", "strided_set"]
 
-Array = npt.NDArray[Any]
 
 _UPDATES: dict[str, Callable[..., Any]] = {
     "add": np.add.at,

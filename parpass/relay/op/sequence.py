@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import DType
 from parpass.relay.op.build import INJECTIVE, OUT_ELEMWISE_FUSABLE, operator
-from parpass.relay.op.registry import Attrs, TypeRelationError
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     normal_axis,
     require_integer,
@@ -24,8 +22,6 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import TensorType, Type
 
 __all__ = ["one_hot", "reverse_sequence", "sequence_mask", "unravel_index"]
-
-Array = npt.NDArray[Any]
 
 
 class SequenceMaskAttrs(Attrs, frozen=True):

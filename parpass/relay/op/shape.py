@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import DType, Ints, IntTuple
 from parpass.relay.op.build import BROADCAST, INJECTIVE, operator
-from parpass.relay.op.registry import Attrs, TypeRelationError
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     Shape,
     agree,
@@ -28,9 +26,7 @@ from parpass.relay.ty import TensorType, Type
 __all__ = [
     "broadcast_to", "broadcast_to_like", "expand_dims", "ndarray_size", "shape_of",
     "squeeze", "transpose",
-]  # fmt: skip
-
-Array = npt.NDArray[Any]
+]  # fmt: skip  # fmt: skip
 
 
 class TransposeAttrs(Attrs, frozen=True):

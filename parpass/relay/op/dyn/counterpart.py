@@ -10,17 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 import msgspec
-import numpy.typing as npt
 
 from parpass.relay.expr import Call, TupleWrapper, Var
 from parpass.relay.op.build import BuilderT, Entry, Results, operator, parameters
 from parpass.relay.op.normal import fields_of
-from parpass.relay.op.registry import Attrs, Op, TypeRelation, TypeRelationError
+from parpass.relay.op.registry import Array, Attrs, Op, TypeRelation, TypeRelationError
 from parpass.relay.op.relations import require_integer, require_rank
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType
 
-Array = npt.NDArray[Any]
 Static = Callable[..., Call | TupleWrapper]
 
 UNKNOWN = UnknownDim()

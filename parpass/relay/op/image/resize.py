@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr
@@ -21,11 +20,9 @@ from parpass.relay.op.attributes import (
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.image import interpolation
 from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
-from parpass.relay.op.registry import Attrs
+from parpass.relay.op.registry import Array, Attrs
 from parpass.relay.op.relations import require_number, tensors
 from parpass.relay.ty import TensorType, Type
-
-Array = npt.NDArray[Any]
 
 _NEAREST = {  # what rounding a rule of coordinates asks for, if nothing is said
     "half_pixel": "round",

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, TupleGetItem, TupleWrapper
@@ -14,7 +12,7 @@ from parpass.relay.op.attributes import Real
 from parpass.relay.op.build import BROADCAST, ELEMWISE, OUT_ELEMWISE_FUSABLE, operator
 from parpass.relay.op.effect import Effect
 from parpass.relay.op.elementwise import unary
-from parpass.relay.op.registry import Attrs
+from parpass.relay.op.registry import Array, Attrs
 from parpass.relay.op.relations import (
     float_identity,
     normal_axis,
@@ -28,9 +26,7 @@ from parpass.relay.ty import TensorType, TupleType, Type
 __all__ = [
     "dropout", "dropout_raw", "fast_softmax", "leaky_relu", "log_softmax", "prelu",
     "relu", "softmax",
-]  # fmt: skip
-
-Array = npt.NDArray[Any]
+]  # fmt: skip  # fmt: skip
 
 
 def _relu(data: Array) -> Array:

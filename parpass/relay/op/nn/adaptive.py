@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
@@ -19,7 +18,7 @@ from parpass.relay.op.attributes import (
 )
 from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, operator
 from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
-from parpass.relay.op.registry import Attrs, TypeRelation
+from parpass.relay.op.registry import Array, Attrs, TypeRelation
 from parpass.relay.op.relations import require_float, tensors
 from parpass.relay.ty import TensorType, Type
 
@@ -28,9 +27,8 @@ __all__ = [
     "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d",
     "global_avg_pool1d", "global_avg_pool2d", "global_avg_pool3d", "global_max_pool1d",
     "global_max_pool2d", "global_max_pool3d",
-]  # fmt: skip
+]  # fmt: skip  # fmt: skip
 
-Array = npt.NDArray[Any]
 Meaning = Callable[..., Any]
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr
@@ -21,14 +20,13 @@ from parpass.relay.op.attributes import (
 )
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.layout import relaid, relaid_shape
-from parpass.relay.op.registry import Attrs, TypeRelationError
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import product, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type
 
 __all__ = ["batch_to_space_nd", "depth_to_space", "space_to_batch_nd", "space_to_depth"]
 
-Array = npt.NDArray[Any]
 Pairs = tuple[tuple[int, int], ...]
 
 

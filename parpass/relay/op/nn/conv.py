@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
@@ -32,7 +31,7 @@ from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
 from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
 from parpass.relay.op.nn.products import matrix_product
 from parpass.relay.op.nn.windows import window_counts, window_dims, windows
-from parpass.relay.op.registry import Attrs, TypeRelationError
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     Shape,
     agree,
@@ -47,9 +46,7 @@ from parpass.relay.ty import Dim, TensorType, Type
 __all__ = [
     "contrib_conv2d_nchwc", "contrib_depthwise_conv2d_nchwc", "conv1d", "conv2d",
     "conv3d",
-]  # fmt: skip
-
-Array = npt.NDArray[Any]
+]  # fmt: skip  # fmt: skip
 
 
 class ConvAttrs(Attrs, frozen=True):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.dtypes import computed_in, numpy_dtype
 from parpass.relay.expr import Call, Expr
@@ -21,7 +20,7 @@ from parpass.relay.op.nn.conv import (
     checked_channels,
 )
 from parpass.relay.op.nn.products import matrix_product
-from parpass.relay.op.registry import TypeRelationError
+from parpass.relay.op.registry import Array, TypeRelationError
 from parpass.relay.op.relations import (
     agree,
     product,
@@ -33,8 +32,6 @@ from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type
 
 __all__ = ["conv1d_transpose", "conv2d_transpose", "conv3d_transpose"]
-
-Array = npt.NDArray[Any]
 
 
 class ConvTransposeAttrs(ConvAttrs, frozen=True):

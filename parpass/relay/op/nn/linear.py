@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import MaybeDType
 from parpass.relay.op.build import BROADCAST, INJECTIVE, OUT_ELEMWISE_FUSABLE, operator
 from parpass.relay.op.nn.products import matrix_product
-from parpass.relay.op.registry import Attrs, TypeRelationError
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     agree,
     broadcast_shape,
@@ -28,8 +26,6 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import TensorType, Type
 
 __all__ = ["batch_flatten", "batch_matmul", "bias_add", "dense", "matmul"]
-
-Array = npt.NDArray[Any]
 
 
 def _require_factors(lhs: TensorType, rhs: TensorType, out_dtype: str) -> None:

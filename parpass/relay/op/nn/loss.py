@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import one_of
 from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, operator
-from parpass.relay.op.registry import Attrs, TypeRelationError
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     float_identity,
     require_integer,
@@ -23,8 +22,6 @@ from parpass.relay.op.relations import (
 from parpass.relay.ty import TensorType, Type
 
 __all__ = ["cross_entropy", "cross_entropy_with_logits", "nll_loss"]
-
-Array = npt.NDArray[Any]
 
 
 def _cross_entropy_relation(types: Sequence[Type], attrs: Any) -> TensorType:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.attributes import Count, Ints, IntTuple, Real
 from parpass.relay.op.build import operator
-from parpass.relay.op.registry import Attrs, TypeRelationError
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     float_identity,
     normal_axes,
@@ -25,9 +23,7 @@ from parpass.relay.ty import TensorType, TupleType, Type
 
 __all__ = [
     "batch_norm", "group_norm", "instance_norm", "l2_normalize", "layer_norm", "lrn",
-]  # fmt: skip
-
-Array = npt.NDArray[Any]
+]  # fmt: skip  # fmt: skip
 
 
 class NormAttrs(Attrs, frozen=True):

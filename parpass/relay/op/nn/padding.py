@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import WidthPairs, Widths, one_of
 from parpass.relay.op.build import INJECTIVE, operator
-from parpass.relay.op.registry import Attrs, TypeRelationError
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import require_rank, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, Type
 
 __all__ = ["mirror_pad", "pad"]
-
-Array = npt.NDArray[Any]
 
 
 PadMode = Annotated[str, one_of("constant", "edge", "reflect")]

@@ -7,7 +7,6 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
@@ -28,15 +27,13 @@ from parpass.relay.op.attributes import (
 from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
 from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
 from parpass.relay.op.nn.windows import window_counts, window_dims, windows
-from parpass.relay.op.registry import Attrs
+from parpass.relay.op.registry import Array, Attrs
 from parpass.relay.op.relations import require_float, require_number, tensors
 from parpass.relay.ty import TensorType, Type
 
 __all__ = [
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d",
-]  # fmt: skip
-
-Array = npt.NDArray[Any]
+]  # fmt: skip  # fmt: skip
 
 
 class PoolAttrs(Attrs, frozen=True):

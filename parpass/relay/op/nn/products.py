@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.dtypes import computed_in, numpy_dtype
-
-Array = npt.NDArray[Any]
+from parpass.relay.op.registry import Array
 
 
 def matrix_product(lhs: Array, rhs: Array, out_dtype: str = "") -> Array:

@@ -6,17 +6,15 @@ first two dimensions are batch and channels; other layouts are brought to this o
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.relay.op.layout import SPATIAL
-from parpass.relay.op.registry import TypeRelationError
+from parpass.relay.op.registry import Array, TypeRelationError
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim
 
-Array = npt.NDArray[Any]
 Ints = tuple[int, ...]
 
 _SIDES = {"D": "depth", "H": "height", "W": "width"}
