@@ -12,6 +12,7 @@ from parpass.relay.op.attributes import Real
 from parpass.relay.op.build import BROADCAST, ELEMWISE, OUT_ELEMWISE_FUSABLE, operator
 from parpass.relay.op.effect import Effect
 from parpass.relay.op.elementwise import unary
+from parpass.relay.op.nn.products import along
 from parpass.relay.op.registry import Array, Attrs
 from parpass.relay.op.relations import (
     float_identity,
@@ -69,9 +70,7 @@ def _prelu_relation(types: Sequence[Type], attrs: PReluAttrs) -> TensorType:
 
 
 def _prelu(attrs: PReluAttrs, data: Array, alpha: Array) -> Array:
-    axis = normal_axis(attrs.axis, data.ndim)
-    slope = alpha.reshape(-1, *(1,) * (data.ndim - 1 - axis))
-    return np.where(data > 0, data, data * slope)
+    return np.where(data > 0, data, data * along(attrs.axis, alpha, data))
 
 
 @operator("nn.prelu", _prelu_relation, _prelu, PReluAttrs, pattern=BROADCAST)

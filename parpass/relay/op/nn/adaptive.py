@@ -17,7 +17,8 @@ from parpass.relay.op.attributes import (
     of_rank,
 )
 from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, operator
-from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
+from parpass.relay.op.layout import SPATIAL
+from parpass.relay.op.nn.windows import pooled, pooled_type
 from parpass.relay.op.registry import Array, Attrs, TypeRelation
 from parpass.relay.op.relations import require_float, tensors
 from parpass.relay.ty import TensorType, Type
@@ -74,30 +75,26 @@ class AdaptivePoolBuilder(Protocol):
 
 
 def _relation(rank: int) -> TypeRelation:
-    canonical = f"NC{SPATIAL[rank]}"
-
     def relation(types: Sequence[Type], attrs: Any) -> TensorType:
         (data,) = tensors(types)
         require_float(data)
-        shape = relaid_shape(data.shape, attrs.layout, canonical)
-        size = attrs.get("output_size", (1,) * rank) or shape[2:]
-        layout = attrs.out_layout or attrs.layout
-        shape = relaid_shape((*shape[:2], *size), canonical, layout)
-        return TensorType(shape, data.dtype)
+        size = attrs.get("output_size", (1,) * rank)
+        return pooled_type(attrs, data, rank, lambda image: size or image)
 
     return relation
 
 
 def _compute(rank: int, meaning: Meaning) -> Callable[[Any, Array], Array]:
-    canonical = f"NC{SPATIAL[rank]}"
-
     def compute(attrs: Any, data: Array) -> Array:
-        result = relaid(data, attrs.layout, canonical)
-        size = attrs.get("output_size", (1,) * rank) or result.shape[2:]
-        # A window is a box, so that one axis can be pooled after the other.
-        for axis, count in enumerate(size, 2):
-            result = _pooled_axis(meaning, result, axis, count)
-        return relaid(result, canonical, attrs.out_layout or attrs.layout)
+        size = attrs.get("output_size", (1,) * rank)
+
+        def pool(data: Array) -> Array:
+            # A window is a box, so that one axis can be pooled after the other.
+            for axis, count in enumerate(size or data.shape[2:], 2):
+                data = _pooled_axis(meaning, data, axis, count)
+            return data
+
+        return pooled(attrs, data, rank, pool)
 
     return compute
 

@@ -9,7 +9,7 @@ import numpy as np
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import MaybeDType
 from parpass.relay.op.build import BROADCAST, INJECTIVE, OUT_ELEMWISE_FUSABLE, operator
-from parpass.relay.op.nn.products import matrix_product
+from parpass.relay.op.nn.products import along, matrix_product
 from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     agree,
@@ -184,8 +184,7 @@ def _bias_add_relation(types: Sequence[Type], attrs: BiasAddAttrs) -> TensorType
 
 
 def _bias_add(attrs: BiasAddAttrs, data: Array, bias: Array) -> Array:
-    axis = normal_axis(attrs.axis, data.ndim)
-    return data + bias.reshape(-1, *(1,) * (data.ndim - 1 - axis))
+    return data + along(attrs.axis, bias, data)
 
 
 @operator("nn.bias_add", _bias_add_relation, _bias_add, BiasAddAttrs, pattern=BROADCAST)

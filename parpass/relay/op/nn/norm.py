@@ -10,6 +10,7 @@ from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.attributes import Count, Ints, IntTuple, Real
 from parpass.relay.op.build import operator
+from parpass.relay.op.nn.products import along
 from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     float_identity,
@@ -56,23 +57,26 @@ def _affine_relation(
 
 
 def _normalised(
-    attrs: NormAttrs, data: Array, around: Array, variance: Array, affine: list[Array]
+    attrs: NormAttrs, data: Array, around: Array, variance: Array, *affine: Array
 ) -> Array:
     """Return `(data - around) / sqrt(variance + epsilon) * gamma + beta`."""
-    tail = (1,) * (data.ndim - 1 - normal_axis(attrs.axis, data.ndim))
-    gamma, beta = (vector.reshape(-1, *tail) for vector in affine)
     factor = 1 / np.sqrt(variance + data.dtype.type(attrs.epsilon))
-    result = (data - around) * factor
-    result = result * gamma if attrs.scale else result
-    return result + beta if attrs.center else result
+    return _scaled(attrs, (data - around) * factor, *affine)
+
+
+def _scaled(
+    attrs: NormAttrs | GroupNormAttrs, data: Array, gamma: Array, beta: Array
+) -> Array:
+    data = data * along(attrs.axis, gamma, data) if attrs.scale else data
+    return data + along(attrs.axis, beta, data) if attrs.center else data
 
 
 def _normalised_over(
-    axes: tuple[int, ...], attrs: NormAttrs, data: Array, affine: list[Array]
+    axes: tuple[int, ...], attrs: NormAttrs, data: Array, *affine: Array
 ) -> Array:
     around = data.mean(axis=axes, keepdims=True)
     variance = np.square(data - around).mean(axis=axes, keepdims=True)
-    return _normalised(attrs, data, around, variance, affine)
+    return _normalised(attrs, data, around, variance, *affine)
 
 
 class BatchNormAttrs(NormAttrs, frozen=True):
@@ -92,10 +96,8 @@ def _batch_norm(
     moving_mean: Array,
     moving_var: Array,
 ) -> tuple[Array, Array, Array]:
-    tail = (1,) * (data.ndim - 1 - normal_axis(attrs.axis, data.ndim))
-    around, variance = moving_mean.reshape(-1, *tail), moving_var.reshape(-1, *tail)
-    result = _normalised(attrs, data, around, variance, [gamma, beta])
-    return result, moving_mean, moving_var
+    moving = (along(attrs.axis, one, data) for one in (moving_mean, moving_var))
+    return _normalised(attrs, data, *moving, gamma, beta), moving_mean, moving_var
 
 
 @operator("nn.batch_norm", _batch_norm_relation, _batch_norm, BatchNormAttrs, results=3)
@@ -124,23 +126,31 @@ class LayerNormAttrs(NormAttrs, frozen=True):
     axis: int = -1
 
 
-def _layer_norm(attrs: NormAttrs, data: Array, gamma: Array, beta: Array) -> Array:
-    axis = normal_axis(attrs.axis, data.ndim)
-    return _normalised_over((axis,), attrs, data, [gamma, beta])
-
-
-@operator("nn.layer_norm", _affine_relation, _layer_norm, LayerNormAttrs)
-def layer_norm(
+def _channels(
     data: Expr,
     gamma: Expr,
     beta: Expr,
-    axis: int = -1,
+    axis: int = ...,
     epsilon: float = 1e-5,
     center: bool = True,
     scale: bool = True,
 ) -> Call:
-    """Normalise along one axis by the mean and the variance found there."""
+    """Build a call of a normalisation that computes mean and variance itself."""
     ...
+
+
+def _layer_norm(attrs: NormAttrs, data: Array, gamma: Array, beta: Array) -> Array:
+    axis = normal_axis(attrs.axis, data.ndim)
+    return _normalised_over((axis,), attrs, data, gamma, beta)
+
+
+layer_norm = operator(
+    "nn.layer_norm",
+    _affine_relation,
+    _layer_norm,
+    LayerNormAttrs,
+    doc="Normalise along one axis by the mean and the variance found there.",
+)(_channels)
 
 
 class InstanceNormAttrs(NormAttrs, frozen=True):
@@ -150,21 +160,16 @@ class InstanceNormAttrs(NormAttrs, frozen=True):
 def _instance_norm(attrs: NormAttrs, data: Array, gamma: Array, beta: Array) -> Array:
     channel = normal_axis(attrs.axis, data.ndim)
     axes = tuple(axis for axis in range(1, data.ndim) if axis != channel)
-    return _normalised_over(axes, attrs, data, [gamma, beta])
+    return _normalised_over(axes, attrs, data, gamma, beta)
 
 
-@operator("nn.instance_norm", _affine_relation, _instance_norm, InstanceNormAttrs)
-def instance_norm(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    axis: int = 1,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> Call:
-    """Normalise each channel of each instance by its own mean and variance."""
-    ...
+instance_norm = operator(
+    "nn.instance_norm",
+    _affine_relation,
+    _instance_norm,
+    InstanceNormAttrs,
+    doc="Normalise each channel of each instance by its own mean and variance.",
+)(_channels)
 
 
 class GroupNormAttrs(Attrs, frozen=True):
@@ -195,12 +200,8 @@ def _group_norm(attrs: GroupNormAttrs, data: Array, gamma: Array, beta: Array) -
     around = grouped.mean(axis=axes, keepdims=True)
     centred = grouped - around
     variance = np.square(centred).mean(axis=axes, keepdims=True)
-    result = (centred / np.sqrt(variance + data.dtype.type(attrs.epsilon))).reshape(
-        shape
-    )
-    tail = (1,) * (data.ndim - 1 - axis)
-    result = result * gamma.reshape(-1, *tail) if attrs.scale else result
-    return result + beta.reshape(-1, *tail) if attrs.center else result
+    result = centred / np.sqrt(variance + data.dtype.type(attrs.epsilon))
+    return _scaled(attrs, result.reshape(shape), gamma, beta)
 
 
 @operator("nn.group_norm", _group_norm_relation, _group_norm, GroupNormAttrs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,13 @@ from parpass.relay.op.attributes import (
     Triple,
 )
 from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
-from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
-from parpass.relay.op.nn.windows import window_counts, window_dims, windows
+from parpass.relay.op.nn.windows import (
+    pooled,
+    pooled_type,
+    window_counts,
+    window_dims,
+    windows,
+)
 from parpass.relay.op.registry import Array, Attrs
 from parpass.relay.op.relations import require_float, require_number, tensors
 from parpass.relay.ty import TensorType, Type
@@ -145,13 +150,9 @@ def _counting_pool(
 def _relation(types: Sequence[Type], attrs: PoolAttrs) -> TensorType:
     (data,) = tensors(types)
     require_number(data)
-    canonical = f"NC{SPATIAL[len(attrs.strides)]}"
-    batch, channels, *image = relaid_shape(data.shape, attrs.layout, canonical)
-    size = attrs.pool_size
-    counts = window_dims(tuple(image), size, attrs, ceil_mode=attrs.ceil_mode)
-    layout = attrs.out_layout or attrs.layout
-    shape = relaid_shape((batch, channels, *counts), canonical, layout)
-    return TensorType(shape, data.dtype)
+    size, ceil_mode = attrs.pool_size, attrs.ceil_mode
+    counts = partial(window_dims, kernel=size, how=attrs, ceil_mode=ceil_mode)
+    return pooled_type(attrs, data, len(attrs.strides), counts)
 
 
 def _avg_relation(types: Sequence[Type], attrs: PoolAttrs) -> TensorType:
@@ -160,7 +161,7 @@ def _avg_relation(types: Sequence[Type], attrs: PoolAttrs) -> TensorType:
     return result
 
 
-def _pooled(meaning: np.ufunc, attrs: PoolAttrs, data: Array, fill: float) -> Array:
+def _joined(meaning: np.ufunc, attrs: PoolAttrs, fill: float, data: Array) -> Array:
     """Return each window's elements, joined by a function of two."""
     size = attrs.pool_size
     counts = window_counts(data.shape[2:], size, attrs, ceil_mode=attrs.ceil_mode)
@@ -170,24 +171,21 @@ def _pooled(meaning: np.ufunc, attrs: PoolAttrs, data: Array, fill: float) -> Ar
 
 
 def _max_pool(attrs: PoolAttrs, data: Array) -> Array:
-    canonical = f"NC{SPATIAL[len(attrs.strides)]}"
-    floats = data.dtype.kind == "f"
-    lowest = -np.inf if floats else np.iinfo(data.dtype).min
-    data = relaid(data, attrs.layout, canonical)
-    result = _pooled(np.maximum, attrs, data, lowest)
-    return relaid(result, canonical, attrs.out_layout or attrs.layout)
+    lowest = -np.inf if data.dtype.kind == "f" else np.iinfo(data.dtype).min
+    largest = partial(_joined, np.maximum, attrs, lowest)
+    return pooled(attrs, data, len(attrs.strides), largest)
 
 
 def _avg_pool(attrs: Any, data: Array) -> Array:
-    canonical = f"NC{SPATIAL[len(attrs.strides)]}"
-    data = relaid(data, attrs.layout, canonical)
-    total = _pooled(np.add, attrs, data, 0)
-    if attrs.count_include_pad:
-        result = total / data.dtype.type(np.prod(attrs.pool_size))
-    else:
+    total = partial(_joined, np.add, attrs, 0)
+
+    def mean(data: Array) -> Array:
+        if attrs.count_include_pad:
+            return total(data) / data.dtype.type(np.prod(attrs.pool_size))
         inside = np.ones((1, 1, *data.shape[2:]), data.dtype)
-        result = total / np.maximum(_pooled(np.add, attrs, inside, 0), 1)
-    return relaid(result, canonical, attrs.out_layout or attrs.layout)
+        return total(data) / np.maximum(total(inside), 1)
+
+    return pooled(attrs, data, len(attrs.strides), mean)
 
 
 _MAX = "Return the largest element of each window; padding never wins."
