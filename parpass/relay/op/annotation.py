@@ -6,8 +6,8 @@ from typing import Annotated
 
 from parpass.errors import IRTypeError, did_you_mean
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.build import call_op, operator
-from parpass.relay.op.registry import Array, Attrs, Op, register_op
+from parpass.relay.op.build import operator
+from parpass.relay.op.registry import Array, Attrs
 from parpass.relay.op.relations import identity, same_value
 
 # TVM's numbers of device types.
@@ -49,22 +49,22 @@ def _as_it_is(_attrs: Attrs, data: Array) -> Array:
     return data
 
 
-_ON_DEVICE = register_op(
-    Op(
-        "on_device",
-        1,
-        same_value,
-        _as_it_is,
-        OnDeviceAttrs,
-        non_computational=True,
-        moves=True,
-    )
+@operator(
+    "on_device",
+    same_value,
+    _as_it_is,
+    OnDeviceAttrs,
+    non_computational=True,
+    moves=True,
 )
+def _on_device(data: Expr, device_type: str | int, is_fixed: bool) -> Call:
+    """Build the call."""
+    ...
 
 
 def on_device(data: Expr, device: str | int, is_fixed: bool = False) -> Call:
     """Say that a value is to be computed on a device, a name or TVM's number."""
-    return call_op(_ON_DEVICE, (data,), device_type=device, is_fixed=is_fixed)
+    return _on_device(data, device, is_fixed)
 
 
 class DeviceCopyAttrs(Attrs, frozen=True):
@@ -74,15 +74,15 @@ class DeviceCopyAttrs(Attrs, frozen=True):
     dst_dev_type: DeviceType
 
 
-_DEVICE_COPY = register_op(
-    Op("device_copy", 1, identity, _as_it_is, DeviceCopyAttrs, moves=True)
-)
+@operator("device_copy", identity, _as_it_is, DeviceCopyAttrs, moves=True)
+def _device_copy(data: Expr, src_dev_type: str | int, dst_dev_type: str | int) -> Call:
+    """Build the call."""
+    ...
 
 
 def device_copy(data: Expr, src_device: str | int, dst_device: str | int) -> Call:
     """Copy a value from one device to another."""
-    devices = {"src_dev_type": src_device, "dst_dev_type": dst_device}
-    return call_op(_DEVICE_COPY, (data,), **devices)
+    return _device_copy(data, src_device, dst_device)
 
 
 @operator("annotation.stop_fusion", same_value, _as_it_is, moves=True)

@@ -15,16 +15,16 @@ arguments of the call. Which forms a value may have is for its field to say.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 import msgspec
 
-from parpass.relay.expr import Call, Operand, TupleWrapper, as_expr
+from parpass.relay.expr import Call, TupleWrapper, as_expr
 from parpass.relay.op.attributes import Converter
 from parpass.relay.op.effect import Effect
-from parpass.relay.op.normal import Field, fields_of, normal_attrs
+from parpass.relay.op.normal import Field, fields_of
 from parpass.relay.op.registry import (
     Attrs,
     Compute,
@@ -103,18 +103,6 @@ def operator(
     return derive
 
 
-def call_op(op: Op, args: tuple[Operand, ...], **attrs: Any) -> Call:
-    """Return a call of an operator; Python numbers become constants.
-
-    Raises:
-        IRTypeError: An argument is neither an expression nor a number, or an attribute
-            is of the wrong kind.
-    """
-    kind = op.attrs_type
-    found = None if kind is None else normal_attrs(kind, attrs, op.name)
-    return Call(op, tuple(map(as_expr, args)), found)
-
-
 def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of a function's parameters; `inspect` takes ten times longer."""
     declared: types.FunctionType = getattr(function, "__wrapped__", function)
@@ -128,10 +116,10 @@ def _defaults(function: types.FunctionType) -> dict[str, Any]:
     return dict(zip(names[len(names) - len(values) :], values, strict=True))
 
 
-def _struct_defaults(kind: type[Attrs] | None) -> dict[str, Any]:
-    if kind is None:
-        return {}
-    names, values = kind.__struct_fields__, kind.__struct_defaults__
+def _defaults_of(kind: type[Attrs] | None) -> dict[str, Any]:
+    """Return those of an attribute class; `msgspec.structs.fields` reads all types."""
+    names = () if kind is None else kind.__struct_fields__
+    values = () if kind is None else kind.__struct_defaults__
     return dict(zip(names[len(names) - len(values) :], values, strict=True))
 
 
@@ -139,7 +127,7 @@ def _shared(
     declared: types.FunctionType, name: str, doc: str, kind: type[Attrs] | None
 ) -> types.FunctionType:
     """Return a declaration that several operators share as that of one of them."""
-    short, own = name.rpartition(".")[2].lower(), _struct_defaults(kind)
+    short, own = name.rpartition(".")[2].lower(), _defaults_of(kind)
     defaults = tuple(
         own[parameter] if default is ... else default
         for parameter, default in _defaults(declared).items()
@@ -157,11 +145,15 @@ def _plain_builder(
 ) -> Callable[..., Call]:
     """Return the builder of calls that have no attributes."""
     count = len(parameters(declared))
+    bind: Callable[..., list[Any]] | None = None
 
     def build(*given: Any, **named: Any) -> Call:
+        nonlocal bind
+        values: Sequence[Any] = given
         if named or len(given) != count:
-            given = _binder(declared)(*given, **named)
-        return Call(op, tuple(map(argument, given)))
+            bind = bind or _binder(declared)
+            values = bind(*given, **named)
+        return Call(op, tuple(map(argument, values)))
 
     return build
 
@@ -203,13 +195,13 @@ class _Plan(msgspec.Struct, frozen=True):
     """How the values of parameters become a call.
 
     Attributes:
-        bind: Takes what a builder takes, and returns a value for each parameter.
+        bind: Takes what a builder takes, and returns the value of each parameter.
         arguments: Which of them are the call's arguments.
         fields: Which are attributes: the place, the field, the default, and the form of
             the default that is stored.
     """
 
-    bind: Callable[..., tuple[Any, ...]]
+    bind: Callable[..., list[Any]]
     arguments: list[int]
     fields: list[tuple[int, Field, Any, Any]]
 
@@ -238,14 +230,14 @@ def _plan(
 _NOTHING = object()
 
 
-def _binder(declared: types.FunctionType) -> Callable[..., tuple[Any, ...]]:
+def _binder(declared: types.FunctionType) -> Callable[..., list[Any]]:
     """Return a function of the same parameters that returns their values.
 
     So Python itself binds them, and complains in its own words of those that do not
     fit; `inspect.Signature.bind` takes longer than all else that a builder does.
     """
     names = ", ".join(parameters(declared))
-    binder: types.FunctionType = eval(f"lambda {names}: ({names},)")
+    binder: types.FunctionType = eval(f"lambda {names}: [{names}]")
     binder.__defaults__ = declared.__defaults__
     binder.__qualname__ = declared.__qualname__
     return binder

@@ -18,9 +18,9 @@ from parpass.relay.expr import (
     const,
 )
 from parpass.relay.op.attributes import DType, one_of
-from parpass.relay.op.build import INJECTIVE, call_op, operator
+from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.join import TensorTuple, as_tuple
-from parpass.relay.op.registry import Array, Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import require_rank, tensor_fields, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import TensorType, TupleType, Type
@@ -65,7 +65,10 @@ def arange_length(start: float, stop: float, step: float) -> int:
     return max(0, math.ceil((stop - start) / step))
 
 
-_ARANGE = register_op(Op("arange", 3, _arange_relation, _arange, ArangeAttrs))
+@operator("arange", _arange_relation, _arange, ArangeAttrs)
+def _range(start: Expr, stop: Expr, step: Expr, dtype: str, length: int | None) -> Call:
+    """Build the call."""
+    ...
 
 
 def arange(
@@ -89,7 +92,7 @@ def arange(
     length = (
         arange_length(values[0], values[1], values[2]) if len(values) == 3 else None
     )
-    return call_op(_ARANGE, tuple(bounds), dtype=dtype, length=length)
+    return _range(*bounds, dtype=dtype, length=length)
 
 
 def _bound(value: Operand, dtype: str) -> Expr:

@@ -10,9 +10,9 @@ import numpy as np
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, int_tuple, require_choice
-from parpass.relay.op.build import ELEMWISE, INJECTIVE, call_op, operator
+from parpass.relay.op.build import ELEMWISE, INJECTIVE, operator
 from parpass.relay.op.join import TensorTuple, as_tuple
-from parpass.relay.op.registry import Array, Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     agree,
     broadcast_shape,
@@ -107,16 +107,23 @@ def _matrix_set_diag(attrs: MatrixSetDiagAttrs, data: Array, diagonal: Array) ->
     return result
 
 
-_MATRIX_SET_DIAG = register_op(
-    Op(
-        "matrix_set_diag",
-        2,
-        _matrix_set_diag_relation,
-        _matrix_set_diag,
-        MatrixSetDiagAttrs,
-        pattern=INJECTIVE,
-    )
+@operator(
+    "matrix_set_diag",
+    _matrix_set_diag_relation,
+    _matrix_set_diag,
+    MatrixSetDiagAttrs,
+    pattern=INJECTIVE,
 )
+def _set_diagonals(
+    data: Expr,
+    diagonal: Expr,
+    k1: int,
+    k2: int,
+    super_diag_right_align: bool,
+    sub_diag_right_align: bool,
+) -> Call:
+    """Build the call."""
+    ...
 
 
 def matrix_set_diag(
@@ -128,14 +135,8 @@ def matrix_set_diag(
         raise IRTypeError(f"expected one or two ints for k, got {k!r}")
     sides = ("RIGHT_LEFT", "LEFT_RIGHT", "RIGHT_RIGHT", "LEFT_LEFT")
     upper, lower = require_choice(align, sides, "align").split("_")
-    return call_op(
-        _MATRIX_SET_DIAG,
-        (data, diagonal),
-        k1=ints[0],
-        k2=ints[-1],
-        super_diag_right_align=upper == "RIGHT",
-        sub_diag_right_align=lower == "RIGHT",
-    )
+    aligned = (upper == "RIGHT", lower == "RIGHT")
+    return _set_diagonals(data, diagonal, ints[0], ints[-1], *aligned)
 
 
 class EinsumAttrs(Attrs, frozen=True):

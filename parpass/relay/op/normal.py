@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -18,8 +17,6 @@ import numpy as np
 from parpass.errors import IRTypeError
 from parpass.relay.op.attributes import Converter
 from parpass.relay.op.registry import Attrs
-
-AttrsT = TypeVar("AttrsT", bound=Attrs)
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -78,18 +75,6 @@ class Field(msgspec.Struct, frozen=True):
             except msgspec.ValidationError:
                 pass
             raise
-
-
-def normal_attrs(kind: type[AttrsT], given: Mapping[str, Any], owner: str) -> AttrsT:
-    """Return attributes of values in any form; what is not given has its default.
-
-    Raises:
-        IRTypeError: A value is none of its field's, or they do not go together.
-    """
-    fields = fields_of(kind)
-    attrs = kind(**{name: fields[name].normal(given[name], owner) for name in given})
-    attrs.check()
-    return attrs
 
 
 @functools.cache

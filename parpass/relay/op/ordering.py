@@ -13,6 +13,7 @@ from parpass.relay.op.build import operator
 from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     agree,
+    axis_identity,
     normal_axis,
     require_number,
     require_same_dtype,
@@ -40,26 +41,20 @@ class ArgsortAttrs(Attrs, frozen=True):
     dtype: DType = "int32"
 
 
-def _sort_relation(types: Sequence[Type], attrs: ArgsortAttrs) -> TensorType:
-    (data,) = tensors(types)
-    normal_axis(attrs.axis, len(data.shape))
-    return data
-
-
 def _sort(attrs: ArgsortAttrs, data: Array) -> Array:
     order = _order(data, attrs.axis, ascending=attrs.is_ascend)
     return np.take_along_axis(data, order, attrs.axis)
 
 
 def _argsort_relation(types: Sequence[Type], attrs: ArgsortAttrs) -> TensorType:
-    return TensorType(_sort_relation(types, attrs).shape, attrs.dtype)
+    return TensorType(axis_identity(types, attrs).shape, attrs.dtype)
 
 
 def _argsort(attrs: ArgsortAttrs, data: Array) -> Array:
     return _order(data, attrs.axis, ascending=attrs.is_ascend).astype(attrs.dtype)
 
 
-@operator("sort", _sort_relation, _sort, ArgsortAttrs)
+@operator("sort", axis_identity, _sort, ArgsortAttrs)
 def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> Call:
     """Sort along an axis."""
     ...

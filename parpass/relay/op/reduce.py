@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from parpass.relay.expr import Call, Expr, Tuple, TupleWrapper
-from parpass.relay.op.attributes import Ints, IntTuple
+from parpass.relay.op.attributes import Ints, IntTuple, int_tuple
 from parpass.relay.op.broadcast import add, subtract
-from parpass.relay.op.build import COMM_REDUCE, BuilderT, call_op, operator
+from parpass.relay.op.build import COMM_REDUCE, BuilderT, operator
 from parpass.relay.op.elementwise import exp, log, sqrt
-from parpass.relay.op.registry import Array, Attrs, Op, TypeRelation, register_op
+from parpass.relay.op.registry import Array, Attrs, TypeRelation
 from parpass.relay.op.relations import (
     normal_axes,
     require_dtype,
@@ -28,7 +28,7 @@ from parpass.relay.ty import Dim, TensorType, Type
 __all__ = [
     "all", "any", "argmax", "argmin", "logsumexp", "max", "mean", "mean_std",
     "mean_variance", "min", "prod", "std", "sum", "variance",
-]  # fmt: skip  # fmt: skip
+]  # fmt: skip  # fmt: skip  # fmt: skip  # fmt: skip
 
 
 class ReduceAttrs(Attrs, frozen=True):
@@ -224,16 +224,17 @@ def _variance(attrs: VarianceAttrs, data: Array, around: Array) -> Array:
     return np.asarray(squares / data.dtype.type(count))
 
 
-_VARIANCE = register_op(
-    Op(
-        "variance",
-        2,
-        _variance_relation,
-        _variance,
-        VarianceAttrs,
-        pattern=COMM_REDUCE,
-    )
-)
+@operator("variance", _variance_relation, _variance, VarianceAttrs, pattern=COMM_REDUCE)
+def _variance_around(
+    data: Expr,
+    around: Expr,
+    axis: Ints | None,
+    keepdims: bool,
+    exclude: bool,
+    unbiased: bool,
+) -> Call:
+    """Build the call."""
+    ...
 
 
 def variance(
@@ -248,9 +249,9 @@ def variance(
 
     That has to broadcast to the data.
     """
-    around = mean(data, axis, True, exclude) if with_mean is None else with_mean
-    how = {"axis": axis, "keepdims": keepdims, "exclude": exclude, "unbiased": unbiased}
-    return call_op(_VARIANCE, (data, around), **how)
+    axes = None if axis is None else int_tuple(axis, "axis")
+    around = mean(data, axes, True, exclude) if with_mean is None else with_mean
+    return _variance_around(data, around, axes, keepdims, exclude, unbiased)
 
 
 def std(

@@ -9,8 +9,8 @@ import numpy as np
 
 from parpass.relay.expr import Call, Expr, Operand, const
 from parpass.relay.op.attributes import Ints, IntTuple, int_tuple, one_of
-from parpass.relay.op.build import INJECTIVE, call_op, operator
-from parpass.relay.op.registry import Array, Attrs, Op, TypeRelationError, register_op
+from parpass.relay.op.build import INJECTIVE, operator
+from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     normal_axis,
     require_integer,
@@ -189,15 +189,10 @@ def _strided_set(
     return result
 
 
-_STRIDED_SET = register_op(
-    Op(
-        "strided_set",
-        5,
-        _strided_set_relation,
-        _strided_set,
-        pattern=INJECTIVE,
-    )
-)
+@operator("strided_set", _strided_set_relation, _strided_set, pattern=INJECTIVE)
+def _set_range(data: Expr, v: Expr, begin: Expr, end: Expr, strides: Expr) -> Call:
+    """Build the call."""
+    ...
 
 
 def strided_set(
@@ -211,7 +206,7 @@ def strided_set(
     first = _bounds(begin, "begin")
     # No strides mean ones, however many bounds there are.
     steps = _bounds(() if strides is None else strides, "strides")
-    return call_op(_STRIDED_SET, (data, v, first, _bounds(end, "end"), steps))
+    return _set_range(data, v, first, _bounds(end, "end"), steps)
 
 
 def _bounds(value: Expr | Ints, what: str) -> Expr:

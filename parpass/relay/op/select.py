@@ -12,7 +12,14 @@ from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, IntTuple, int_tuple, one_of
 from parpass.relay.op.build import BROADCAST, INJECTIVE, operator
 from parpass.relay.op.registry import Array, Attrs, TypeRelationError
-from parpass.relay.op.relations import Shape, normal_axes, normal_axis, product, tensors
+from parpass.relay.op.relations import (
+    Shape,
+    axis_identity,
+    normal_axes,
+    normal_axis,
+    product,
+    tensors,
+)
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type
 
@@ -162,18 +169,12 @@ class ReverseAttrs(Attrs, frozen=True):
     axis: int
 
 
-def _reverse_relation(types: Sequence[Type], attrs: ReverseAttrs) -> TensorType:
-    (data,) = tensors(types)
-    normal_axis(attrs.axis, len(data.shape))
-    return data
-
-
 def _reverse(attrs: ReverseAttrs, data: Array) -> Array:
     return np.flip(data, attrs.axis)
 
 
 @operator(
-    "reverse", _reverse_relation, _reverse, ReverseAttrs, pattern=INJECTIVE, moves=True
+    "reverse", axis_identity, _reverse, ReverseAttrs, pattern=INJECTIVE, moves=True
 )
 def reverse(data: Expr, axis: int) -> Call:
     """Return the elements along an axis from last to first."""

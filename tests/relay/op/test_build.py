@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from parpass.errors import IRTypeError
+from parpass.relay import op
 from parpass.relay.expr import Constant, var
-from parpass.relay.op import Op, nn
-from parpass.relay.op.build import call_op
+from parpass.relay.op import nn
 
 
 def test_numbers_and_arrays_become_constants() -> None:
     x = var("x", shape=(2,))
     for operand, dtype in ((1, "int32"), (1.0, "float32"), (np.zeros(2), "float64")):
-        first, second = call_op(Op.get("add"), (x, operand)).args  # pyright: ignore[reportArgumentType]
+        first, second = op.add(x, operand).args  # pyright: ignore[reportArgumentType]
         assert first is x
         assert isinstance(second, Constant)
         assert second.data.dtype == dtype

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, Expr, TupleGetItem, TupleWrapper
 from parpass.relay.op.attributes import Real
-from parpass.relay.op.build import BROADCAST, ELEMWISE, OUT_ELEMWISE_FUSABLE, operator
+from parpass.relay.op.build import (
+    BROADCAST,
+    ELEMWISE,
+    OUT_ELEMWISE_FUSABLE,
+    BuilderT,
+    operator,
+)
 from parpass.relay.op.effect import Effect
 from parpass.relay.op.elementwise import unary
 from parpass.relay.op.nn.products import along
-from parpass.relay.op.registry import Array, Attrs
+from parpass.relay.op.registry import Array, Attrs, Compute
 from parpass.relay.op.relations import (
+    float_axis_identity,
     float_identity,
     normal_axis,
     number_identity,
@@ -27,7 +34,7 @@ from parpass.relay.ty import TensorType, TupleType, Type
 __all__ = [
     "dropout", "dropout_raw", "fast_softmax", "leaky_relu", "log_softmax", "prelu",
     "relu", "softmax",
-]  # fmt: skip  # fmt: skip
+]  # fmt: skip  # fmt: skip  # fmt: skip  # fmt: skip
 
 
 def _relu(data: Array) -> Array:
@@ -85,12 +92,6 @@ class SoftmaxAttrs(Attrs, frozen=True):
     axis: int = -1
 
 
-def _softmax_relation(types: Sequence[Type], attrs: SoftmaxAttrs) -> TensorType:
-    data = float_identity(types, attrs)
-    normal_axis(attrs.axis, len(data.shape))
-    return data
-
-
 def _softmax(attrs: SoftmaxAttrs, data: Array) -> Array:
     powers = np.exp(data - data.max(axis=attrs.axis, keepdims=True))
     return powers / powers.sum(axis=attrs.axis, keepdims=True)
@@ -101,40 +102,25 @@ def _log_softmax(attrs: SoftmaxAttrs, data: Array) -> Array:
     return shifted - np.log(np.exp(shifted).sum(axis=attrs.axis, keepdims=True))
 
 
-# A target may approximate it; what it means is the exact function.
+def _softened(name: str, compute: Compute) -> Callable[[BuilderT], BuilderT]:
+    kind, heavy = SoftmaxAttrs, OUT_ELEMWISE_FUSABLE
+    return operator(name, float_axis_identity, compute, kind, pattern=heavy)
 
 
-@operator(
-    "nn.fast_softmax",
-    _softmax_relation,
-    _softmax,
-    SoftmaxAttrs,
-    pattern=OUT_ELEMWISE_FUSABLE,
-)
-def fast_softmax(data: Expr, axis: int = -1) -> Call:
-    """Return `softmax`, approximately."""
-    ...
-
-
-@operator(
-    "nn.softmax",
-    _softmax_relation,
-    _softmax,
-    SoftmaxAttrs,
-    pattern=OUT_ELEMWISE_FUSABLE,
-)
+@_softened("nn.softmax", _softmax)
 def softmax(data: Expr, axis: int = -1) -> Call:
     """Return `exp(data)`, scaled to the sum 1 along an axis."""
     ...
 
 
-@operator(
-    "nn.log_softmax",
-    _softmax_relation,
-    _log_softmax,
-    SoftmaxAttrs,
-    pattern=OUT_ELEMWISE_FUSABLE,
-)
+# A target may approximate it; what it means is the exact function.
+@_softened("nn.fast_softmax", _softmax)
+def fast_softmax(data: Expr, axis: int = -1) -> Call:
+    """Return `softmax`, approximately."""
+    ...
+
+
+@_softened("nn.log_softmax", _log_softmax)
 def log_softmax(data: Expr, axis: int = -1) -> Call:
     """Return the logarithm of `softmax`."""
     ...

@@ -13,6 +13,7 @@ from parpass.relay.op.build import operator
 from parpass.relay.op.nn.products import along
 from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
+    float_axis_identity,
     float_identity,
     normal_axes,
     normal_axis,
@@ -24,7 +25,7 @@ from parpass.relay.ty import TensorType, TupleType, Type
 
 __all__ = [
     "batch_norm", "group_norm", "instance_norm", "l2_normalize", "layer_norm", "lrn",
-]  # fmt: skip  # fmt: skip
+]  # fmt: skip  # fmt: skip  # fmt: skip  # fmt: skip
 
 
 class NormAttrs(Attrs, frozen=True):
@@ -238,12 +239,6 @@ class LRNAttrs(Attrs, frozen=True):
             raise IRTypeError(f"expected an odd size from 1 on, got {self.size}")
 
 
-def _lrn_relation(types: Sequence[Type], attrs: LRNAttrs) -> TensorType:
-    data = float_identity(types, attrs)
-    normal_axis(attrs.axis, len(data.shape))
-    return data
-
-
 def _lrn(attrs: LRNAttrs, data: Array) -> Array:
     sides = [(0, 0)] * data.ndim
     sides[attrs.axis] = (attrs.size // 2, attrs.size // 2)
@@ -254,7 +249,7 @@ def _lrn(attrs: LRNAttrs, data: Array) -> Array:
     return data / base ** of_dtype(attrs.beta)
 
 
-@operator("nn.lrn", _lrn_relation, _lrn, LRNAttrs)
+@operator("nn.lrn", float_axis_identity, _lrn, LRNAttrs)
 def lrn(
     data: Expr,
     size: int = 5,

@@ -146,7 +146,7 @@ class Placed(Protocol):
 def pooled_type(
     how: Placed, data: TensorType, rank: int, pool: Callable[[Shape], Shape]
 ) -> TensorType:
-    """Return the type of a pooling's result, of whose image `pool` gives the lengths."""
+    """Return the type of a pooling's result; `pool` gives the lengths of its image."""
     canonical = f"NC{SPATIAL[rank]}"
     batch, channels, *image = relaid_shape(data.shape, how.layout, canonical)
     shape = (batch, channels, *pool(tuple(image)))
