@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from parpass.errors import IRTypeError
-from parpass.relay.expr import Call, Expr, TupleGetItem, TupleWrapper
+from parpass.relay.expr import Call, Expr, Operand, TupleGetItem, TupleWrapper
 from parpass.relay.op.attributes import Real
 from parpass.relay.op.build import (
     BROADCAST,
@@ -17,7 +17,6 @@ from parpass.relay.op.build import (
     operator,
 )
 from parpass.relay.op.effect import Effect
-from parpass.relay.op.elementwise import unary
 from parpass.relay.op.nn.products import along
 from parpass.relay.op.registry import Array, Attrs, Compute
 from parpass.relay.op.relations import (
@@ -37,11 +36,14 @@ __all__ = [
 ]  # fmt: skip  # fmt: skip  # fmt: skip  # fmt: skip
 
 
-def _relu(data: Array) -> Array:
-    return np.maximum(data, data.dtype.type(0))
+def _relu(_attrs: None, data: Array) -> Array:
+    return np.asarray(np.maximum(data, data.dtype.type(0)))
 
 
-relu = unary("nn.relu", number_identity, _relu, "Return the larger of `data` and 0.")
+@operator("nn.relu", number_identity, _relu, pattern=ELEMWISE)
+def relu(data: Operand) -> Call:
+    """Return the larger of `data` and 0."""
+    ...
 
 
 class LeakyReluAttrs(Attrs, frozen=True):
