@@ -64,7 +64,7 @@ get = Op.get  # not in __all__, whose names are those of `relay` too
 __all__ = [
     "Attrs", "Op", "OpPattern", "TypeRelationError", "annotation", "device_copy", "dyn",
     "image", "nn", "register_op", "vm",
-]  # fmt: skip  # fmt: skip  # fmt: skip  # fmt: skip
+]  # fmt: skip
 __all__ += broadcast.__all__
 __all__ += convert.__all__
 __all__ += create.__all__

@@ -28,7 +28,7 @@ __all__ = [
     "less_equal", "logical_and", "logical_or", "logical_xor", "maximum", "minimum",
     "mod", "multiply", "not_equal", "power", "right_shift", "subtract", "trunc_divide",
     "trunc_mod", "where",
-]  # fmt: skip  # fmt: skip  # fmt: skip  # fmt: skip
+]  # fmt: skip
 
 
 class BinaryBuilder(Protocol):

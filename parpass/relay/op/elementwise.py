@@ -28,7 +28,7 @@ __all__ = [
     "floor", "isfinite", "isinf", "isnan", "log", "log1p", "log2", "log10",
     "logical_not", "negative", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh",
     "sqrt", "tan", "tanh", "trunc",
-]  # fmt: skip  # fmt: skip  # fmt: skip  # fmt: skip
+]  # fmt: skip
 
 
 class UnaryBuilder(Protocol):

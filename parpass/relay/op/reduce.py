@@ -28,7 +28,7 @@ from parpass.relay.ty import Dim, TensorType, Type
 __all__ = [
     "all", "any", "argmax", "argmin", "logsumexp", "max", "mean", "mean_std",
     "mean_variance", "min", "prod", "std", "sum", "variance",
-]  # fmt: skip  # fmt: skip  # fmt: skip  # fmt: skip
+]  # fmt: skip
 
 
 class ReduceAttrs(Attrs, frozen=True):

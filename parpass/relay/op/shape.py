@@ -26,7 +26,7 @@ from parpass.relay.ty import TensorType, Type
 __all__ = [
     "broadcast_to", "broadcast_to_like", "expand_dims", "ndarray_size", "shape_of",
     "squeeze", "transpose",
-]  # fmt: skip  # fmt: skip  # fmt: skip  # fmt: skip
+]  # fmt: skip
 
 
 class TransposeAttrs(Attrs, frozen=True):

@@ -33,7 +33,7 @@ from parpass.relay.ty import TensorType, TupleType, Type
 __all__ = [
     "dropout", "dropout_raw", "fast_softmax", "leaky_relu", "log_softmax", "prelu",
     "relu", "softmax",
-]  # fmt: skip  # fmt: skip  # fmt: skip  # fmt: skip
+]  # fmt: skip
 
 
 def _relu(_attrs: None, data: Array) -> Array:

@@ -28,7 +28,7 @@ __all__ = [
     "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d",
     "global_avg_pool1d", "global_avg_pool2d", "global_avg_pool3d", "global_max_pool1d",
     "global_max_pool2d", "global_max_pool3d",
-]  # fmt: skip  # fmt: skip  # fmt: skip  # fmt: skip
+]  # fmt: skip
 
 Meaning = Callable[..., Any]
 

@@ -46,7 +46,7 @@ from parpass.relay.ty import Dim, TensorType, Type
 __all__ = [
     "contrib_conv2d_nchwc", "contrib_depthwise_conv2d_nchwc", "conv1d", "conv2d",
     "conv3d",
-]  # fmt: skip  # fmt: skip  # fmt: skip  # fmt: skip
+]  # fmt: skip
 
 
 class ConvAttrs(Attrs, frozen=True):

@@ -25,7 +25,7 @@ from parpass.relay.ty import TensorType, TupleType, Type
 
 __all__ = [
     "batch_norm", "group_norm", "instance_norm", "l2_normalize", "layer_norm", "lrn",
-]  # fmt: skip  # fmt: skip  # fmt: skip  # fmt: skip
+]  # fmt: skip
 
 
 class NormAttrs(Attrs, frozen=True):

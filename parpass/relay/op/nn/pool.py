@@ -38,7 +38,7 @@ from parpass.relay.ty import TensorType, Type
 
 __all__ = [
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d",
-]  # fmt: skip  # fmt: skip  # fmt: skip  # fmt: skip
+]  # fmt: skip
 
 
 class PoolAttrs(Attrs, frozen=True):
