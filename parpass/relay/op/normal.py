@@ -7,6 +7,7 @@ asked whether its values go together (`Attrs.check`). JSON has full forms alone.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import types
 from typing import Annotated, Any, Union, cast, get_args, get_origin
@@ -65,16 +66,17 @@ class Field(msgspec.Struct, frozen=True):
         A program may hold what no builder makes; it is read as it was written.
 
         Raises:
-            IRTypeError: It is not of the field's type either.
+            IRTypeError: It has none, nor is it of the field's type.
         """
         try:
+            kept = msgspec.convert(value, self.kind)
+        except msgspec.ValidationError:
             return self.normal(value, owner)
-        except IRTypeError:
-            try:
-                return msgspec.convert(value, self.kind)
-            except msgspec.ValidationError:
-                pass
-            raise
+        # Of what is of the right type, names alone have more forms than one.
+        if self.convert is not None and type(kept) is str:
+            with contextlib.suppress(IRTypeError):
+                return self.convert(kept, self.name)
+        return kept
 
 
 @functools.cache
