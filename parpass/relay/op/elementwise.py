@@ -139,7 +139,7 @@ class ClipAttrs(Attrs, frozen=True):
         """Reject an empty range."""
         if not self.a_min <= self.a_max:
             raise IRTypeError(
-                f"expected a_min <= a_max, got {self.a_min:g} and {self.a_max:g}"
+                f"expected a_min <= a_max, got {self.a_min:.12g} and {self.a_max:.12g}"
             )
 
 

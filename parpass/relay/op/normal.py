@@ -15,7 +15,7 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin
 import msgspec
 import numpy as np
 
-from parpass.errors import IRTypeError
+from parpass.errors import IRError, IRTypeError
 from parpass.relay.op.attributes import Converter
 from parpass.relay.op.registry import Attrs
 
@@ -47,17 +47,21 @@ class Field(msgspec.Struct, frozen=True):
         """
         if value is None and self.is_optional:
             return None
-        if self.convert is not None:
-            value = self.convert(value, self.name)
-        if type(value) is self.kind or (value is None and self.is_optional):
-            return value
+        found = value
         try:
-            return msgspec.convert(_plain(value, self.kind), self.kind)
-        except msgspec.ValidationError:
+            if self.convert is not None:
+                found = self.convert(value, self.name)
+            if type(found) is self.kind or (found is None and self.is_optional):
+                return found
+            return msgspec.convert(_plain(found, self.kind), self.kind)
+        except IRError:
+            raise
+        # A converter need not say what it does with what makes no sense at all.
+        except (msgspec.ValidationError, TypeError, ValueError):
             kind = self.kind | None if self.is_optional else self.kind
             wanted = kind.__name__ if isinstance(kind, type) else kind
             raise IRTypeError(
-                f"'{owner}': expected {wanted} for {self.name}, got {value!r}"
+                f"'{owner}': expected {wanted} for {self.name}, got {found!r}"
             ) from None
 
     def stored(self, value: Any, owner: str) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from parpass.errors import IRTypeError
-from parpass.relay.op.attributes import IntTuple, Pair, one_of
+from parpass.relay.op.attributes import NCHW, IntTuple, Pair, one_of
 from parpass.relay.op.normal import fields_of
 from parpass.relay.op.registry import Attrs
 
@@ -15,6 +15,7 @@ class OddAttrs(Attrs, frozen=True):
     pair: Pair = (1, 1)
     axes: IntTuple | None = None
     mode: Annotated[str, one_of("a", "b")] = "a"
+    layout: NCHW = "NCHW"
     flag: bool = False
     scale: float = 1.0
     count: int | None = None
@@ -49,6 +50,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("pair", None, "expected ints for pair, got None"),
     ("axes", "ab", "expected ints for axes, got 'ab'"),
     ("count", "x", r"'odd': expected int \| None for count, got 'x'"),
+    ("layout", 3, "'odd': expected str for layout, got 3"),
+    ("layout", ["N"], r"'odd': expected str for layout, got \['N'\]"),
     ("mode", "c", "expected 'a' or 'b' for mode, got 'c'"),
     ("flag", 2, "'odd': expected bool for flag, got 2"),
     ("scale", "1", "'odd': expected float for scale, got '1'"),

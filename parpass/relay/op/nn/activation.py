@@ -136,7 +136,7 @@ class DropoutAttrs(Attrs, frozen=True):
     def check(self) -> None:
         """Reject what is no rate."""
         if not 0 <= self.rate < 1:
-            raise IRTypeError(f"expected a rate from 0 up to 1, got {self.rate:g}")
+            raise IRTypeError(f"expected a rate from 0 up to 1, got {self.rate:.12g}")
 
 
 def _dropout_relation(types: Sequence[Type], attrs: DropoutAttrs) -> TupleType:
