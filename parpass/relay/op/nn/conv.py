@@ -140,25 +140,39 @@ def _conv(
 def conv_relation(types: Sequence[Type], attrs: ConvAttrs) -> TensorType:
     """Relate data and weight to the result of a convolution."""
     data, weight = tensors(types)
+    image, kernel = operand_shapes(data, weight, attrs, "OI")
+    require_number(weight)
+    out_channels = checked_channels(attrs, weight, kernel[0], kernel[2:])
+    _check_groups(image[1], out_channels, kernel[1], attrs.groups)
+    counts = window_dims(image[2:], kernel[2:], attrs)
+    return result_type(data, attrs, (image[0], out_channels, *counts))
+
+
+def operand_shapes(
+    data: TensorType, weight: TensorType, attrs: ConvAttrs, channels: str
+) -> tuple[Shape, Shape]:
+    """Return the shapes of data and weight, batch and channels first.
+
+    The order of the weight's channels is `OI` or `IO`.
+
+    Raises:
+        TypeRelationError: They are not in these layouts, or of the wrong dtypes.
+    """
     if not attrs.out_dtype:
         require_same_dtype((data, weight))
     require_number(data)
-    require_number(weight)
     spatial = SPATIAL[len(attrs.strides)]
-    batch, in_channels, *image = relaid_shape(
-        data.shape, attrs.data_layout, f"NC{spatial}"
+    return (
+        relaid_shape(data.shape, attrs.data_layout, f"NC{spatial}"),
+        relaid_shape(weight.shape, attrs.kernel_layout, f"{channels}{spatial}"),
     )
-    out_channels, group_channels, *kernel = relaid_shape(
-        weight.shape, attrs.kernel_layout, f"OI{spatial}"
-    )
-    out_channels = checked_channels(attrs, weight, out_channels, tuple(kernel))
-    _check_groups(in_channels, out_channels, group_channels, attrs.groups)
-    counts = window_dims(tuple(image), tuple(kernel), attrs)
-    shape: Shape = (batch, out_channels, *counts)
-    out_layout = attrs.out_layout or attrs.data_layout
-    return TensorType(
-        relaid_shape(shape, f"NC{spatial}", out_layout), attrs.out_dtype or data.dtype
-    )
+
+
+def result_type(data: TensorType, attrs: ConvAttrs, shape: Shape) -> TensorType:
+    """Return the type of a result whose shape is known, batch and channels first."""
+    layout = attrs.out_layout or attrs.data_layout
+    shape = relaid_shape(shape, f"NC{SPATIAL[len(attrs.strides)]}", layout)
+    return TensorType(shape, attrs.out_dtype or data.dtype)
 
 
 def checked_channels(

@@ -11,23 +11,19 @@ from parpass.relay.dtypes import computed_in, numpy_dtype
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, in_layout, of_rank
 from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
-from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
+from parpass.relay.op.layout import SPATIAL, relaid
 from parpass.relay.op.nn.conv import (
     Conv1DAttrs,
     Conv2DAttrs,
     Conv3DAttrs,
     ConvAttrs,
     checked_channels,
+    operand_shapes,
+    result_type,
 )
 from parpass.relay.op.nn.products import matrix_product
 from parpass.relay.op.registry import Array, TypeRelationError
-from parpass.relay.op.relations import (
-    agree,
-    product,
-    require_number,
-    require_same_dtype,
-    tensors,
-)
+from parpass.relay.op.relations import agree, product, tensors
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType, Type
 
@@ -103,17 +99,9 @@ def _length(length: Dim, size: Dim, axis: int, attrs: ConvTransposeAttrs) -> Dim
 
 def _relation(types: Sequence[Type], attrs: ConvTransposeAttrs) -> TensorType:
     data, weight = tensors(types)
-    if not attrs.out_dtype:
-        require_same_dtype((data, weight))
-    require_number(data)
-    spatial = SPATIAL[len(attrs.strides)]
-    batch, in_channels, *image = relaid_shape(
-        data.shape, attrs.data_layout, f"NC{spatial}"
-    )
-    weight_in, group_channels, *kernel = relaid_shape(
-        weight.shape, attrs.kernel_layout, f"IO{spatial}"
-    )
-    if not agree(weight_in, in_channels):
+    image, kernel = operand_shapes(data, weight, attrs, "IO")
+    in_channels = image[1]
+    if not agree(kernel[0], in_channels):
         raise TypeRelationError(
             f"expected a weight of {in_channels} input channels, got {weight}"
         )
@@ -122,13 +110,11 @@ def _relation(types: Sequence[Type], attrs: ConvTransposeAttrs) -> TensorType:
             f"expected input channels that {attrs.groups} groups divide, got "
             f"{in_channels}"
         )
-    channels = product((group_channels, attrs.groups))
-    channels = checked_channels(attrs, weight, channels, tuple(kernel))
-    sizes = enumerate(zip(image, kernel, strict=True))
+    channels = product((kernel[1], attrs.groups))
+    channels = checked_channels(attrs, weight, channels, kernel[2:])
+    sizes = enumerate(zip(image[2:], kernel[2:], strict=True))
     lengths = (_length(length, size, axis, attrs) for axis, (length, size) in sizes)
-    out_layout = attrs.out_layout or attrs.data_layout
-    shape = relaid_shape((batch, channels, *lengths), f"NC{spatial}", out_layout)
-    return TensorType(shape, attrs.out_dtype or data.dtype)
+    return result_type(data, attrs, (image[0], channels, *lengths))
 
 
 def _spread(attrs: ConvTransposeAttrs, data: Array, weight: Array) -> Array:
