@@ -22,6 +22,7 @@ from parpass.relay.node import count_nodes, post_order
 from parpass.relay.op.registry import Op
 from parpass.relay.structural import structural_equal
 from parpass.relay.ty import TensorType, Type
+from parpass.relay.typing.infer import infer_type
 
 Constraint = TypePattern | DataTypePattern | ShapePattern
 
@@ -120,9 +121,6 @@ class ExprTypes:
                 self._inferred[cast("Expr", old)] = found
 
     def _typed(self, expr: Expr) -> Expr | None:
-        # Loaded here, for passes import this package, and InferType is a pass.
-        from parpass.relay.transform.infer_type import infer_type
-
         try:
             return infer_type(expr, self._mod)
         except DiagnosticError:

@@ -10,6 +10,7 @@ import numpy as np
 
 from parpass.errors import EvaluationError
 from parpass.relay.analysis.effects import Effects
+from parpass.relay.analysis.findings import Finding, emit_notes
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -32,7 +33,6 @@ from parpass.relay.transform.constants import (
     without_device,
 )
 from parpass.relay.transform.evaluation import Evaluator
-from parpass.relay.transform.report import Finding, emit_notes
 from parpass.relay.ty import TensorType
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 

@@ -11,28 +11,44 @@ into the nodes at the end; a program that states its types pays nothing for that
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import is_
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec.structs import force_setattr
 
 from parpass.errors import SizeLimitError, did_you_mean
+from parpass.relay.analysis.findings import Finding
 from parpass.relay.expr import Call, Constant, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.node import Layout, layout
 from parpass.relay.op.registry import Op
-from parpass.relay.transform.report import Finding
 from parpass.relay.ty import FuncType, TensorType, Type
 from parpass.relay.type_functor import type_vars_in
-from parpass.relay.typing.global_types import GlobalTypes
-from parpass.relay.typing.progress import Inference
+from parpass.relay.typing.inference import Inference
 from parpass.relay.typing.rules import RULES, type_of_call
 from parpass.relay.typing.scoping import Scoping
 from parpass.relay.typing.solver import TypeSolver
 
 _NAMES = {GlobalVar, Op}
 _LET, _FUNCTION = layout(Let), layout(Function)
+
+
+class Globals(Protocol):
+    """Answers which types global functions have; those of a module are GlobalTypes."""
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of the functions."""
+        ...
+
+    def type_of(self, name: str) -> FuncType | None:
+        """Return the type of a function, None if it cannot be found."""
+        ...
+
+    def own_global_var(self, global_var: GlobalVar) -> GlobalVar:
+        """Return the module's own global variable of that name, if it has one."""
+        ...
 
 
 class TypeInferencer(ExprMutator):
@@ -57,7 +73,7 @@ class TypeInferencer(ExprMutator):
 
     def __init__(
         self,
-        global_types: GlobalTypes,
+        global_types: Globals,
         solver: TypeSolver | None = None,
         assumed: Mapping[str, FuncType] | None = None,
     ) -> None:

@@ -31,7 +31,7 @@ from parpass.relay.op.relations import (
 )
 from parpass.relay.ty import FuncType, IncompleteType, TensorType, TupleType, Type
 from parpass.relay.typing.attribute_kinds import wrong_attribute
-from parpass.relay.typing.progress import Inference
+from parpass.relay.typing.inference import Inference
 
 Types = Sequence[Type | None]
 Rule = Callable[[Any, Types, Inference], Type | None]

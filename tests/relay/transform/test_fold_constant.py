@@ -22,8 +22,8 @@ from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import FoldConstant, InferType
 from parpass.relay.transform.constants import ConstantChecker
 from parpass.relay.transform.fold_constant import fold_constant
-from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import Any
+from parpass.relay.typing.infer import infer_type
 from parpass.transform import Pass, PassContext
 from tests.support.deep import DEPTHS
 from tests.support.docs import shows

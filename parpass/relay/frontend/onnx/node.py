@@ -13,9 +13,9 @@ from onnx import AttributeProto
 from parpass.errors import EvaluationError, FrontendError, MalformedModelError
 from parpass.relay.expr import Constant, Expr, const
 from parpass.relay.frontend.onnx.known import KnownValues
-from parpass.relay.frontend.onnx.types import TypeOf
 from parpass.relay.frontend.onnx.values import array_of
 from parpass.relay.ty import Dim, TensorType
+from parpass.relay.typing.built import BuiltTypes
 
 _MOST_STEPS = 10_000
 
@@ -48,7 +48,7 @@ class Node:
         source: str,
         opset: int,
         inputs: Sequence[Expr | None],
-        types: TypeOf,
+        types: BuiltTypes,
         values: KnownValues,
         branch: Branch,
     ) -> None:

@@ -10,7 +10,7 @@ from parpass.relay.dataflow_pattern import DFPattern, partition
 from parpass.relay.dataflow_pattern.partitioning import always
 from parpass.relay.expr import Function
 from parpass.relay.module import IRModule
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 Check = Callable[[Any], bool]

@@ -9,7 +9,7 @@ from parpass.relay.module import IRModule
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.combine.combine_along_axis import AxisCombiner
 from parpass.relay.transform.combine.combine_parallel import tensor_type
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 

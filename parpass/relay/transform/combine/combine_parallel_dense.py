@@ -18,7 +18,7 @@ from parpass.relay.transform.combine.combine_parallel import (
     Step,
     tensor_type,
 )
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 _DENSE = Op.get("nn.dense")

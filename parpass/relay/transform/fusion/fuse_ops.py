@@ -20,8 +20,8 @@ from parpass.relay.node import children
 from parpass.relay.op.registry import Op
 from parpass.relay.transform.fusion import ForwardGraph, fusion_groups
 from parpass.relay.transform.fusion.forward_graph import is_left_alone
-from parpass.relay.transform.typed import typed_function
 from parpass.relay.ty import Type
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)

@@ -24,7 +24,7 @@ from parpass.relay.transform.scale_axis import (
     tensor_type,
 )
 from parpass.relay.transform.scale_axis.scale import common
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
