@@ -14,9 +14,9 @@ from typing import cast
 from msgspec import structs
 
 from parpass.errors import IRError, IRTypeError
-from parpass.relay.dataflow_pattern.graph import ExprGraph
+from parpass.relay.dataflow_pattern.expr_graph import ExprGraph
+from parpass.relay.dataflow_pattern.expr_types import ExprTypes
 from parpass.relay.dataflow_pattern.grouping import Group, find_groups
-from parpass.relay.dataflow_pattern.leaves import ExprTypes
 from parpass.relay.dataflow_pattern.pattern import DFPattern
 from parpass.relay.expr import Call, Expr, TupleGetItem
 from parpass.relay.module import IRModule
