@@ -25,14 +25,14 @@ from parpass.relay.expr import (
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.op.registry import Op
-from parpass.relay.transform.constants import (
+from parpass.relay.transform.constant_values import (
     ConstantChecker,
     constant_of,
     is_simple_constant,
     with_device_of,
     without_device,
 )
-from parpass.relay.transform.evaluation import Evaluator
+from parpass.relay.transform.evaluator import Evaluator
 from parpass.relay.ty import TensorType
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 

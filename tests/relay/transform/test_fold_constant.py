@@ -20,7 +20,7 @@ from parpass.relay.op.relations import identity
 from parpass.relay.op.sequence import SequenceMaskAttrs
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import FoldConstant, InferType
-from parpass.relay.transform.constants import ConstantChecker
+from parpass.relay.transform.constant_values import ConstantChecker
 from parpass.relay.transform.fold_constant import fold_constant
 from parpass.relay.ty import Any
 from parpass.relay.typing.infer import infer_type

@@ -28,11 +28,11 @@ from parpass.relay.frontend.onnx.model import (
     operator_name,
     opsets_of,
 )
-from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators import CONVERTERS
-from parpass.relay.frontend.onnx.origin import SpanMarker, listing_line, span_of, title
 from parpass.relay.frontend.onnx.parameter import ParameterTypes
 from parpass.relay.frontend.onnx.scope import Scope
+from parpass.relay.frontend.onnx.spans import SpanMarker, listing_line, span_of, title
 from parpass.relay.frontend.onnx.support import unsupported
 from parpass.relay.typing.built import BuiltTypes
 
@@ -134,7 +134,7 @@ class GraphImporter:
         place: str,
     ) -> list[Expr]:
         opset = scope.opsets.get(domain_of(proto), 0)
-        node = Node(
+        node = OnnxNode(
             proto,
             place=place,
             source=self._source,

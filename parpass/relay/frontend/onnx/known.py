@@ -12,7 +12,7 @@ from parpass.relay.expr import Call, Constant, Expr, If, Tuple, TupleGetItem, Va
 from parpass.relay.functor import ExprFunctor
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.op.registry import Op
-from parpass.relay.transform.evaluation import Evaluator
+from parpass.relay.transform.evaluator import Evaluator
 from parpass.relay.transform.fold_constant import ConstantFolder
 from parpass.transform import PassContext
 

@@ -7,8 +7,8 @@ from collections.abc import Hashable
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.module import IRModule
 from parpass.relay.op.registry import Op
-from parpass.relay.transform.combine.combine_along_axis import AxisCombiner
-from parpass.relay.transform.combine.combine_parallel import tensor_type
+from parpass.relay.transform.combine.axis_combiner import AxisCombiner
+from parpass.relay.transform.combine.parallel_combiner import tensor_type
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 

@@ -12,8 +12,8 @@ from parpass.relay.module import IRModule
 from parpass.relay.op import expand_dims, split, squeeze, stack
 from parpass.relay.op.nn import batch_matmul
 from parpass.relay.op.registry import Op, OpPattern
-from parpass.relay.transform.combine.combine_along_axis import AxisCombiner
-from parpass.relay.transform.combine.combine_parallel import (
+from parpass.relay.transform.combine.axis_combiner import AxisCombiner
+from parpass.relay.transform.combine.parallel_combiner import (
     ParallelCombiner,
     Step,
     tensor_type,

@@ -20,7 +20,7 @@ from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.node import children, post_order
 from parpass.relay.op.registry import Op
-from parpass.relay.transform.evaluation import Evaluator
+from parpass.relay.transform.evaluator import Evaluator
 from parpass.relay.ty import TensorType, Type
 from parpass.relay.typing.built import BuiltTypes
 

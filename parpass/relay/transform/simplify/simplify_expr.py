@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from parpass.relay.expr import Function
 from parpass.relay.module import IRModule
-from parpass.relay.transform.evaluation import Evaluator
+from parpass.relay.transform.evaluator import Evaluator
 from parpass.relay.transform.simplify import arithmetic, casts, concretize, shapes
 from parpass.relay.transform.simplify.peephole import Peephole, Rule
 from parpass.relay.typing.infer import typed_function

@@ -13,7 +13,7 @@ from onnx import AttributeProto
 from parpass.errors import EvaluationError, FrontendError, MalformedModelError
 from parpass.relay.expr import Constant, Expr, const
 from parpass.relay.frontend.onnx.known import KnownValues
-from parpass.relay.frontend.onnx.values import array_of
+from parpass.relay.frontend.onnx.tensor_proto import array_of
 from parpass.relay.ty import Dim, TensorType
 from parpass.relay.typing.built import BuiltTypes
 
@@ -23,7 +23,7 @@ Branch = Callable[[onnx.GraphProto, Sequence[Expr]], list[Expr]]
 """Converts a graph inside of a node, on inputs, to its results."""
 
 
-class Node:
+class OnnxNode:
     """Inputs and attributes of one node, checked as they are read.
 
     A converter reads all attributes and inputs that it honours; those left unread are
