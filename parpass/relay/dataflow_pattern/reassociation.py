@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from parpass.relay.analysis.calls import call_of
 from parpass.relay.dataflow_pattern.pattern import (
     CallPattern,
     DFPattern,
@@ -30,24 +31,20 @@ def op_name(pattern: DFPattern) -> str | None:
     return None
 
 
-def _is_call_of(name: str, expr: Expr) -> bool:
-    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == name
-
-
 def reassociated(pattern: CallPattern, call: Call) -> Iterator[CallPattern]:
     """Give the patterns of `a * (b / c)` for `a * b / c`, and the other way round."""
     args = pattern.args
     if args is None or len(args) != 2:
         return
     wanted = op_name(pattern.op)
-    if wanted == "divide" and _is_call_of("multiply", call):
+    if wanted == "divide" and call_of(call, "multiply") is not None:
         product = _pair_of("multiply", args[0])
         if product and _any_call_of("divide", call.args):
             multiply, factors = product
             for factor, other in (factors, factors[::-1]):
                 quotient = CallPattern(pattern.op, (factor, args[1]))
                 yield CallPattern(multiply, (other, quotient))
-    elif wanted == "multiply" and _is_call_of("divide", call):
+    elif wanted == "multiply" and call_of(call, "divide") is not None:
         for one, factor in (args, args[::-1]):
             quotient = _pair_of("divide", one)
             if quotient and _any_call_of("multiply", call.args):
@@ -65,4 +62,4 @@ def _pair_of(name: str, pattern: DFPattern) -> tuple[DFPattern, Patterns] | None
 
 
 def _any_call_of(name: str, exprs: Sequence[Expr]) -> bool:
-    return any(_is_call_of(name, expr) for expr in exprs)
+    return any(call_of(expr, name) is not None for expr in exprs)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 
 from parpass.errors import EvaluationError
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.findings import Finding, emit_notes
+from parpass.relay.analysis.static_types import static_tensor
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -33,7 +34,6 @@ from parpass.relay.transform.constant_values import (
     without_device,
 )
 from parpass.relay.transform.evaluator import Evaluator
-from parpass.relay.ty import TensorType
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 # Operators that are never evaluated. Those that ask for the shape of their argument
@@ -196,17 +196,18 @@ class ConstantFolder(ExprMutator):
 
     def _fold_by_type(self, call: Call, name: str) -> Expr | None:
         # Of the call as it was, for a rewritten argument has no type yet.
-        shape = _static_shape(call.args[0])
-        if shape is None:
+        found = static_tensor(getattr(call.args[0], "checked_type_", None))
+        if found is None:
             return None
+        shape = found.concrete_shape
         told = math.prod(shape) if name == "ndarray_size" else shape
         try:
-            found = np.asarray(told, call.attrs.dtype)
+            value = np.asarray(told, call.attrs.dtype)
         except OverflowError as error:
             self.kept.append(Finding(call.span, f"operator '{name}': {error}"))
             return None
         self.folded += 1
-        return constant_of(found, call.span)
+        return constant_of(value, call.span)
 
     def _evaluate(self, call: Call, op: Op) -> Expr:
         try:
@@ -227,11 +228,3 @@ class _Substitution(ExprMutator):
 
     def visit_var(self, var: Var) -> Expr:
         return self._known.get(var, var)
-
-
-def _static_shape(expr: Expr) -> list[int] | None:
-    found: Any = getattr(expr, "checked_type_", None)
-    if not isinstance(found, TensorType):
-        return None
-    dims = [dim for dim in found.shape if isinstance(dim, int)]
-    return dims if len(dims) == len(found.shape) else None

@@ -15,6 +15,7 @@ from typing import Any, cast
 from msgspec import structs
 
 from parpass.relay.analysis.effects import Effects
+from parpass.relay.analysis.static_types import static_tensor
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
@@ -99,10 +100,7 @@ class Peephole(ExprMutator):
 
     def tensor(self, expr: Expr) -> TensorType | None:
         """Return the type of an expression that is a tensor of a known shape."""
-        found = self.type_of(expr)
-        if not isinstance(found, TensorType):
-            return None
-        return found if all(isinstance(dim, int) for dim in found.shape) else None
+        return static_tensor(self.type_of(expr))
 
     def is_shared(self, expr: Expr) -> bool:
         """Return whether more than one node of the function uses an expression."""
@@ -115,10 +113,3 @@ class Peephole(ExprMutator):
     def instead_of(self, call: Call, new: Expr) -> Expr | None:
         """Return what a rule makes of a call, None if its type is another."""
         return new if self.type_of(new) == self.type_of(call) else None
-
-
-def call_of(expr: Expr, *names: str) -> Call | None:
-    """Return an expression if it is a call of one of some operators, else None."""
-    if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in names:
-        return expr
-    return None
