@@ -183,8 +183,8 @@ def _inferred(old: Function, new: Function, inferencer: TypeInferencer) -> Infer
             for node, var in unbound_type_vars(old)
         ]
     findings = [
-        *inferencer.free_findings(),
-        *inferencer.scope_findings(old),
+        *inferencer.scoping.free_findings(),
+        *inferencer.scoping.findings(old),
         *unbound,
         *inferencer.inference.findings,
     ]

@@ -26,7 +26,7 @@ def infer_type(expr: ExprT, mod: IRModule | None = None) -> ExprT:
     inferencer = TypeInferencer(GlobalTypes(mod))
     typed = inferencer.visit(expr)
     inferencer.inference.report_unknown()
-    scopes = inferencer.scope_findings(expr)
+    scopes = inferencer.scoping.findings(expr)
     raise_errors([*scopes, *inferencer.inference.findings])
     raise_errors(
         [
