@@ -6,29 +6,56 @@ made long before there is a function to infer as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import cast
 
 from parpass.errors import IRTypeError, SizeLimitError
-from parpass.relay.expr import Call, Expr, GlobalVar, Var
-from parpass.relay.functor import ExprFunctor
+from parpass.relay.expr import Call, Expr, Var
 from parpass.relay.node import children
-from parpass.relay.op.registry import Op
 from parpass.relay.ty import TensorType, Type
 from parpass.relay.typing.inference import Inference
 from parpass.relay.typing.rules import RULES, type_of_call
 from parpass.relay.typing.solver import TypeSolver
 
 
-class BuiltTypes(ExprFunctor[Type | None]):
+class BuiltTypes:
     """Gives types to nodes on typed ones, by inference's own rules; each once.
 
     Nothing changes in the nodes. Variables have types, their own or annotated ones;
     where something has none, or is ill-typed, what is built on it has none either.
+
+    Attributes:
+        known: The types that were found; who knows one better may add it.
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        self.known: dict[Expr, Type | None] = {}
         self._inference = Inference(TypeSolver())
+
+    def get(self, expr: Expr) -> Type | None:
+        """Return the type of an expression, None if it has none."""
+        known = self.known
+        if expr in known:
+            return known[expr]
+        waiting = [] if self._has_own(expr) else [expr]
+        while waiting:
+            node = waiting[-1]
+            below = cast("tuple[Expr, ...]", children(node))
+            missing = [
+                child
+                for child in below
+                if child not in known and not self._has_own(child)
+            ]
+            waiting += missing
+            if not missing:
+                known[node] = self._type(node, [known[child] for child in below])
+                waiting.pop()
+        return known[expr]
+
+    def _has_own(self, expr: Expr) -> bool:
+        found: Type | None = getattr(expr, "checked_type_", None)
+        if found is not None:
+            self.known[expr] = found
+        return found is not None
 
     def type_of(self, expr: Expr) -> Type:
         """Return the type of an expression.
@@ -36,7 +63,7 @@ class BuiltTypes(ExprFunctor[Type | None]):
         Raises:
             IRTypeError: It has none.
         """
-        found = self.visit(expr)
+        found = self.get(expr)
         if found is None:
             errors = self._inference.findings
             kind = type(expr).__name__
@@ -55,28 +82,17 @@ class BuiltTypes(ExprFunctor[Type | None]):
             raise IRTypeError(f"expected a tensor, got {found}")
         return found
 
-    def visited_before(self, expr: Expr) -> Sequence[Expr]:
-        """Return the children of a node that is new."""
-        return () if _own_type(expr) is not None else children(expr)
-
-    def visit_default(self, expr: Expr) -> Type | None:
-        """Return the type that a node has, or that its children give."""
-        found = _own_type(expr)
-        if found is not None or isinstance(expr, Op | GlobalVar | Var):
-            return found
-        types = [self.memo_map[child] for child in children(expr)]
+    def _type(self, node: Expr, types: list[Type | None]) -> Type | None:
         inference = self._inference
+        kind = type(node)
         try:
-            if isinstance(expr, Call):
-                found, _ = type_of_call(expr, types, inference)
+            if isinstance(node, Call):
+                found, _ = type_of_call(node, types, inference)
+            elif isinstance(node, Var):
+                found = node.type_annotation
             else:
-                found = RULES[type(expr)](expr, types, inference)
+                found = RULES[kind](node, types, inference) if kind in RULES else None
         except SizeLimitError as error:
-            inference.error(expr, str(error))
+            inference.error(node, str(error))
             return None
         return found and inference.show(found) if inference.solver.in_use else found
-
-
-def _own_type(expr: Expr) -> Type | None:
-    found: Type | None = getattr(expr, "checked_type_", None)
-    return expr.type_annotation if found is None and isinstance(expr, Var) else found

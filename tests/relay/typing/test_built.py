@@ -43,7 +43,7 @@ def test_what_is_ill_typed_says_what_inference_says() -> None:
     wrong = relay.nn.dense(x, relay.var("v", shape=(4, 5)))
     with pytest.raises(IRTypeError, match=r"^operator 'nn\.dense': expected"):
         types.type_of(wrong)
-    assert types.visit(relay.exp(wrong)) is None
+    assert types.get(relay.exp(wrong)) is None
     assert types.type_of(relay.nn.dense(x, w)) == TensorType((2, 4))
 
 

@@ -67,7 +67,7 @@ class Peephole(ExprMutator):
         """Return a node with its children rewritten, a call as the rules want it."""
         new = super().visit_default(expr)
         if new is not expr:
-            self._types.memo_map[new] = getattr(expr, "checked_type_", None)
+            self._types.known[new] = getattr(expr, "checked_type_", None)
         if isinstance(new, Call):
             result = self._simplified(new)
             if result is not new:
@@ -96,7 +96,7 @@ class Peephole(ExprMutator):
 
     def type_of(self, expr: Expr) -> Type | None:
         """Return the type of a node of the function, or of one that was made."""
-        return self._types.visit(expr)
+        return self._types.get(expr)
 
     def tensor(self, expr: Expr) -> TensorType | None:
         """Return the type of an expression that is a tensor of a known shape."""
