@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from parpass.runner.placing.costs import BY_BYTE
-from parpass.runner.pool import pooled_stage as pooled
+from parpass.runner.placing.costs import BYTES_OF_NODE, COSTS
+from parpass.runner.pool import packing
 from parpass.runner.pool.pooled_stage import PooledStage
 from parpass.runner.pool.schedule import FunctionsReady
 from parpass.runner.stage.outcomes import StageOutcomes
@@ -82,14 +82,14 @@ def test_where_costs_are_known_the_first_functions_are_work_for_a_while(
 ):
     # Packing ends after some milliseconds in any case: those of an idle machine.
     clock = SimpleNamespace(perf_counter=itertools.count(step=0.0004).__next__)
-    monkeypatch.setattr(pooled, "time", clock)
+    monkeypatch.setattr(packing, "time", clock)
     passes: list[Pass] = [Add(1)]
-    BY_BYTE.forget(passes)
+    COSTS.forget(passes)
     if pace is not None:
-        BY_BYTE.learn(passes, [pace], 1)
+        COSTS.learn(passes, [pace * BYTES_OF_NODE], 1)
     stage = pooled_stage(retainer, passes, program(*range(60)))
     first, second = stage.pack_some(), stage.pack_some()
-    BY_BYTE.forget(passes)
+    COSTS.forget(passes)
     assert isinstance(first, FunctionsReady)
     assert isinstance(second, FunctionsReady)
     assert [len(first.functions), second.functions[0]] == [announced, announced]
