@@ -12,6 +12,7 @@ from parpass.errors import EvaluationError
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.findings import Finding, emit_notes
 from parpass.relay.analysis.static_types import static_tensor
+from parpass.relay.binding import substitute
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -116,7 +117,7 @@ class ConstantFolder(ExprMutator):
         self._evaluator = evaluator
         self._checker = ConstantChecker()
         self._let_values: dict[Expr, Expr] = {}
-        self._known: dict[Expr, Expr] = {}
+        self._known: dict[Var, Expr] = {}
         self._effects = Effects(self._let_values, mod)
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
@@ -164,7 +165,7 @@ class ConstantFolder(ExprMutator):
     def visit_function(self, fn: Function) -> Expr:
         """Leave a primitive function as it is, save for variables known outside."""
         if fn.has_nonzero_attr("Primitive"):
-            return _Substitution(self._known).visit(fn)
+            return substitute(fn, self._known)
         return super().visit_function(fn)
 
     def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
@@ -217,14 +218,3 @@ class ConstantFolder(ExprMutator):
             return call
         self.folded += 1
         return result
-
-
-class _Substitution(ExprMutator):
-    """Replaces variables and does nothing else."""
-
-    def __init__(self, known: dict[Expr, Expr]) -> None:
-        super().__init__()
-        self._known = known
-
-    def visit_var(self, var: Var) -> Expr:
-        return self._known.get(var, var)
