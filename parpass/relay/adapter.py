@@ -12,7 +12,7 @@ from parpass.relay.expr import Expr, Function
 from parpass.relay.module import IRModule
 from parpass.relay.node import count_nodes
 from parpass.relay.ty import FuncType
-from parpass.relay.typing.ledger import typed_under
+from parpass.relay.typing.ledger import ledger_entry
 from parpass.runtime.registry import declare_functions
 from parpass.transform import (
     Excerpt,
@@ -81,9 +81,9 @@ class RelayAdapter(ModuleAdapter):
 
     def size(self, function: Function, limit: int) -> int:
         """Return the number of nodes."""
-        typed = typed_under(function)
-        if typed is not None:
-            return min(typed.nodes, limit)
+        entry = ledger_entry(function)
+        if entry is not None:
+            return min(entry.nodes, limit)
         return count_nodes(function, limit)
 
     def restoring_pass(self) -> Pass:

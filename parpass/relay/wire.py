@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from parpass.relay.expr import Function, GlobalVar
 from parpass.relay.ndarray import NDArray
 from parpass.relay.node import breadth_first, post_order
-from parpass.relay.typing.ledger import Typed, remember_typed, typed_under
+from parpass.relay.typing.ledger import LedgerEntry, enter_in_ledger, ledger_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,15 +43,15 @@ def encode(function: Function, keep_outside: KeepOutside | None = None) -> bytes
         function: The function.
         keep_outside: Called with the array of each constant; see `KeepOutside`.
     """
-    typed = typed_under(function)
+    entry = ledger_entry(function)
     before = None
-    if typed is None or typed.nodes > _FEW:
+    if entry is None or entry.nodes > _FEW:
         before = breadth_first(function)[::-1]
     try:
-        return FunctionPickler(keep_outside).pickled(before, function, typed)
+        return FunctionPickler(keep_outside).pickled(before, function, entry)
     except RecursionError:
         before = post_order(function)
-        return FunctionPickler(keep_outside).pickled(before, function, typed)
+        return FunctionPickler(keep_outside).pickled(before, function, entry)
 
 
 def open_encoder(
@@ -68,11 +68,11 @@ def open_encoder(
     pickled = FunctionPickler(keep_outside).pickled
 
     def encode_next(function: Function) -> bytes | None:
-        typed = typed_under(function)
-        if typed is not None and typed.nodes > _SMALL:
+        entry = ledger_entry(function)
+        if entry is not None and entry.nodes > _SMALL:
             return None
         # To count the nodes of one that is not typed would take half as long as this.
-        return pickled(None, function, typed)
+        return pickled(None, function, entry)
 
     return encode_next
 
@@ -106,7 +106,7 @@ def open_decoder(
     def decode_next() -> Function:
         _, function, used, nodes = load()
         if nodes is not None:
-            remember_typed(function, Typed(used or {}, nodes))
+            enter_in_ledger(function, LedgerEntry(used or {}, nodes))
         return function
 
     return decode_next
@@ -139,14 +139,17 @@ class FunctionPickler:
             }
 
     def pickled(
-        self, before: Sequence[Any] | None, function: Function, typed: Typed | None
+        self,
+        before: Sequence[Any] | None,
+        function: Function,
+        entry: LedgerEntry | None,
     ) -> bytes:
         """Return a function as bytes, nodes of it before it, and what is known of it.
 
         Raises:
             Exception: It cannot be pickled; this is of no use any more.
         """
-        used, nodes = (None, None) if typed is None else typed
+        used, nodes = (None, None) if entry is None else entry
         self._pickler.dump((before, function, used or None, nodes))
         return self._sink.taken()
 

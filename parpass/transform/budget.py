@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar, Token
 from operator import attrgetter
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 import msgspec
 
@@ -61,14 +61,6 @@ class Limits(msgspec.Struct, frozen=True):
     function_timeout: float | None = None
     memory_limit: int | None = None
     on_failure: str | None = None
-
-
-class LimitArguments(TypedDict, total=False):
-    """The same as keyword arguments."""
-
-    function_timeout: float | None
-    memory_limit: int | None
-    on_failure: Literal["fail", "skip", "retry"] | None
 
 
 UNSET = Limits()

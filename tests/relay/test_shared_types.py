@@ -32,9 +32,9 @@ from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.module import IRModule
 from parpass.relay.structural import structural_equal, structural_hash
 from parpass.relay.transform import FoldConstant, InferType
-from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import MAX_TYPE_DEPTH, MAX_TYPE_SIZE
 from parpass.relay.type_functor import is_complete, substitute, type_vars_in
+from parpass.relay.typing.infer import infer_type
 from parpass.relay.typing.solver import TypeSolver
 from parpass.relay.wire import decode, encode
 

@@ -16,7 +16,7 @@ from parpass.relay.op.registry import Op
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType
 from parpass.relay.ty import TensorType
-from parpass.relay.typing.ledger import typed_under
+from parpass.relay.typing.ledger import ledger_entry
 from parpass.runner.travel.large_values import Original
 from parpass.transform import LargeValue
 from tests.support.deep import DEPTH, KINDS, calls, function_of
@@ -126,7 +126,7 @@ def test_functions_of_a_run_come_out_as_they_went_in(module: IRModule):
     for again, function in zip(run_of(*given), given, strict=True):
         assert_structural_equal(again, function)
         assert _types(again) == _types(function)
-        assert typed_under(again) == typed_under(function)
+        assert ledger_entry(again) == ledger_entry(function)
 
 
 def test_functions_of_a_run_share_what_they_shared():

@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
-from parpass.relay.op.registry import TypeRelationError
+from parpass.relay.op.registry import Array, TypeRelationError
 from parpass.relay.op.relations import Shape, product, shape_text
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim
-
-Array = npt.NDArray[Any]
-
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 """The axes of a signal, an image and a volume, by their number."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import msgspec
+import numpy.typing as npt
 from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
@@ -58,6 +59,13 @@ class Attrs(msgspec.Struct, frozen=True, kw_only=True):
         """Return an attribute as a string."""
         return str(self[name])
 
+    def check(self) -> None:
+        """Reject values that do not go together; each alone is what its field says.
+
+        Raises:
+            IRTypeError: They do not.
+        """
+
     def __getitem__(self, name: str) -> Any:
         if name not in self:
             raise UnknownAttrError(name, self.keys())
@@ -72,6 +80,7 @@ class Attrs(msgspec.Struct, frozen=True, kw_only=True):
 
 TypeRelation = Callable[[Sequence[Type], Any], Type]
 Compute = Callable[..., Any]
+Array = npt.NDArray[Any]
 
 
 class OpPattern(enum.IntEnum):

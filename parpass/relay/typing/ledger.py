@@ -15,7 +15,7 @@ from parpass.relay.expr import Function
 from parpass.relay.ty import FuncType
 
 
-class Typed(NamedTuple):
+class LedgerEntry(NamedTuple):
     """What InferType knows of a function that it gave.
 
     Attributes:
@@ -27,14 +27,14 @@ class Typed(NamedTuple):
     nodes: int
 
 
-_typed: WeakKeyDictionary[Function, Typed] = WeakKeyDictionary()
+_entries: WeakKeyDictionary[Function, LedgerEntry] = WeakKeyDictionary()
 
 
-def remember_typed(function: Function, typed: Typed) -> None:
+def enter_in_ledger(function: Function, entry: LedgerEntry) -> None:
     """Take down what InferType knows of a function that it gave."""
-    _typed[function] = typed
+    _entries[function] = entry
 
 
-def typed_under(function: Function) -> Typed | None:
+def ledger_entry(function: Function) -> LedgerEntry | None:
     """Return what InferType knows of a function, None if it did not give it."""
-    return _typed.get(function)
+    return _entries.get(function)

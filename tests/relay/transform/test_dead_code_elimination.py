@@ -10,8 +10,8 @@ from parpass.relay.module import IRModule
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import DeadCodeElimination
 from parpass.relay.transform.dead_code_elimination import eliminate_dead_code
-from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import FuncType, TensorType, TupleType
+from parpass.relay.typing.infer import infer_type
 from parpass.transform import PassContext
 from tests.support.deep import DEPTHS
 from tests.support.docs import shows

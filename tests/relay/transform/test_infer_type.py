@@ -12,8 +12,8 @@ from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
 from parpass.relay.op.registry import Op
 from parpass.relay.transform import InferType, InferTypeLocal
-from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.ty import Any, FuncType, TensorType, TupleType, Type
+from parpass.relay.typing.infer import infer_type
 from parpass.relay.wire import decode, encode
 from parpass.transform import PassContext
 from tests.support.deep import DEPTHS

@@ -10,7 +10,7 @@ import pytest
 from parpass import IRModule, relay
 from parpass.relay.adapter import RelayAdapter
 from parpass.relay.node import post_order
-from parpass.relay.typing.ledger import typed_under
+from parpass.relay.typing.ledger import ledger_entry
 from parpass.runner.travel.bundles import (
     Bundle,
     Packed,
@@ -166,7 +166,7 @@ def test_what_is_known_of_functions_travels_in_a_bundle(
     packed = pack(list(mod.functions_by_name.values()), RelayAdapter())
     for one, function in zip(packed, mod.functions_by_name.values(), strict=True):
         made = unpack(one, RelayAdapter(), values, mod)
-        assert typed_under(made) == typed_under(function)
+        assert ledger_entry(made) == ledger_entry(function)
 
 
 def test_what_was_packed_or_unpacked_is_freed_without_the_collector(

@@ -10,7 +10,7 @@ import onnx
 
 from parpass.errors import FrontendError
 from parpass.relay.expr import Var
-from parpass.relay.frontend.onnx.values import dtype_of
+from parpass.relay.frontend.onnx.tensor_proto import dtype_of
 from parpass.relay.ty import Any as UnknownDim
 from parpass.relay.ty import Dim, TensorType
 

@@ -12,9 +12,9 @@ from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.node import layout, post_order
 from parpass.relay.structural import structural_equal, structural_hash
-from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.transform.normal_forms.block_writer import is_opaque
 from parpass.relay.ty import Type
+from parpass.relay.typing.infer import infer_type
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
 CLOSURE = "Closure"  # marks a global function that takes what a closure captured

@@ -18,10 +18,10 @@ from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.node import children
 from parpass.relay.op.registry import Op
-from parpass.relay.transform.fusion import ForwardGraph, fusion_groups
-from parpass.relay.transform.fusion.forward_graph import is_left_alone
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.transform.fusion.forward_graph import ForwardGraph, is_left_alone
+from parpass.relay.transform.fusion.groups import fusion_groups
 from parpass.relay.ty import Type
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)

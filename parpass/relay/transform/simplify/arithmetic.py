@@ -14,10 +14,11 @@ import numpy as np
 
 from parpass.errors import EvaluationError
 from parpass.relay import op
+from parpass.relay.analysis.calls import call_of
 from parpass.relay.dtypes import float_range
 from parpass.relay.expr import Call, Constant, Expr, const
 from parpass.relay.op.registry import Op
-from parpass.relay.transform.simplify.peephole import Peephole, Rule, call_of
+from parpass.relay.transform.simplify.peephole import Peephole, Rule
 from parpass.relay.ty import TensorType
 
 _NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1}

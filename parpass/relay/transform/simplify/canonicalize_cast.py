@@ -11,8 +11,8 @@ from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.module import IRModule
 from parpass.relay.op.registry import Op, OpPattern
-from parpass.relay.transform.typed import typed_function
 from parpass.relay.ty import TensorType
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 _CAST = Op.get("cast")

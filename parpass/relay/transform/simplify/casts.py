@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from parpass.relay import op
+from parpass.relay.analysis.calls import call_of
 from parpass.relay.expr import Call, Expr
-from parpass.relay.transform.simplify.peephole import Peephole, Rule, call_of
+from parpass.relay.transform.simplify.peephole import Peephole, Rule
 from parpass.relay.ty import TensorType
 
 

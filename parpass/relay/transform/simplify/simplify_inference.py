@@ -14,8 +14,8 @@ from parpass.relay.op import expand_dims, maximum, mean, reshape, sqrt, variance
 from parpass.relay.op import sum as sum_of
 from parpass.relay.op.nn.norm import GroupNormAttrs, L2NormalizeAttrs, NormAttrs
 from parpass.relay.op.registry import Op
-from parpass.relay.transform.typed import typed_function
 from parpass.relay.ty import TensorType
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)

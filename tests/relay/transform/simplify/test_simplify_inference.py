@@ -12,9 +12,9 @@ from parpass.relay.module import IRModule
 from parpass.relay.node import post_order
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType, SimplifyInference
-from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.transform.simplify.simplify_inference import simplify_inference
 from parpass.relay.ty import TensorType
+from parpass.relay.typing.infer import infer_type
 from parpass.transform import PassContext
 from tests.support.deep import DEPTHS
 from tests.support.docs import shows

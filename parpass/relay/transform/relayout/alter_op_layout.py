@@ -10,9 +10,9 @@ from parpass.relay.module import IRModule
 from parpass.relay.op import nn
 from parpass.relay.op.op_attrs import ALTER_OP_LAYOUT, op_attrs
 from parpass.relay.op.registry import Op
-from parpass.relay.transform.layout import LayoutRewriter
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.transform.relayout.layout_rewriter import LayoutRewriter
 from parpass.relay.ty import TensorType
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 

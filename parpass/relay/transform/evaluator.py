@@ -18,7 +18,11 @@ from parpass.relay.node import post_order
 from parpass.relay.op.dyn.counterpart import COUNTERPARTS
 from parpass.relay.op.grid import arange_length
 from parpass.relay.op.registry import Op
-from parpass.relay.transform.constants import constant_of, value_of, without_device
+from parpass.relay.transform.constant_values import (
+    constant_of,
+    value_of,
+    without_device,
+)
 from parpass.relay.ty import TensorType, TupleType, Type
 from parpass.transform import PassContext
 

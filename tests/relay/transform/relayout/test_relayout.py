@@ -18,7 +18,7 @@ from parpass.relay.node import post_order
 from parpass.relay.op.op_attrs import TempOpAttr
 from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import AlterOpLayout, ConvertLayout, InferType
-from parpass.relay.transform.layout.alter_op_layout import conv2d_nchwc
+from parpass.relay.transform.relayout.alter_op_layout import conv2d_nchwc
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext
 from tests.support.docs import shows

@@ -10,7 +10,7 @@ from typing import cast
 from parpass.relay.expr import Call, Expr, Tuple
 from parpass.relay.op import concatenate, expand_dims, repeat, strided_slice
 from parpass.relay.op.registry import Op, OpPattern
-from parpass.relay.transform.combine.combine_parallel import (
+from parpass.relay.transform.combine.parallel_combiner import (
     ParallelCombiner,
     Step,
     tensor_type,
