@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 import sniffio
 
 from parpass.errors import ArgumentError, RuntimeUseError
+from parpass.errors.tracebacks import folding
 from parpass.errors.warning import called_from_here
-from parpass.transform.tracebacks import folding
 
 if TYPE_CHECKING:
     from parpass.runner.driving.runs import Runs

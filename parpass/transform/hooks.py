@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from parpass.errors import ArgumentError, InstrumentError, add_note
-from parpass.transform.tracebacks import calls_users_code
+from parpass.errors.tracebacks import calls_users_code
 
 Hook = Callable[..., Any]
 

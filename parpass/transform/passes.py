@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
 from parpass.errors import ArgumentError
+from parpass.errors.tracebacks import fold
 from parpass.transform.context import PassContext, in_force
 from parpass.transform.info import PassInfo, names
-from parpass.transform.tracebacks import fold
 
 _run_here: Callable[[Pass, Any], Any]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from parpass.errors import InputChangedError, PassResultError
+from parpass.errors.tracebacks import calls_users_code
 from parpass.transform.adapter import ModuleAdapter, Mutability
 from parpass.transform.budget import UNLIMITED, Budget
 from parpass.transform.context import PassContext
 from parpass.transform.passes import FunctionPass, FunctionwisePass, Pass
 from parpass.transform.plan.within_budget import MemoryGuard, within
 from parpass.transform.saying.record import current_recorder
-from parpass.transform.tracebacks import calls_users_code
 
 
 def applies_to(pass_: Pass, function: Any, adapter: ModuleAdapter) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from parpass.errors import InputChangedError, PassResultError
+from parpass.errors.tracebacks import calls_users_code
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.config import IMMUTABLE_MODULE
 from parpass.transform.context import PassContext, in_force
@@ -23,7 +24,6 @@ from parpass.transform.saying.record import (
     start_recording,
     stop_recording,
 )
-from parpass.transform.tracebacks import calls_users_code
 
 
 @calls_users_code
