@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from parpass.errors import IRTypeError, did_you_mean
+from parpass.ir.node import bindings, children, layout, post_order
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr, Function, Var, as_expr, const
 from parpass.relay.functor import ExprMutator
-from parpass.relay.ndarray import NDArray
-from parpass.relay.node import bindings, children, layout, post_order
-from parpass.relay.op.registry import Op
+from parpass.runtime.ndarray import NDArray
 
 ExprT = TypeVar("ExprT", bound=Expr)
 

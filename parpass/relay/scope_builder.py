@@ -6,8 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from parpass.errors import IRTypeError, ScopeBuilderError
+from parpass.ir.ty import Type
 from parpass.relay.expr import Expr, If, Let, Operand, Var, as_expr
-from parpass.relay.ty import Type
 
 
 class _Scope:

@@ -11,23 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from parpass.errors import PassInputError
+from parpass.runtime.source import Source
 from parpass.tables import Table
 
 if TYPE_CHECKING:
     from parpass.transform.passes import Pass
-
-
-class Source(Protocol):
-    """Where a large value is that was left outside of a function's bytes."""
-
-    @property
-    def original(self) -> Any:
-        """The value itself where this is the process that it came from, else None."""
-        ...
-
-    def fetch(self) -> memoryview:
-        """Return its bytes, read-only; they may have to be asked for."""
-        ...
 
 
 class LargeValue(Protocol):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
 from parpass.relay.op import annotation, dyn, image, nn, vm
 from parpass.relay.op.annotation import device_copy
 from parpass.relay.op.broadcast import (
@@ -102,16 +104,16 @@ from parpass.relay.op.join import (
     split,
     stack,
 )
+from parpass.relay.op.layout_rules import (
+    register_alter_op_layout as register_alter_op_layout,
+)
+from parpass.relay.op.layout_rules import (
+    register_convert_op_layout as register_convert_op_layout,
+)
 from parpass.relay.op.matrix import (
     einsum,
     matrix_set_diag,
     trilu,
-)
-from parpass.relay.op.op_attrs import (
-    register_alter_op_layout as register_alter_op_layout,
-)
-from parpass.relay.op.op_attrs import (
-    register_convert_op_layout as register_convert_op_layout,
 )
 from parpass.relay.op.reduce import (
     all,
@@ -128,13 +130,6 @@ from parpass.relay.op.reduce import (
     std,
     sum,
     variance,
-)
-from parpass.relay.op.registry import (
-    Attrs,
-    Op,
-    OpPattern,
-    TypeRelationError,
-    register_op,
 )
 from parpass.relay.op.reshape import (
     layout_transform,

@@ -7,9 +7,10 @@ from typing import Any
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError, did_you_mean
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, register_op
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, register_op
 from parpass.relay.op.relations import identity, same_value
 
 Array = npt.NDArray[Any]

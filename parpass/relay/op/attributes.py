@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import SupportsIndex
 
 from parpass.errors import IRTypeError
-from parpass.relay.dtypes import dtype_of
+from parpass.runtime.dtypes import dtype_of
 
 Ints = SupportsIndex | Iterable[SupportsIndex]
 

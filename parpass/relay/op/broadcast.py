@@ -8,9 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from parpass.ir.op_table import Op, OpPattern, TypeRelation, register_op
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Op, OpPattern, TypeRelation, register_op
 from parpass.relay.op.relations import (
     bool_broadcast,
     broadcast_shape,
@@ -21,7 +22,6 @@ from parpass.relay.op.relations import (
     require_same_dtype,
     tensors,
 )
-from parpass.relay.ty import TensorType, Type
 
 Array = npt.NDArray[Any]
 

@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Operand, as_expr
-from parpass.relay.op.registry import Attrs, Op
 
 
 def call_op(op: Op, args: tuple[Operand, ...], attrs: Attrs | None = None) -> Call:

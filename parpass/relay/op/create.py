@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, register_op
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, dtype_name, int_tuple
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, OpPattern, register_op
 from parpass.relay.op.relations import (
     identity,
     require_rank,
     require_same_dtype,
     tensors,
 )
-from parpass.relay.ty import TensorType, Type
 
 Array = npt.NDArray[Any]
 

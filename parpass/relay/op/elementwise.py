@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, TypeRelation, register_op
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, OpPattern, TypeRelation, register_op
 from parpass.relay.op.relations import (
     bool_identity,
     float_identity,

@@ -9,17 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper
 from parpass.relay.op.attributes import require_choice
 from parpass.relay.op.build import call_op
 from parpass.relay.op.join import as_tuple
-from parpass.relay.op.registry import (
-    Attrs,
-    Op,
-    OpPattern,
-    TypeRelationError,
-    register_op,
-)
 from parpass.relay.op.relations import (
     agree,
     broadcast_shape,
@@ -28,8 +25,6 @@ from parpass.relay.op.relations import (
     require_rank,
     tensors,
 )
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType, TupleType, Type
 
 Array = npt.NDArray[Any]
 

@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -21,16 +25,7 @@ from parpass.relay.expr import (
 from parpass.relay.op.attributes import dtype_name, require_choice
 from parpass.relay.op.build import call_op
 from parpass.relay.op.join import TensorTuple, as_tuple
-from parpass.relay.op.registry import (
-    Attrs,
-    Op,
-    OpPattern,
-    TypeRelationError,
-    register_op,
-)
 from parpass.relay.op.relations import require_rank, tensor_fields, tensors
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType, TupleType, Type
 
 Array = npt.NDArray[Any]
 

@@ -10,16 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper, as_expr
 from parpass.relay.op.attributes import Ints, int_tuple
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import (
-    Attrs,
-    Op,
-    OpPattern,
-    TypeRelationError,
-    register_op,
-)
 from parpass.relay.op.relations import (
     Shape,
     normal_axis,
@@ -29,8 +26,6 @@ from parpass.relay.op.relations import (
     tensors,
     unify,
 )
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim, TensorType, TupleType, Type
 
 Array = npt.NDArray[Any]
 TensorTuple = Expr | TupleWrapper | Iterable[Operand]

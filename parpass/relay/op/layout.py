@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
-from parpass.relay.op.registry import TypeRelationError
+from parpass.ir.op_table import TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim
 from parpass.relay.op.relations import Shape, product, shape_text
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim
 
 Array = npt.NDArray[Any]
 

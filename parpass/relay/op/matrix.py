@@ -10,17 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, int_tuple, require_choice
 from parpass.relay.op.build import call_op
 from parpass.relay.op.join import TensorTuple, as_tuple
-from parpass.relay.op.registry import (
-    Attrs,
-    Op,
-    OpPattern,
-    TypeRelationError,
-    register_op,
-)
 from parpass.relay.op.relations import (
     agree,
     broadcast_shape,
@@ -32,7 +28,6 @@ from parpass.relay.op.relations import (
     tensors,
     unify,
 )
-from parpass.relay.ty import Dim, TensorType, Type
 
 Array = npt.NDArray[Any]
 

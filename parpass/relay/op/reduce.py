@@ -9,12 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, TypeRelation, register_op
+from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Tuple, TupleWrapper
 from parpass.relay.op.attributes import Ints, optional_int_tuple
 from parpass.relay.op.broadcast import add, subtract
 from parpass.relay.op.build import call_op
 from parpass.relay.op.elementwise import exp, log, sqrt
-from parpass.relay.op.registry import Attrs, Op, OpPattern, TypeRelation, register_op
 from parpass.relay.op.relations import (
     normal_axes,
     require_dtype,
@@ -24,7 +26,6 @@ from parpass.relay.op.relations import (
     tensors,
 )
 from parpass.relay.op.shape import require_broadcast, squeeze
-from parpass.relay.ty import Dim, TensorType, Type
 
 Array = npt.NDArray[Any]
 

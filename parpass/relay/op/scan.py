@@ -8,13 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from parpass.relay.dtypes import computed_in, numpy_dtype
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, register_op
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import dtype_name
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, register_op
 from parpass.relay.op.relations import normal_axis, product, tensors
-from parpass.relay.ty import TensorType, Type
+from parpass.runtime.dtypes import computed_in, numpy_dtype
 
 Array = npt.NDArray[Any]
 

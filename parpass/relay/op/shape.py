@@ -10,16 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, dtype_name, int_tuple, optional_int_tuple
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import (
-    Attrs,
-    Op,
-    OpPattern,
-    TypeRelationError,
-    register_op,
-)
 from parpass.relay.op.relations import (
     Shape,
     agree,
@@ -28,8 +25,6 @@ from parpass.relay.op.relations import (
     shape_text,
     tensors,
 )
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType, Type
 
 Array = npt.NDArray[Any]
 

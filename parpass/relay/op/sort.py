@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, TypeRelationError, register_op
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.attributes import dtype_name, require_choice
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import Attrs, Op, TypeRelationError, register_op
 from parpass.relay.op.relations import (
     agree,
     normal_axis,
@@ -19,7 +21,6 @@ from parpass.relay.op.relations import (
     require_same_dtype,
     tensors,
 )
-from parpass.relay.ty import TensorType, TupleType, Type
 
 Array = npt.NDArray[Any]
 

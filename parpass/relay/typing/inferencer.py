@@ -18,13 +18,13 @@ from typing import Any
 from msgspec.structs import force_setattr
 
 from parpass.errors import SizeLimitError, did_you_mean
+from parpass.ir.node import Layout, layout
+from parpass.ir.op_table import Op
+from parpass.ir.ty import FuncType, TensorType, Type
+from parpass.ir.type_structure import type_vars_in
 from parpass.relay.expr import Call, Constant, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.functor import ExprMutator
-from parpass.relay.node import Layout, layout
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.report import Finding
-from parpass.relay.ty import FuncType, TensorType, Type
-from parpass.relay.type_functor import type_vars_in
 from parpass.relay.typing.global_types import GlobalTypes
 from parpass.relay.typing.progress import Inference
 from parpass.relay.typing.rules import RULES, type_of_call

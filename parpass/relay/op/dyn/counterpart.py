@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from parpass.relay.expr import Call, Expr, TupleWrapper, Var
-from parpass.relay.op.registry import (
-    Attrs,
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import (
     Op,
     OpPattern,
     TypeRelation,
     TypeRelationError,
     register_op,
 )
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType
+from parpass.relay.expr import Call, Expr, TupleWrapper, Var
 from parpass.relay.op.relations import require_integer, require_rank
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType
 
 Array = npt.NDArray[Any]
 Build = Callable[..., Call | TupleWrapper]

@@ -10,6 +10,9 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import TypeRelationError
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.build import call_op
 from parpass.relay.op.dyn.counterpart import (
@@ -19,9 +22,7 @@ from parpass.relay.op.dyn.counterpart import (
     register_dynamic,
 )
 from parpass.relay.op.reduce import ReduceBuilder, all, any, max, mean, min, prod, sum
-from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import require_dtype, require_number, tensors
-from parpass.relay.ty import TensorType, Type
 
 Array = npt.NDArray[Any]
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy.typing as npt
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import OpPattern, TypeRelationError
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, TupleWrapper
 from parpass.relay.op.attributes import dtype_name, require_choice
 from parpass.relay.op.build import call_op
@@ -16,7 +19,6 @@ from parpass.relay.op.dyn.counterpart import (
     length,
     register_dynamic,
 )
-from parpass.relay.op.registry import Attrs, OpPattern, TypeRelationError
 from parpass.relay.op.relations import (
     normal_axis,
     require_integer,
@@ -28,7 +30,6 @@ from parpass.relay.op.relations import (
 from parpass.relay.op.select import strided_slice
 from parpass.relay.op.sequence import one_hot
 from parpass.relay.op.sort import topk
-from parpass.relay.ty import TensorType, TupleType, Type
 
 Array = npt.NDArray[Any]
 

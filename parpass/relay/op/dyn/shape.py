@@ -8,6 +8,9 @@ from typing import Any
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import OpPattern, TypeRelationError
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import optional_dtype, require_choice
 from parpass.relay.op.build import call_op
@@ -19,12 +22,10 @@ from parpass.relay.op.dyn.counterpart import (
     register_dynamic,
 )
 from parpass.relay.op.nn.pad import pad
-from parpass.relay.op.registry import Attrs, OpPattern, TypeRelationError
 from parpass.relay.op.relations import require_rank, tensors
 from parpass.relay.op.reshape import reshape
 from parpass.relay.op.select import tile
 from parpass.relay.op.shape import broadcast_to, expand_dims, squeeze
-from parpass.relay.ty import TensorType, Type
 
 Array = npt.NDArray[Any]
 

@@ -9,6 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, register_op
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
     Ints,
@@ -19,9 +22,7 @@ from parpass.relay.op.attributes import (
 from parpass.relay.op.build import call_op
 from parpass.relay.op.image import interpolation
 from parpass.relay.op.layout import SPATIAL, layout_of, relaid, relaid_shape
-from parpass.relay.op.registry import Attrs, Op, OpPattern, register_op
 from parpass.relay.op.relations import require_number, tensors
-from parpass.relay.ty import TensorType, Type
 
 Array = npt.NDArray[Any]
 

@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.effect import Effect
+from parpass.ir.op_table import Op, OpPattern, register_op
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, TupleGetItem, TupleWrapper
 from parpass.relay.op.build import call_op
-from parpass.relay.op.effect import Effect
 from parpass.relay.op.elementwise import unary
-from parpass.relay.op.registry import Attrs, Op, OpPattern, register_op
 from parpass.relay.op.relations import (
     float_identity,
     normal_axis,
@@ -22,7 +24,6 @@ from parpass.relay.op.relations import (
     require_shape,
     tensors,
 )
-from parpass.relay.ty import TensorType, TupleType, Type
 
 Array = npt.NDArray[Any]
 

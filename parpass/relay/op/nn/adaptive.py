@@ -8,13 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, TypeRelation, register_op
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, ints_of_rank
 from parpass.relay.op.build import call_op
 from parpass.relay.op.layout import SPATIAL, layout_of, relaid, relaid_shape
-from parpass.relay.op.registry import Attrs, Op, OpPattern, TypeRelation, register_op
 from parpass.relay.op.relations import require_float, tensors
-from parpass.relay.ty import TensorType, Type
 
 Array = npt.NDArray[Any]
 Meaning = Callable[..., Any]

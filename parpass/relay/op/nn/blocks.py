@@ -9,21 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, int_tuple, one_int, require_choice
 from parpass.relay.op.build import call_op
 from parpass.relay.op.layout import layout_of, relaid, relaid_shape
 from parpass.relay.op.nn.pad import width_pairs
-from parpass.relay.op.registry import (
-    Attrs,
-    Op,
-    OpPattern,
-    TypeRelationError,
-    register_op,
-)
 from parpass.relay.op.relations import product, tensors
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim, TensorType, Type
 
 Array = npt.NDArray[Any]
 Pairs = tuple[tuple[int, int], ...]

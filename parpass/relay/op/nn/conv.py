@@ -9,6 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
     Ints,
@@ -26,13 +30,6 @@ from parpass.relay.op.nn.windows import (
     window_dims,
     windows,
 )
-from parpass.relay.op.registry import (
-    Attrs,
-    Op,
-    OpPattern,
-    TypeRelationError,
-    register_op,
-)
 from parpass.relay.op.relations import (
     Shape,
     agree,
@@ -41,8 +38,6 @@ from parpass.relay.op.relations import (
     tensors,
     unify,
 )
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim, TensorType, Type
 
 Array = npt.NDArray[Any]
 

@@ -8,7 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from parpass.relay.dtypes import computed_in, numpy_dtype
+from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
     Ints,
@@ -25,7 +27,6 @@ from parpass.relay.op.nn.conv import (
 )
 from parpass.relay.op.nn.products import matrix_product
 from parpass.relay.op.nn.windows import Pair
-from parpass.relay.op.registry import Op, OpPattern, TypeRelationError, register_op
 from parpass.relay.op.relations import (
     agree,
     product,
@@ -33,8 +34,7 @@ from parpass.relay.op.relations import (
     require_same_dtype,
     tensors,
 )
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim, TensorType, Type
+from parpass.runtime.dtypes import computed_in, numpy_dtype
 
 Array = npt.NDArray[Any]
 

@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import require_choice
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import (
-    Attrs,
-    Op,
-    OpPattern,
-    TypeRelationError,
-    register_op,
-)
 from parpass.relay.op.relations import (
     float_identity,
     require_integer,
@@ -26,7 +22,6 @@ from parpass.relay.op.relations import (
     require_shape,
     tensors,
 )
-from parpass.relay.ty import TensorType, Type
 
 Array = npt.NDArray[Any]
 

@@ -9,15 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, TypeRelationError, register_op
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.attributes import Ints, one_int, optional_int_tuple
 from parpass.relay.op.build import call_op
-from parpass.relay.op.registry import (
-    Attrs,
-    Op,
-    TypeRelationError,
-    register_op,
-)
 from parpass.relay.op.relations import (
     float_identity,
     normal_axes,
@@ -26,7 +23,6 @@ from parpass.relay.op.relations import (
     require_shape,
     tensors,
 )
-from parpass.relay.ty import TensorType, TupleType, Type
 
 Array = npt.NDArray[Any]
 

@@ -9,6 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, register_op
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, ints_of_rank, padding_of_rank
 from parpass.relay.op.build import call_op
@@ -19,9 +22,7 @@ from parpass.relay.op.nn.windows import (
     window_dims,
     windows,
 )
-from parpass.relay.op.registry import Attrs, Op, OpPattern, register_op
 from parpass.relay.op.relations import require_float, require_number, tensors
-from parpass.relay.ty import TensorType, Type
 
 Array = npt.NDArray[Any]
 

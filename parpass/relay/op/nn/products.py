@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from parpass.relay.dtypes import computed_in, numpy_dtype
+from parpass.runtime.dtypes import computed_in, numpy_dtype
 
 Array = npt.NDArray[Any]
 

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy.typing as npt
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, register_op
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import require_choice
 from parpass.relay.op.build import call_op
 from parpass.relay.op.image.resize import ResizeAttrs, resized
 from parpass.relay.op.layout import layout_of, relaid_shape
-from parpass.relay.op.registry import Attrs, Op, OpPattern, register_op
 from parpass.relay.op.relations import Shape, require_number, tensors
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType, Type
 
 Array = npt.NDArray[Any]
 

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from parpass.ir.op_table import TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim
 from parpass.relay.op.layout import SPATIAL
-from parpass.relay.op.registry import TypeRelationError
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim
 
 Array = npt.NDArray[Any]
 Pair = tuple[int, int]

@@ -12,13 +12,13 @@ from functools import partial
 from typing import NamedTuple
 
 from parpass.errors import DiagnosticError
+from parpass.ir.module import IRModule
+from parpass.ir.node import children, layout, post_order
+from parpass.ir.op_table import Op
 from parpass.relay.analysis.basic_blocks import BlockTree, used_across_blocks
 from parpass.relay.analysis.effects import effects_across_blocks
 from parpass.relay.analysis.scopes import Scope
 from parpass.relay.expr import Expr, Function, GlobalVar, Let, Var
-from parpass.relay.module import IRModule
-from parpass.relay.node import children, layout, post_order
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.report import Finding, emit_errors, raise_errors
 from parpass.transform import PassContext
 

@@ -1,0 +1,281 @@
+"""A node of an ONNX graph as its converter sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import AttributeProto
+
+from parpass.errors import EvaluationError, FrontendError, MalformedModelError
+from parpass.ir.ty import Dim, TensorType
+from parpass.relay.expr import Constant, Expr, const
+from parpass.relay.frontend.onnx.known import KnownValues
+from parpass.relay.frontend.onnx.onnx_values import array_of
+from parpass.relay.frontend.onnx.types import TypeOf
+
+_MOST_STEPS = 10_000
+
+Branch = Callable[[onnx.GraphProto, Sequence[Expr]], list[Expr]]
+"""Converts a graph inside of a node, on inputs, to its results."""
+
+
+class Node:
+    """Inputs and attributes of one node, checked as they are read.
+
+    A converter reads all attributes and inputs that it honours; those left unread are
+    refused by `check_all_read`, so that none is ever ignored.
+
+    Args:
+        proto: The node.
+        place: Where it is, for messages.
+        source: The name of the model.
+        opset: The version of the operators.
+        inputs: The expressions of the inputs; None for one that is left out.
+        types: Knows the types of the inputs.
+        values: Knows the values that do not depend on the model's inputs.
+        branch: Converts the graphs among its attributes.
+    """
+
+    def __init__(
+        self,
+        proto: onnx.NodeProto,
+        *,
+        place: str,
+        source: str,
+        opset: int,
+        inputs: Sequence[Expr | None],
+        types: TypeOf,
+        values: KnownValues,
+        branch: Branch,
+    ) -> None:
+        self.op_type = proto.op_type
+        self.opset = opset
+        self.output_count = 1 + max(
+            (at for at, name in enumerate(proto.output) if name), default=0
+        )
+        self._branch = branch
+        self._place = place
+        self._source = source
+        self._inputs = inputs
+        self._inputs_read: set[int] = set()
+        self._types = types
+        self._values = values
+        self._unread = {attribute.name: attribute for attribute in proto.attribute}
+
+    @property
+    def input_count(self) -> int:
+        """How many inputs the node names, those that are left out included."""
+        return len(self._inputs)
+
+    def refusal(self, message: str) -> FrontendError:
+        """Return the error for something valid that is not supported."""
+        return FrontendError(f"{self._place}: {message}", source=self._source)
+
+    def fault(self, message: str) -> MalformedModelError:
+        """Return the error for something that ONNX does not allow."""
+        return MalformedModelError(f"{self._place}: {message}", source=self._source)
+
+    def input(self, index: int) -> Expr:
+        """Return an input that must be there."""
+        found = self.optional(index)
+        if found is None:
+            raise self.fault(f"expected an input number {index + 1}, got none")
+        return found
+
+    def optional(self, index: int) -> Expr | None:
+        """Return an input that may be left out."""
+        self._inputs_read.add(index)
+        return self._inputs[index] if index < len(self._inputs) else None
+
+    def inputs(self) -> list[Expr]:
+        """Return all inputs of a node that takes any number, but at least one."""
+        return [self.input(index) for index in range(max(1, len(self._inputs)))]
+
+    def shape(self, expr: Expr) -> tuple[int, ...]:
+        """Return the shape of an input, or of what was built from inputs.
+
+        Raises:
+            FrontendError: A dimension is known only when the model runs.
+        """
+        return self.lengths(expr, range(self.rank(expr)))
+
+    def lengths(self, expr: Expr, axes: Iterable[int]) -> tuple[int, ...]:
+        """Return the lengths of some axes of an input, as `shape` does of all."""
+        found = self._types.tensor(expr)
+        wanted = [found.shape[axis] for axis in axes]
+        known = tuple(dim for dim in wanted if isinstance(dim, int))
+        if len(known) < len(wanted):
+            raise self.refusal(
+                f"the shape of its input has to be known here, but it is {found}; give "
+                "the open dimensions of the model's inputs by shape={...}"
+            )
+        return known
+
+    def dims(self, expr: Expr) -> tuple[Dim, ...]:
+        """Return the shape of an input, of which dimensions may be unknown."""
+        return self._types.tensor(expr).shape
+
+    def rank(self, expr: Expr) -> int:
+        """Return how many dimensions an input has, or what was built from inputs."""
+        return len(self._types.tensor(expr).shape)
+
+    def has_static_shape(self, expr: Expr) -> bool:
+        """Return whether all dimensions of an input are known."""
+        return all(isinstance(dim, int) for dim in self._types.tensor(expr).shape)
+
+    def dtype(self, expr: Expr) -> str:
+        """Return the dtype of an input, or of what was built from inputs."""
+        return self._types.tensor(expr).dtype
+
+    def type(self, expr: Expr) -> TensorType:
+        """Return the type of an input, or of what was built from inputs."""
+        return self._types.tensor(expr)
+
+    def scalar(self, value: float, like: Expr) -> Constant:
+        """Return a constant scalar of the dtype of another expression.
+
+        Raises:
+            FrontendError: It is no whole number, as the dtype would have it.
+        """
+        dtype = self.dtype(like)
+        if dtype.startswith(("int", "uint")) and value != int(value):
+            raise self.refusal(f"{value} is not supported for values of {dtype}")
+        return const(np.asarray(value), dtype)
+
+    def known(self, index: int, what: str) -> npt.NDArray[Any]:
+        """Return the value of an input that decides about what is built."""
+        found = self.known_or_none(index)
+        if found is None:
+            raise self.refusal(
+                f"its {what} depends on the data that the model runs on; only one "
+                "that is known from initializers, constants and shapes is supported"
+            )
+        return found
+
+    def known_or_none(self, index: int) -> npt.NDArray[Any] | None:
+        """Return the value of an input; None if it depends on the model's inputs."""
+        return self.value(self.input(index))
+
+    def value(self, expr: Expr) -> npt.NDArray[Any] | None:
+        """Return the value of a tensor; None if it depends on the model's inputs.
+
+        Raises:
+            FrontendError: It has none, or one that is too large.
+        """
+        try:
+            return self._values.value(expr)
+        except EvaluationError as error:
+            raise self.refusal(f"what it is given has no value: {error}") from error
+
+    def folded(self, expr: Expr) -> Expr:
+        """Return a constant for a tensor that does not depend on the model's inputs."""
+        value = self.value(expr)
+        return expr if value is None else const(value)
+
+    def is_known(self, index: int) -> bool:
+        """Return whether an input is left out, or its value does not vary."""
+        return self.optional(index) is None or self.known_or_none(index) is not None
+
+    def known_number(self, index: int, what: str) -> float:
+        """Return an input that decides about what is built, as one number."""
+        array = self.known(index, what)
+        if array.size != 1:
+            raise self.fault(f"expected one number for its {what}, got {array.size}")
+        return float(array.reshape(()))
+
+    def known_ints(self, index: int, what: str) -> tuple[int, ...]:
+        """Return an input that decides about shapes, as whole numbers."""
+        array = self.known(index, what)
+        if array.dtype.kind not in "iu":
+            raise self.fault(
+                f"expected whole numbers for its {what}, got {array.dtype}"
+            )
+        return tuple(int(value) for value in array.reshape(-1))
+
+    def has(self, name: str) -> bool:
+        """Return whether an attribute is given and unread."""
+        return name in self._unread
+
+    def integer(self, name: str, default: int) -> int:
+        """Read a whole number."""
+        return cast("int", self._read(name, AttributeProto.INT, default))
+
+    def number(self, name: str, default: float) -> float:
+        """Read a number."""
+        return cast("float", self._read(name, AttributeProto.FLOAT, default))
+
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """Read a list of whole numbers; None where there is none."""
+        found = self._read(name, AttributeProto.INTS, None)
+        return None if found is None else tuple(cast("Sequence[int]", found))
+
+    def numbers(self, name: str) -> tuple[float, ...] | None:
+        """Read a list of numbers; None where there is none."""
+        found = self._read(name, AttributeProto.FLOATS, None)
+        return None if found is None else tuple(cast("Sequence[float]", found))
+
+    def text(self, name: str, default: str) -> str:
+        """Read a string."""
+        found = cast("bytes", self._read(name, AttributeProto.STRING, default.encode()))
+        return found.decode()
+
+    def texts(self, name: str) -> tuple[str, ...] | None:
+        """Read a list of strings; None where there is none."""
+        found = self._read(name, AttributeProto.STRINGS, None)
+        if found is None:
+            return None
+        return tuple(one.decode() for one in cast("Sequence[bytes]", found))
+
+    def tensor(self, name: str) -> npt.NDArray[Any] | None:
+        """Read an array; None where there is none."""
+        found = self._read(name, AttributeProto.TENSOR, None)
+        if found is None:
+            return None
+        return array_of(cast("onnx.TensorProto", found), self._place, self._source)
+
+    def drop(self, name: str) -> None:
+        """Pass over an attribute that does not count here."""
+        self._unread.pop(name, None)
+
+    def graph(self, name: str) -> Callable[[Sequence[Expr]], list[Expr]]:
+        """Read a graph, as what gives its results on inputs."""
+        found = self._read(name, AttributeProto.GRAPH, None)
+        if found is None:
+            raise self.fault(f"expected the attribute '{name}', got none")
+        return lambda inputs: self._branch(cast("onnx.GraphProto", found), inputs)
+
+    def steps(self, count: int) -> range:
+        """Return the steps of a loop, which are all written out.
+
+        Raises:
+            FrontendError: They are too many for that.
+        """
+        if count > _MOST_STEPS:
+            raise self.refusal(
+                f"expected up to {_MOST_STEPS} steps, which are all written out, got "
+                f"{count}"
+            )
+        return range(count)
+
+    def check_all_read(self) -> None:
+        """Refuse the node if its converter left an attribute or an input unread."""
+        for index, given in enumerate(self._inputs):
+            if given is not None and index not in self._inputs_read:
+                raise self.refusal(f"an input number {index + 1} is not supported")
+        if self._unread:
+            names = ", ".join(f"'{name}'" for name in self._unread)
+            raise self.refusal(f"attribute {names} is not supported")
+
+    def _read(self, name: str, kind: AttributeProto.AttributeType, default: Any) -> Any:
+        attribute = self._unread.pop(name, None)
+        if attribute is None:
+            return default
+        if attribute.type != kind:
+            expected = AttributeProto.AttributeType.Name(kind)
+            got = AttributeProto.AttributeType.Name(attribute.type)
+            raise self.fault(f"expected {expected} for attribute '{name}', got {got}")
+        return onnx.helper.get_attribute_value(attribute)
