@@ -42,7 +42,14 @@ from tests.support.hard_passes import (
     Raise,
     Remember,
 )
-from tests.support.pooled import POOLED, child_processes, folders, pooled, run_pooled
+from tests.support.pooled import (
+    POOLED,
+    child_processes,
+    comes_down_to,
+    folders,
+    pooled,
+    run_pooled,
+)
 from tests.support.toy_ir import Fn, Program, program, values_of
 from tests.support.toy_passes import Add, FailOn, FailWhole, ReturnWrong, Say, Write
 from tests.support.watching import Blind, Log, raising_at
@@ -66,7 +73,7 @@ def _nothing_left(runner: Runner) -> Iterator[None]:
     children, before = child_processes(), folders()
     yield
     assert folders() <= before
-    assert len(child_processes()) <= len(children)
+    assert comes_down_to(len(children))
 
 
 def raised(run: Callable[[], Any]) -> Exception:

@@ -142,7 +142,7 @@ class FailFirst(FunctionPass):
     """Takes its time, and fails when it first sees a function in this process."""
 
     pass_info = PassInfo(0, "FailFirst")
-    seconds = 0.25
+    seconds = 0.6
     seen: ClassVar[set[str]] = set()
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
@@ -158,7 +158,7 @@ class FailFirst(FunctionPass):
 
 @pytest.mark.slow
 def test_a_retry_has_all_of_the_time_again(runner: Runner):
-    limits = {"parpass.function_timeout": 0.4, "parpass.on_failure": "retry"}
+    limits = {"parpass.function_timeout": 1.0, "parpass.on_failure": "retry"}
     FailFirst.seen.clear()
     seen = both(runner, FailFirst(), program(1), limits)
     assert seen.result == program(2)

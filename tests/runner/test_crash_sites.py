@@ -39,7 +39,13 @@ from tests.support.ending import (
     TellProcess,
 )
 from tests.support.hard_passes import ExitOnce
-from tests.support.pooled import POOLED, child_processes, folders, pooled
+from tests.support.pooled import (
+    POOLED,
+    child_processes,
+    comes_down_to,
+    folders,
+    pooled,
+)
 from tests.support.toy_ir import Fn, Program, RunProgram, program, values_of
 from tests.support.toy_passes import Add, AddFrom
 
@@ -64,7 +70,7 @@ def whole(own_runner: Runner) -> Iterator[Runner]:
     assert folders() == before
     after = own_runner.run_sync(program(1, 2, 3), Add(1), context=pooled())
     assert values_of(after) == values_of(program(2, 3, 4))
-    assert len(child_processes()) <= 2 + len(_others)
+    assert comes_down_to(2 + len(_others))
 
 
 _others: set[int] = set()

@@ -1,4 +1,4 @@
-"""Breaking things on purpose, for long: `python -m pytest -n 0 -m stress tests/stress`.
+"""Breaking things on purpose, for long; CONTRIBUTING.md has the command.
 
 `PARPASS_STRESS`, a fraction such as 0.1, shortens all of it.
 """

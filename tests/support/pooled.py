@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,17 @@ def child_processes() -> set[int]:
     while True:  # a thread, or a process, may end just then
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             return {pid for pid in map(int, _children()) if _is_running(pid)}
+
+
+def comes_down_to(children: int) -> bool:
+    """Return whether soon there are no more than so many children.
+
+    One that was killed is still there for a moment when another one takes its place.
+    """
+    until = time.monotonic() + 30
+    while len(child_processes()) > children and time.monotonic() < until:
+        pass
+    return len(child_processes()) <= children
 
 
 def _children() -> list[str]:

@@ -30,15 +30,15 @@ from parpass.runner.travel.messages import (
     Outcome,
     StageSpec,
     functions_name,
-    index_name,
     pack_message,
+    slots_name,
     spec_name,
     why_unsendable,
 )
 from parpass.runner.travel.notes import Phase, Work
-from parpass.runner.travel.places import Place, Places
 from parpass.runner.travel.retained import Held, HeldModule, Retainer
 from parpass.runner.travel.shipment import pack_shipment
+from parpass.runner.travel.slots import Slot, Slots, append_bundle
 from parpass.runner.travel.snapshot import Snapshot
 from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, limits_of_call
@@ -90,7 +90,7 @@ class PooledStage:
         optimizations: What is done to be fast.
         start_seconds: How long a worker may take to start, or to load the stage.
         outcomes: The outcomes so far.
-        places: Where its functions are.
+        slots: Where its functions are.
         total: How many functions are to be run.
         written: What passes changed of themselves: pass name and attribute.
     """
@@ -126,8 +126,8 @@ class PooledStage:
         self._mod = mod
         self._snapshot = snapshot
         self._retainer = retainer
-        self.places = Places(len(self.names))
-        self._written: WeakKeyDictionary[Bundle, int] = WeakKeyDictionary()  # where
+        self.slots = Slots.private(0)
+        self._written: WeakKeyDictionary[Bundle, Slot] = WeakKeyDictionary()  # where
         self._go_apart = False  # functions, without their bundles
         # Those to be run come first; the others are packed for passes that read them.
         self._to_pack = outcomes.missing()
@@ -196,15 +196,15 @@ class PooledStage:
         folder.publish(spec_name(self._stage), published)
         self.journey.sent += len(published)
         self._writer = folder.open_writer(functions_name(self._stage))
+        self.slots = Slots.create(folder, slots_name(self._stage), len(self.names))
         self._packer = self._retainer.packer()
 
     def pack_some(self) -> FunctionsReady | None:
         """Pack functions for a few milliseconds; return those that can be run now.
 
-        None says that all are packed, and their index is published.
+        None says that all are packed. They are, though the rest may stay with this
+        process: a worker may be waiting for one that it reads.
         """
-        if self.is_recalled:
-            return None
         if not self._is_sorted:
             all_seen = self._put_large_ones_first()
             self._is_sorted = all_seen or self._packed > 0
@@ -223,8 +223,6 @@ class PooledStage:
         self._pack_seconds = min(2 * self._pack_seconds, self._longest_pack)
         self.journey.packing += time.perf_counter() - began
         if not ready and self._packed == len(self._to_pack):
-            index = pack_message(self.places)
-            self._retainer.folder.publish(index_name(self._stage), index)
             return None
         return FunctionsReady(ready, [self._weight(at) for at in ready])
 
@@ -238,17 +236,15 @@ class PooledStage:
         """Write down bundles, each once, and where the functions are."""
         assert self._writer is not None
         for bundle, members in groupby(packed, lambda pair: pair[1].bundle):
-            length, offset = len(bundle.payload), self._written.get(bundle)
-            if offset is None:
-                offset = self._writer.append(bundle.payload).offset
-                self._written[bundle] = offset
-                self.journey.sent += length
-            size, values = length // len(bundle.ends), bundle.values
+            slot = self._written.get(bundle)
+            if slot is None:
+                slot = self._written[bundle] = append_bundle(self._writer, bundle)
+                self.journey.sent += slot.length
             for function, (_, at) in members:
-                self.places[function] = Place(offset, length, at, size, values)
+                self.slots[function] = slot._replace(at=at)
 
     def _weight(self, function: int) -> int:
-        return self.places.size(function) if self.optimizations.largest_first else 1
+        return self.slots.size(function) if self.optimizations.largest_first else 1
 
     def _put_large_ones_first(self) -> bool:
         """Have large functions packed before others, as far as they are soon found.
@@ -288,9 +284,8 @@ class PooledStage:
         # Who runs alone may be suspected of what another one of its bundle does.
         self._go_apart = self._go_apart or len(indices) == 1
         apart = self._apart(indices) if self._go_apart else {}
-        path, places = self._retainer.folder.path, self.places.of(indices)
-        end = self.outcomes.end
-        job = Job(path, self._stage, indices, places, end, self.verdicts, apart)
+        path, end = self._retainer.folder.path, self.outcomes.end
+        job = Job(path, self._stage, indices, end, self.verdicts, apart)
         message = pack_message(job)
         self.journey.job_sent(len(message))
         return message
@@ -300,7 +295,7 @@ class PooledStage:
         found: dict[int, Packed] = {}
         for at in functions:
             function = self._mod.held[self.names[at]].function
-            if function is not None and self.places[at].has_others:
+            if function is not None and self.slots[at].has_others:
                 found[at] = self._packer.pack_alone(function)
         return found
 
@@ -320,7 +315,7 @@ class PooledStage:
         held = self._mod.held[self.names[outcome.function]]
         if outcome.result is not None:
             held = Held(packed=outcome.result)
-        self._bytes += self.places.size(outcome.function)
+        self._bytes += self.slots.size(outcome.function)
         for at, seconds in enumerate(outcome.seconds):
             self._seconds[at] += seconds
         failure = None if outcome.failure is None else unpack_error(outcome.failure)
@@ -407,6 +402,6 @@ class PooledStage:
         if self._writer is None:
             return
         self._writer.close()
-        self._retainer.folder.discard(
-            spec_name(self._stage), index_name(self._stage), functions_name(self._stage)
-        )
+        folder, stage = self._retainer.folder, self._stage
+        folder.discard(spec_name(stage), functions_name(stage))
+        folder.discard(slots_name(stage), are_mapped=True)

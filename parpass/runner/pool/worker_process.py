@@ -132,11 +132,13 @@ class Process:
             tree = self._tree
         if tree is None:
             return
-        with contextlib.suppress(psutil.Error):
+        started: list[psutil.Process] = []
+        # What may be in the way of looking through all processes is not of killing one.
+        with contextlib.suppress(psutil.Error, OSError):
             started = tree.children(recursive=True)
-            for one in (tree, *started):
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    one.kill()
+        for one in (tree, *started):
+            with contextlib.suppress(psutil.Error):
+                one.kill()
 
     def end(self) -> None:
         """Have the process end by itself, when it is done with its job."""

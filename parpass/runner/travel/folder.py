@@ -88,11 +88,16 @@ class Folder:
         """Return whether a file was published, and has not been discarded."""
         return os.path.exists(os.path.join(self.path, name))
 
-    def discard(self, *names: str) -> None:
-        """Remove files, if they are there, and free their room."""
+    def discard(self, *names: str, are_mapped: bool = False) -> None:
+        """Remove files, if they are there, and free their room.
+
+        That of files that others map is freed when these let go: a process that looks
+        at memory whose file has become shorter is killed.
+        """
         for name in names:
             with contextlib.suppress(FileNotFoundError):
-                os.truncate(os.path.join(self.path, name), 0)  # it may still be open
+                if not are_mapped:  # though it may still be open
+                    os.truncate(os.path.join(self.path, name), 0)
                 os.unlink(os.path.join(self.path, name))
 
     def names(self, prefix: str) -> list[str]:
@@ -112,6 +117,14 @@ class Folder:
     def open_reader(self, name: str) -> int:
         """Return a file descriptor to read from."""
         return self._open(name, os.O_RDONLY)
+
+    def mapped(self, name: str) -> mmap.mmap:
+        """Return a file as memory to read from."""
+        fd = self.open_reader(name)
+        try:
+            return mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
+        finally:
+            os.close(fd)
 
     def _open(self, name: str, flags: int) -> int:
         return os.open(os.path.join(self.path, name), flags | os.O_CLOEXEC, 0o600)

@@ -16,7 +16,6 @@ import msgspec
 from parpass.runner.stage.work import End, Said, Verdicts
 from parpass.runner.travel.bundles import Packed
 from parpass.runner.travel.pickling import pack_by_value, why_not_picklable
-from parpass.runner.travel.places import Place, Places
 from parpass.runner.travel.shipment import UnsendableError
 from parpass.runner.travel.snapshot import Snapshot
 from parpass.transform import ModuleAdapter, Pass
@@ -58,7 +57,6 @@ class Job(msgspec.Struct, frozen=True):
         folder: The run's folder.
         stage: The stage's number in the run; its spec and functions are files there.
         functions: The functions, by index.
-        places: Where they are, by their number in the job.
         end: Where the stage ends, as far as is known by now.
         verdicts: What is known by now of bodies that kill workers.
         apart: Those that go with the job, by index.
@@ -67,17 +65,9 @@ class Job(msgspec.Struct, frozen=True):
     folder: str
     stage: int
     functions: Sequence[int]
-    places: Places
     end: End
     verdicts: Verdicts = {}
     apart: Mapping[int, Packed] = {}
-
-    def entries(self) -> list[tuple[int, Place | Packed]]:
-        """Return each function with where it is, or itself."""
-        return [
-            (index, self.apart.get(index) or self.places[at])
-            for at, index in enumerate(self.functions)
-        ]
 
 
 class Errand(msgspec.Struct, frozen=True):
@@ -140,6 +130,6 @@ def functions_name(stage: int) -> str:
     return f"functions-{stage}"
 
 
-def index_name(stage: int) -> str:
-    """Return the name of the file that says where all functions of a stage are."""
-    return f"index-{stage}"
+def slots_name(stage: int) -> str:
+    """Return the name of the file that says where the functions of a stage are."""
+    return f"slots-{stage}"

@@ -31,15 +31,15 @@ from parpass.runner.travel.messages import (
     Outcome,
     StageSpec,
     functions_name,
-    index_name,
     pack_message,
+    slots_name,
     spec_name,
     unpack_message,
     why_unsendable,
 )
 from parpass.runner.travel.notes import NoNote, Note, Phase, let_faults_be
-from parpass.runner.travel.places import FunctionsFile, Place, Places
 from parpass.runner.travel.shipment import Shipment, UnloadableError
+from parpass.runner.travel.slots import FunctionsFile, Slot, Slots
 from parpass.runner.worker.orphans import end_with_parent
 from parpass.runner.worker.pass_state import PassState
 from parpass.tables import take_missed
@@ -48,10 +48,9 @@ from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan.apply import function_pass_body
 from parpass.transform.saying.interception import intercepting
 
-_INDEX_POLL = 0.001  # seconds between two looks for the index of a stage
 _BATCH_BYTES = 8_192  # of small functions that are unpickled one after the other
 
-_Entries = Sequence[tuple[int, Place | Packed]]
+_Entries = Sequence[tuple[int, Slot | Packed]]
 
 _runs: dict[str, _Run] = {}  # by folder
 _caught_by: _Run | None = None  # the run that learns of faults of this process
@@ -159,13 +158,9 @@ class _Run:
             self._stage = _Stage(number, self, published)
         return self._stage
 
-    def index(self, number: int) -> Places:
-        """Return where all functions of a stage are, once they are written down."""
-        while True:
-            published = self.folder.read(index_name(number))
-            if published is not None:
-                return unpack_message(published)
-            time.sleep(_INDEX_POLL)
+    def slots(self, number: int) -> Slots:
+        """Return where the functions of a stage are, as they are written down."""
+        return Slots.open(self.folder, slots_name(number))
 
     def functions(self, number: int) -> int:
         """Return the descriptor of the file with the functions of a stage."""
@@ -207,10 +202,10 @@ class _Apart:
         self.values = NoLargeValues(math.inf)
         self.note = NoNote()
 
-    def index(self, number: int) -> Places:
+    def slots(self, number: int) -> Slots:
         raise InternalError("all functions of an errand come with it")
 
-    functions: Any = index
+    functions: Any = slots
 
 
 class _Stage:
@@ -227,8 +222,7 @@ class _Stage:
         except Exception as error:
             raise UnloadableError.of("the module", error) from error
         # Of functions in jobs of this worker.
-        self._places: dict[str, Place | Packed] = {}
-        self._all_places: Places | None = None
+        self._given: dict[str, Slot | Packed] = {}
         self._loaded: dict[str, Any] = {}
         self._work = StageWork(
             self._spec.steps,
@@ -275,9 +269,9 @@ class _Stage:
             function_pass_body(),
             intercepting(),
         ):
-            for batch in _batches(job.entries()):
-                for index, place in batch:
-                    self._unpickle(index, place)
+            for batch in _batches(self._entries(job)):
+                for index, given in batch:
+                    self._unpickle(index, given)
                 for index, _ in batch:
                     outcomes.append(self._outcome(index, packer))
                     if len(outcomes) == 1:  # it may make what it then keeps
@@ -285,9 +279,17 @@ class _Stage:
         packer.close()
         return JobResult(outcomes, time.perf_counter() - began, state.look())
 
-    def _unpickle(self, index: int, place: Place | Packed) -> None:
+    @functools.cached_property
+    def _slots(self) -> Slots:
+        return self._run.slots(self.number)
+
+    def _entries(self, job: Job) -> _Entries:
+        """Return each function of a job with where it is, or itself."""
+        return [(at, job.apart.get(at) or self._slots[at]) for at in job.functions]
+
+    def _unpickle(self, index: int, given: Slot | Packed) -> None:
         name = self._spec.names[index]
-        self._places[name] = place
+        self._given[name] = given
         if not self._work.steps_on(name):
             return
         self._run.note.write(index, 0, Phase.UNPICKLE)
@@ -329,31 +331,29 @@ class _Stage:
     def _load(self, name: str) -> Any:
         if name in self._loaded:
             return self._loaded[name]
-        place = self._places[name] if name in self._places else self._place(name)
+        given = self._given[name] if name in self._given else self._awaited(name)
         try:
-            return self._file.function(place)
+            return self._file.function(given)
         except StorageError:
             raise
         except UnpackingError as failed:  # another one of its bundle
-            assert isinstance(place, Place)
-            index = self._run.index(self.number).function_at(place.offset, failed.at)
+            assert isinstance(given, Slot)
+            index = self._slots.function_at(given.offset, failed.at)
             name, error = self._spec.names[index], failed.error
         except Exception as raised:  # noqa: BLE001 -- raised again
             error = raised
         self._unloadable = UnloadableError.of(f"function '{name}'", error)
         raise self._unloadable from error
 
-    def _place(self, name: str) -> Place | Packed:
-        """Return where another function is, waiting until all are written down.
-
-        The coordinator publishes the index when it has packed the last function. Only
-        a pass that reads another function in the first moments of a stage waits here.
-        """
-        if self._all_places is None:
-            outer = self._run.note.wait()
-            self._all_places = self._run.index(self.number)
-            self._run.note.leave(outer)
-        return self._all_places[self._work.names()[name]]
+    def _awaited(self, name: str) -> Slot:
+        """Return where another function is, as soon as it is written down."""
+        index = self._work.names()[name]
+        if self._slots.is_filled(index):
+            return self._slots[index]
+        outer = self._run.note.wait()
+        slot = self._slots.awaited(index)
+        self._run.note.leave(outer)
+        return slot
 
 
 def _batches(functions: _Entries) -> Iterator[_Entries]:
@@ -363,9 +363,9 @@ def _batches(functions: _Entries) -> Iterator[_Entries]:
     something else, such as a pass.
     """
     begin, size = 0, 0
-    for at, (_, place) in enumerate(functions):
-        size += place.size
+    for at, (_, given) in enumerate(functions):
+        size += given.size
         if size > _BATCH_BYTES and at > begin:
             yield functions[begin:at]
-            begin, size = at, place.size
+            begin, size = at, given.size
     yield functions[begin:]

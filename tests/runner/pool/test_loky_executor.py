@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -221,7 +222,8 @@ def test_killing_ends_all_jobs_and_what_workers_have_started(
 def test_a_worker_that_was_killed_on_idle_is_replaced(executor: LokyExecutor):
     for number in workers_of(executor):
         os.kill(number, signal.SIGKILL)
-        psutil.Process(number).wait(60)
+        with contextlib.suppress(psutil.NoSuchProcess):  # it is known of already
+            psutil.Process(number).wait(60)
     assert executor.submit(echo, b"x").result(60) == b"x"
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +14,6 @@ from parpass.runner.pool.schedule import FunctionsReady
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.travel.bundles import Packed, unpack
 from parpass.runner.travel.messages import Job, unpack_message
-from parpass.runner.travel.places import Place
 from parpass.runner.travel.retained import Held, HeldModule, Retainer
 from parpass.runner.travel.snapshot import Snapshot
 from parpass.transform import Pass, PassContext
@@ -96,9 +95,10 @@ def test_where_costs_are_known_the_first_functions_are_work_for_a_while(
     assert [len(first.functions), second.functions[0]] == [announced, announced]
 
 
-def entries(stage: PooledStage, *functions: int) -> list[Place | Packed]:
+def apart(stage: PooledStage, *functions: int) -> Mapping[int, Packed]:
+    """Return those of the functions that go with their job, without their bundle."""
     job: Job = unpack_message(stage.job(functions))
-    return [entry for _, entry in job.entries()]
+    return job.apart
 
 
 def test_functions_of_a_bundle_are_in_the_same_place_and_weigh_alike(runs: Retainer):
@@ -107,16 +107,16 @@ def test_functions_of_a_bundle_are_in_the_same_place_and_weigh_alike(runs: Retai
     ready = stage.pack_some()
     assert isinstance(ready, FunctionsReady)
     assert len(set(ready.weights)) == 1
-    places = entries(stage, 0, 1, 2)
-    assert [place.at for place in places] == [0, 1, 2]
-    assert len({place.offset for place in places if isinstance(place, Place)}) == 1
+    slots = [stage.slots[at] for at in range(3)]
+    assert [slot.at for slot in slots] == [0, 1, 2]
+    assert len({slot.offset for slot in slots}) == 1
+    assert not apart(stage, 0, 1, 2)
 
 
 def test_a_function_that_is_run_alone_goes_without_its_bundle(runs: Retainer):
     stage = pooled_stage(runs, [Add(1)], program(1, 2, 3))
     stage.pack_some()
-    (alone,) = entries(stage, 1)
-    assert isinstance(alone, Packed)
+    alone = apart(stage, 1)[1]
     assert unpack(alone, RunAdapter(), runs.values, None) == Fn((2,))
 
 
@@ -124,7 +124,19 @@ def test_a_large_function_that_is_run_alone_is_not_packed_again(runs: Retainer):
     large = Fn(tuple(range(10_000)))
     stage = pooled_stage(runs, [Add(1)], Program({"f0": large, "f1": Fn((1,))}))
     stage.pack_some()
-    assert isinstance(entries(stage, 0)[0], Place)
+    assert not apart(stage, 0)
+
+
+def test_all_are_packed_for_those_that_read_them_though_the_rest_stays_here(
+    retainer: Retainer,
+):
+    stage = pooled_stage(retainer, [Add(1)], program(*range(40)))
+    stage.pack_some()
+    assert not stage.slots.is_filled(39)
+    stage.recall()
+    while stage.pack_some() is not None:
+        pass
+    assert stage.slots.is_filled(39)
 
 
 def test_bytes_that_are_kept_from_one_stage_to_the_next_are_written_down_once(
@@ -144,4 +156,4 @@ def test_bytes_that_are_kept_from_one_stage_to_the_next_are_written_down_once(
     spec = stage.journey.sent
     stage.pack_some()
     assert stage.journey.sent - spec == len(packed[0].bundle.payload)
-    assert isinstance(entries(stage, 1)[0], Place)  # there is no object to pack anew
+    assert not apart(stage, 1)  # there is no object to pack anew

@@ -17,19 +17,19 @@ from parpass.runner.travel.messages import (
     JobResult,
     StageSpec,
     functions_name,
-    index_name,
     pack_message,
+    slots_name,
     spec_name,
     unpack_message,
 )
 from parpass.runner.travel.notes import Notes
-from parpass.runner.travel.places import Place, Places
 from parpass.runner.travel.retained import Retainer
 from parpass.runner.travel.shipment import (
     UnloadableError,
     UnsendableError,
     pack_shipment,
 )
+from parpass.runner.travel.slots import Slots, append_bundle
 from parpass.runner.travel.snapshot import Snapshot
 from parpass.runner.worker import jobs as worker
 from parpass.transform import ModuleAdapter, Pass, PassContext
@@ -50,29 +50,30 @@ class Run:
         self.retainer = Retainer(adapter)
         self.folder = self.retainer.folder
 
-    def publish(self, stage: int, steps: Sequence[Pass], mod: Program) -> None:
+    def publish(
+        self, stage: int, steps: Sequence[Pass], mod: Program, known: int | None = None
+    ) -> None:
         snapshot = Snapshot.take(PassContext())
         shell = self.adapter.encode_shell(mod)
         spec = StageSpec(steps, snapshot, self.adapter, shell, list(mod.functions))
         self.folder.publish(spec_name(stage), pack_shipment(steps, spec))
         writer = self.folder.open_writer(functions_name(stage))
-        self.places = Places(len(mod.functions))
+        self.slots = Slots.create(self.folder, slots_name(stage), len(mod.functions))
         packer = Packer(self.adapter, self.retainer.values)
         packed = [packer.pack(function) for function in mod.functions.values()]
         packer.close()
         bundles = dict.fromkeys(one.bundle for one in packed)
-        refs = {bundle: writer.append(bundle.payload) for bundle in bundles}
-        for at, one in enumerate(packed):
-            _, offset, length = refs[one.bundle]
-            self.places[at] = Place(offset, length, one.at, one.size, ())
+        slots = {bundle: append_bundle(writer, bundle) for bundle in bundles}
+        self.written = [slots[one.bundle]._replace(at=one.at) for one in packed]
+        self.fill(*range(len(packed) if known is None else known))
         writer.close()
 
-    def publish_index(self, stage: int) -> None:
-        self.folder.publish(index_name(stage), pack_message(self.places))
+    def fill(self, *functions: int) -> None:
+        for function in functions:
+            self.slots[function] = self.written[function]
 
     def work(self, stage: int, *functions: int, end: End = NOWHERE) -> JobResult:
-        places = self.places.of(functions)
-        job = pack_message(Job(self.folder.path, stage, functions, places, end))
+        job = pack_message(Job(self.folder.path, stage, functions, end))
         return unpack_message(worker.run_job(job))
 
     def values(self, result: JobResult) -> list[Any]:
@@ -156,10 +157,10 @@ def test_what_belongs_to_a_run_that_ended_is_forgotten_with_the_next(
 
 
 def test_another_function_is_waited_for_until_all_are_published(run: Run):
-    run.publish(1, [AddFrom("f1")], program(1, 2))
+    run.publish(1, [AddFrom("f1")], program(1, 2, 3), known=1)
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(run.work, 1, 0)
-        run.publish_index(1)
+        run.fill(1)
         assert run.values(answer.result(timeout=10)) == [(1, 2)]
 
 
@@ -183,7 +184,6 @@ def test_of_a_bundle_the_function_that_cannot_be_unpickled_is_named():
     run = Run(RunAdapter())
     functions = {"f0": Fn((1,)), "f1": Fn((odd,)), "f2": Fn((3,)), "f3": Fn((4,))}
     run.publish(1, [Add(1)], Program(functions))
-    run.publish_index(1)
     assert run.values(run.work(1, 0)) == [(2,)]
     for function in (3, 1):
         with pytest.raises(UnloadableError, match=r"^function 'f1' .*no number"):
