@@ -30,6 +30,7 @@ def bind(expr: ExprT, binds: Mapping[Any, Any]) -> ExprT:
         IRTypeError: A key is neither, a name means none or several of the variables,
             or a value cannot be an expression.
     """
+    # Analyses are loaded when first used, which is not by importing relay.
     from parpass.relay.analysis import free_vars
 
     free = free_vars(expr)

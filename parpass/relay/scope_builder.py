@@ -87,6 +87,7 @@ class ScopeBuilder:
         """
         if isinstance(expr, Var) and expr.type_annotation is not None:
             return expr.type_annotation
+        # Inference is loaded when first used, which is not by importing relay.
         from parpass.relay.transform.infer_type import InferTypeLocal
 
         return InferTypeLocal(expr)

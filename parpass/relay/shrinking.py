@@ -38,6 +38,7 @@ from parpass.relay.expr import (
 )
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op.create import zeros
+from parpass.relay.transform.infer_type import InferType
 
 _MOST_HOISTED = 500
 
@@ -66,8 +67,6 @@ class Place(NamedTuple):
 
 def typed(mod: IRModule) -> IRModule:
     """Return a module with its types inferred, or as it is if they cannot be."""
-    from parpass.relay.transform.infer_type import InferType
-
     try:
         return InferType()(mod)
     except ParpassError:

@@ -104,10 +104,10 @@ from parpass.relay.op.join import (
     split,
     stack,
 )
-from parpass.relay.op.layout_rules import (
+from parpass.relay.op.layout_hooks import (
     register_alter_op_layout as register_alter_op_layout,
 )
-from parpass.relay.op.layout_rules import (
+from parpass.relay.op.layout_hooks import (
     register_convert_op_layout as register_convert_op_layout,
 )
 from parpass.relay.op.matrix import (

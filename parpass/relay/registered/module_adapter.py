@@ -88,13 +88,14 @@ class RelayAdapter:
 
     def restoring_pass(self) -> Pass:
         """Return InferType, which gives rewritten functions their types again."""
+        # Imported with the adapter, it would be in each worker, needed or not.
         from parpass.relay.transform.infer_type import InferType
 
         return InferType()
 
     def faults(self, function: Function, mod: IRModule) -> list[str]:
         """Return where variables, globals and types break Relay's rules."""
-        from parpass.relay.analysis import function_faults
+        from parpass.relay.analysis import function_faults  # few look for them
 
         return function_faults(function, mod)
 
@@ -108,6 +109,7 @@ class RelayAdapter:
 
     def difference(self, before: Function, after: Function) -> str | None:
         """Return the path of the first difference, and both sides."""
+        # Only runs that are checked compare functions.
         from parpass.ir.structure.structural import assert_structural_equal
 
         try:
@@ -149,7 +151,7 @@ class RelayAdapter:
 
 
 def _needed_by(mod: IRModule, function: str) -> IRModule:
-    from parpass.relay.analysis import called_globals
+    from parpass.relay.analysis import called_globals  # for reproducers alone
 
     needed: dict[str, Function] = {}
     waiting = [function]

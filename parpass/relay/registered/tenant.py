@@ -1,8 +1,4 @@
-"""What Relay answers where the base of IRs asks: text, and what Python's syntax means.
-
-Printing, operators' builders and analyses are loaded when first asked for: workers, and
-programs that only build, do without most of them.
-"""
+"""What Relay answers the base of IRs: texts, and what Python's syntax means."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from parpass.ir.op_table import Op
 from parpass.ir.relay_expr import GlobalVar
 from parpass.ir.tenants import Tenant, register_tenant
 from parpass.relay.expr import Call, Expr, Function, as_expr, eta_expanded
+from parpass.relay.text.brief import brief
 
 
 class RelayTenant(Tenant):
@@ -20,14 +17,12 @@ class RelayTenant(Tenant):
 
     def text(self, program: Expr | IRModule, *, show_meta_data: bool) -> str:
         """Return an expression or a module in Relay's text format."""
-        from parpass.relay.text.printer import astext
+        from parpass.relay.text.printer import astext  # workers print nothing
 
         return astext(program, show_meta_data=show_meta_data)
 
     def brief(self, node: Expr) -> str:
         """Return what tells an expression from others of its kind."""
-        from parpass.relay.text.brief import brief
-
         return brief(node)
 
     def as_function(self, node: Expr, mod: IRModule) -> Function:
@@ -38,6 +33,7 @@ class RelayTenant(Tenant):
 
     def closed(self, node: Expr) -> Function:
         """Return a function over the free variables and type variables."""
+        # Analyses are loaded when first used, which is not by importing relay.
         from parpass.relay.analysis import free_type_vars, free_vars
 
         types = tuple(free_type_vars(node))
@@ -53,7 +49,7 @@ class RelayTenant(Tenant):
 
     def cast(self, node: Expr, dtype: str) -> Call:
         """Return a cast."""
-        from parpass.relay.op import cast
+        from parpass.relay.op import cast  # operators load when first used
 
         return cast(node, dtype)
 

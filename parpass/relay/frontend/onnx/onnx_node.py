@@ -14,7 +14,7 @@ from parpass.errors import EvaluationError, FrontendError, MalformedModelError
 from parpass.ir.ty import Dim, TensorType
 from parpass.relay.expr import Constant, Expr, const
 from parpass.relay.frontend.onnx.known import KnownValues
-from parpass.relay.frontend.onnx.onnx_values import array_of
+from parpass.relay.frontend.onnx.tensor_proto import array_of
 from parpass.relay.frontend.onnx.types import TypeOf
 
 _MOST_STEPS = 10_000

@@ -12,7 +12,7 @@ from parpass.errors import FrontendError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import Dim, TensorType
 from parpass.relay.expr import Var
-from parpass.relay.frontend.onnx.onnx_values import dtype_of
+from parpass.relay.frontend.onnx.tensor_proto import dtype_of
 
 
 @dataclass(frozen=True, slots=True)

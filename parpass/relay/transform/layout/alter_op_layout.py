@@ -11,7 +11,7 @@ from parpass.ir.op_table import Op
 from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op import nn
-from parpass.relay.op.layout_rules import ALTER_OP_LAYOUT
+from parpass.relay.op.layout_hooks import ALTER_OP_LAYOUT
 from parpass.relay.transform.layout import LayoutRewriter
 from parpass.relay.transform.typed import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
