@@ -11,13 +11,13 @@ from parpass.relay.expr import Call, Expr, If, Let, Tuple, TupleGetItem, Var
 from parpass.relay.interpreter.values import Closure, Value, describe, has_type
 
 
-class Activation:
+class Frame:
     """What is known so far, and what waits to be evaluated.
 
     Attributes:
         body: What is evaluated.
         values: The values of variables and of the nodes evaluated so far.
-        parent: The activation in which the closure was made, which has the values of
+        parent: The frame in which the closure was made, which has the values of
             its free variables.
         stack: The nodes that wait; the last one is evaluated next.
     """
@@ -25,7 +25,7 @@ class Activation:
     __slots__ = ("body", "parent", "stack", "values")
 
     def __init__(
-        self, body: Expr, values: dict[Expr, Value], parent: Activation | None
+        self, body: Expr, values: dict[Expr, Value], parent: Frame | None
     ) -> None:
         self.body = body
         self.values = values
@@ -34,7 +34,7 @@ class Activation:
 
     def variable(self, var: Var) -> Value:
         """Return the value of a variable, bound here or further out."""
-        scope: Activation | None = self
+        scope: Frame | None = self
         while scope is not None:
             if var in scope.values:
                 return scope.values[var]
@@ -79,8 +79,8 @@ class Activation:
         return node.true_branch if cond else node.false_branch
 
 
-def enter(closure: Closure, args: Sequence[Value]) -> Activation:
-    """Return a new activation of a function, its parameters bound to values."""
+def enter(closure: Closure, args: Sequence[Value]) -> Frame:
+    """Return a new frame of a function, its parameters bound to values."""
     params = closure.function.params
     what = f"function '{closure.name}'" if closure.name else "a function"
     if len(args) != len(params):
@@ -94,4 +94,4 @@ def enter(closure: Closure, args: Sequence[Value]) -> Activation:
                 f"'{param.name_hint}' of {what}, got {describe(arg)}"
             )
     bound = dict[Expr, Value](zip(params, args, strict=True))
-    return Activation(closure.function.body, bound, closure.scope)
+    return Frame(closure.function.body, bound, closure.scope)

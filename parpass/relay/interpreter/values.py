@@ -28,7 +28,7 @@ class Closure:
 
     Attributes:
         function: The code.
-        scope: The activation in which the function was met; None for a global one.
+        scope: The frame in which the function was met; None for a global one.
         name: The global name; empty for a function inside of an expression.
     """
 
