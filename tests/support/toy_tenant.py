@@ -113,7 +113,7 @@ class _Text(ToyFunctor[str]):
         return f"{self.visit(function.body)}"
 
     def visit_leaf(self, leaf: Node) -> str:
-        return leaf.name if isinstance(leaf, Op) else f"@{leaf.name_hint}"
+        return f"@{leaf.name_hint}" if isinstance(leaf, GlobalVar) else str(leaf)
 
 
 class ToyTenant(Tenant):

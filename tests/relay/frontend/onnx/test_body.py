@@ -12,8 +12,7 @@ from onnx import helper
 from parpass.errors import FrontendError, MalformedModelError, UnsupportedOpsError
 from parpass.ir.node import post_order
 from parpass.relay.expr import Call
-from parpass.relay.frontend.onnx import from_onnx
-from parpass.relay.frontend.onnx import onnx_graph as graph
+from parpass.relay.frontend.onnx import from_onnx, graph
 from tests.support.onnx_models import (
     assert_agrees,
     evaluate,
