@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from parpass.runner import RunReport
-from parpass.runner.report.report import time_text
+from parpass.runner.report.figures import time_text
 
 
 def print_speed_report(report: RunReport) -> None:

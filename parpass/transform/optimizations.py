@@ -21,39 +21,23 @@ class Optimizations(msgspec.Struct, frozen=True):
         stages: Passes go through a worker together, up to one that needs all functions.
             Off, each waits for the one before to have been through all functions.
         small_work: What would take longer to send is run in the caller's process.
-        remembered_costs: What passes took before decides where, and in which portions,
-            functions are run.
-        sized_jobs: Functions that take little go to a worker together.
-        largest_first: The functions that take longest are begun with.
         bundles: Small functions are packed together, what they share only once.
-        overlap: The caller's process packs and unpacks while the workers work.
         retained_bytes: Functions stay packed from one stage to the next.
-        unchanged_marks: A function that no pass changed is not sent back.
         kept_signatures: A pass that asks for the type of another function is told the
             one that it had when the stage began; if it changed, the pass is run again.
         large_value_bytes: Values from so many bytes on do not travel with a function.
             A very large number has all travel.
-        values_on_demand: Such values are written down when a pass looks at them.
         remembered_analyses: What a pass found out about a function, and wrote down with
             it, is not found out again: in Relay, that it is typed.
-        resting_collector: In workers the garbage collector rests until a job ends;
-            here, while a function is packed or unpacked.
     """
 
     stages: bool = True
     small_work: bool = True
-    remembered_costs: bool = True
-    sized_jobs: bool = True
-    largest_first: bool = True
     bundles: bool = True
-    overlap: bool = True
     retained_bytes: bool = True
-    unchanged_marks: bool = True
     kept_signatures: bool = True
     large_value_bytes: int = 16 * 1024
-    values_on_demand: bool = True
     remembered_analyses: bool = True
-    resting_collector: bool = True
 
 
 OPTIMIZATIONS = register_config_option(

@@ -7,7 +7,6 @@ from collections.abc import Generator
 import pytest
 
 from parpass.runner import Runner, open_runner
-from parpass.runner.driving import at_once
 from parpass.runner.placing import forecasts
 from tests.support.marking import Run
 
@@ -29,13 +28,8 @@ def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
     if request.param == "serial":
         return lambda a_pass, mod: a_pass(mod)
     runner: Runner = request.getfixturevalue("pool")
-    monkeypatch.setattr(at_once, "forecast_of_small", _nothing)
     monkeypatch.setattr(forecasts, "asking_seconds", _no_time)
     return lambda a_pass, mod: runner.run_sync(mod, a_pass)
-
-
-def _nothing(*_about: object) -> None:
-    return None
 
 
 def _no_time(*_about: object) -> float:

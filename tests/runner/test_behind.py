@@ -10,7 +10,7 @@ import pytest
 
 from parpass.runner import Runner, open_runner
 from parpass.runner.placing import costs, forecasts
-from parpass.runner.placing.costs import BY_BYTE, BY_NODE, Delivered
+from parpass.runner.placing.costs import COSTS, Delivered
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
 from tests.support.executors import ThreadExecutor
 from tests.support.toy_ir import Fn, Program, program, values_of
@@ -50,8 +50,7 @@ def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
 def test_the_rest_is_run_here_and_the_result_is_that_of_a_serial_run(runner: Runner):
     steps = [SlowElsewhere(), AddFrom("f0")]
     expected = values_of(Sequential(steps)(MOD))
-    BY_NODE.forget(steps)
-    BY_BYTE.forget(steps)
+    COSTS.forget(steps)
     runner.run_sync(program(*range(4)), steps)  # what they cost here becomes known
     after = runner.run_sync(MOD, steps)
     report = runner.last_report

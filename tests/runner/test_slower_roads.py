@@ -18,7 +18,7 @@ import pytest
 from parpass import IRModule, assert_structural_equal
 from parpass.errors import RuntimeUseError, SlowerRunWarning, UnpicklablePassWarning
 from parpass.runner import Runner, open_runner
-from parpass.runner.report.report import Reason
+from parpass.runner.report.figures import Reason
 from parpass.runner.travel import folder as store
 from parpass.transform import (
     FunctionPass,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,21 +11,16 @@ from parpass import IRModule, PassContext, relay
 from parpass.ir.ledger import Typed, remember_typed
 from parpass.runner import Runner, RunReport
 from parpass.runner.placing.forecasts import Ledger, Place, best_place
-from parpass.runner.pool.pooled_stage import PooledStage
-from parpass.runner.pool.schedule import FunctionsReady
-from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.stage.work import StageWork
-from parpass.runner.travel.retained import Held, Retainer
-from parpass.runner.travel.snapshot import Snapshot
+from parpass.runner.travel.retained import Retainer
 from parpass.transform import (
     FunctionPass,
-    Optimizations,
     Pass,
     PassInfo,
     adapter_of,
     register_adapter,
 )
-from parpass.transform.adapter import KeepOutside, Source
+from parpass.transform.adapter import KeepOutside
 from parpass.transform.budget import UNLIMITED
 from parpass.transform.optimizations import OPTIMIZATIONS
 from tests.support.executors import ThreadExecutor
@@ -65,19 +59,6 @@ def retainer() -> Iterator[Retainer]:
 MOD = program(*range(40))
 
 
-def pooled_stage(
-    retainer: Retainer, passes: list[Pass], **switches: Any
-) -> PooledStage:
-    snapshot = Snapshot.take(context(**switches))
-    held = retainer.hold(MOD)
-    outcomes = StageOutcomes(list(held.held), len(passes))
-    stage = PooledStage(
-        passes, held, snapshot, retainer, outcomes, wanted=True, is_last=True
-    )
-    stage.publish_spec()
-    return stage
-
-
 def test_without_stages_each_pass_goes_to_the_workers_alone(runner: Runner):
     passes: list[Pass] = [Add(1), Add(2), Add(3)]
     assert report(runner, passes, MOD).functions == 40
@@ -95,30 +76,6 @@ def test_without_small_work_all_goes_to_the_workers(executor: ThreadExecutor):
     assert place(small_work=False) is Place.WORKERS
 
 
-def test_without_remembered_costs_nothing_is_forecast(
-    runner: Runner, retainer: Retainer
-):
-    passes: list[Pass] = [Add(1)]
-    report(runner, passes, MOD)
-    assert pooled_stage(retainer, passes).pace() is not None
-    assert pooled_stage(retainer, passes, remembered_costs=False).pace() is None
-
-
-def test_without_sized_jobs_each_function_is_one(runner: Runner):
-    assert report(runner, [Add(1)], MOD).jobs < 40
-    assert report(runner, [Add(1)], MOD, sized_jobs=False).jobs == 40
-
-
-def test_without_the_largest_first_all_functions_weigh_the_same(retainer: Retainer):
-    def weights(**switches: Any) -> set[int]:
-        ready = pooled_stage(retainer, [Add(1)], overlap=False, **switches).pack_some()
-        assert isinstance(ready, FunctionsReady)
-        return set(ready.weights)
-
-    assert min(weights()) > 1
-    assert weights(largest_first=False) == {1}
-
-
 def test_without_bundles_each_function_is_packed_alone(runner: Runner):
     x = relay.var("x", shape=(2,))
     # So many that what else is sent, such as what a program has registered, is little.
@@ -128,14 +85,6 @@ def test_without_bundles_each_function_is_packed_alone(runner: Runner):
     alone = report(runner, passes, mod, bundles=False)
     assert alone.bytes_sent > 1.5 * together.bytes_sent
     assert alone.bytes_received > 1.5 * together.bytes_received
-
-
-def test_without_overlap_all_is_packed_first_and_unpacked_last(retainer: Retainer):
-    stage = pooled_stage(retainer, [Add(1)], overlap=False)
-    ready = stage.pack_some()
-    assert isinstance(ready, FunctionsReady)
-    assert len(ready.functions) == len(MOD.functions)
-    assert not stage.wanted
 
 
 class CountedProgram(Program):
@@ -165,13 +114,6 @@ def test_without_retained_bytes_functions_are_packed_for_each_stage(runner: Runn
 
     assert packed() == 40
     assert packed(retained_bytes=False) == 120
-
-
-def test_without_unchanged_marks_all_is_sent_back(runner: Runner):
-    large = program(large=Fn(tuple(range(5_000))))
-    marks = report(runner, [Add(0)], large)
-    assert marks.bytes_received < 2_000
-    assert report(runner, [Add(0)], large, unchanged_marks=False).bytes_received > 5_000
 
 
 def test_without_kept_signatures_a_callee_is_brought_as_far_to_tell_its_type():
@@ -210,19 +152,6 @@ def test_values_travel_with_functions_below_the_bytes_that_are_large(runner: Run
     assert inside.bytes_received > 3 * 40_000 > outside.bytes_received
 
 
-@pytest.mark.parametrize("on_demand", [True, False])
-def test_without_demand_values_are_written_down_at_once(on_demand: bool):
-    switches = Optimizations(values_on_demand=on_demand)
-    mod = weighted(1)
-    retainer = Retainer(adapter_of(mod, ""), switches)
-    retainer.packed(retainer.hold(mod).held["f0"], retainer.packer())
-    retainer.values.writer  # noqa: B018 -- so that there is a file in either case
-    path = f"{retainer.folder.path}/values-coordinator"
-    with open(path, "rb") as file:
-        assert any(file.read()) is not on_demand
-    retainer.close()
-
-
 def test_without_remembered_analyses_types_are_inferred_again():
     x = relay.var("x", shape=(2,))
     function = relay.Function((x,), relay.abs(x))
@@ -231,49 +160,3 @@ def test_without_remembered_analyses_types_are_inferred_again():
     assert relay.transform.InferType()(mod)["f"] is function
     with context(remembered_analyses=False):
         assert relay.transform.InferType()(mod)["f"].checked_type is not None
-
-
-class Works(FunctionPass):
-    """Counts the functions on which the garbage collector works."""
-
-    pass_info = PassInfo(0, "Works")
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        ctx.count("works", int(gc.isenabled()))
-        return func
-
-
-class Watched(ToyAdapter):
-    """Takes down whether the garbage collector works while it packs and unpacks."""
-
-    def __init__(self) -> None:
-        self.works: list[bool] = []
-
-    def encode_function(self, function: Fn, keep_outside: KeepOutside) -> bytes:
-        self.works.append(gc.isenabled())
-        return super().encode_function(function, keep_outside)
-
-    def decode_function(
-        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Program
-    ) -> Fn:
-        self.works.append(gc.isenabled())
-        return super().decode_function(encoded, outside, mod)
-
-
-@pytest.mark.parametrize("rests", [True, False])
-def test_without_its_rest_the_collector_works_in_workers_and_here(
-    runner: Runner, rests: bool
-):
-    given = context(resting_collector=rests)
-    runner.run_sync(MOD, Works(), context=given)
-    assert given.statistics["Works"]["works"] == (0 if rests else 40)
-    adapter = Watched()
-    retainer = Retainer(adapter, Optimizations(resting_collector=rests))
-    held = Held(Fn((1,)))
-    packer = retainer.packer()
-    packed = retainer.packed(held, packer)
-    packer.close()
-    retainer.function(Held(packed=packed), MOD)
-    retainer.close()
-    assert adapter.works == [not rests, not rests]
-    assert gc.isenabled()

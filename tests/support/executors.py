@@ -13,8 +13,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 
 from parpass.runner.executor import JobEndedError, JobLostError
-from parpass.runner.stage.work import AbandonedError
 from parpass.runner.travel.folder import Folder
+from parpass.runner.travel.function_outcome import AbandonedError
 from parpass.runner.travel.messages import unpack_message
 from parpass.runner.travel.notes import Notes, Phase
 from parpass.transform import FunctionPass, PassContext, PassInfo

@@ -20,15 +20,15 @@ def switched(given: Any) -> Optimizations:
 def test_all_is_on_unless_it_is_switched_off():
     assert optimizations_in(PassContext().config) == Optimizations()
     assert switched({"stages": False}) == Optimizations(stages=False)
-    assert switched(Optimizations(overlap=False)) == Optimizations(overlap=False)
+    assert switched(Optimizations(bundles=False)) == Optimizations(bundles=False)
 
 
 def test_an_unknown_part_is_refused_with_the_nearest_and_all_known_ones():
     with pytest.raises(ConfigError) as caught:
-        switched({"unchanged_mark": False})
+        switched({"retained_byte": False})
     assert caught.value.key == OPTIMIZATIONS
-    assert "it has no 'unchanged_mark', only 'stages', " in str(caught.value)
-    assert "; did you mean 'unchanged_marks'?" in str(caught.value)
+    assert "it has no 'retained_byte', only 'stages', " in str(caught.value)
+    assert "; did you mean 'retained_bytes'?" in str(caught.value)
 
 
 @pytest.mark.parametrize(

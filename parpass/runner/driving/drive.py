@@ -119,14 +119,10 @@ class Drive:
         )
         self._checker = _contract_checker(context)
 
-    async def run(self, commands: Plan, advance: Callable[[], Command]) -> Any:
-        """Carry out the commands of a plan and return the new module.
-
-        Args:
-            commands: The plan.
-            advance: Has it go on from where it is, to its next command.
-        """
+    async def run(self, commands: Plan) -> Any:
+        """Carry out the commands of a plan and return the new module."""
         try:
+            advance = commands.__next__
             # In no variable, for it holds a module.
             return await self._rest(
                 commands, await self._host.call(self._go_on, commands, advance)
@@ -135,10 +131,10 @@ class Drive:
             if self._is_open_after_end():
                 await self._close()
 
-    def run_blocking(self, commands: Plan, advance: Callable[[], Command]) -> Any:
+    def run_blocking(self, commands: Plan) -> Any:
         """Do the same where the host blocks; small work begins no coroutine."""
         try:
-            end = self._go_on(commands, advance)
+            end = self._go_on(commands, commands.__next__)
             if type(end) is not Later:
                 return end
             rest = self._rest(commands, end)

@@ -13,17 +13,10 @@ import sys
 import threading
 from collections.abc import Coroutine, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from parpass.errors import RuntimeUseError, SlowerRunWarning
 from parpass.errors.warning import warn
-from parpass.runner.driving.at_once import (
-    NOT_SMALL,
-    Begun,
-    begin,
-    may_be_small,
-    run_if_small,
-)
 from parpass.runner.driving.drive import Drive
 from parpass.runner.driving.hosts import BlockingHost, Host, current_host
 from parpass.runner.executor import Executor
@@ -32,9 +25,11 @@ from parpass.runner.placing.forecasts import Ledger
 from parpass.runner.report.account import Account
 from parpass.runner.report.report import RunReport
 from parpass.transform import Pass, PassContext, as_pass
-from parpass.transform.budget import UNSET, Limits, limits_in_force
+from parpass.transform.adapter import Unwrap, adapter_of, wrapped
+from parpass.transform.budget import Limits, limits_in_force
 from parpass.transform.config import ISOLATED
 from parpass.transform.plan.apply import inside_function_pass
+from parpass.transform.plan.plan import Plan, plan
 
 if TYPE_CHECKING:
     from parpass.runner.pool.loky_executor import LokyExecutor
@@ -44,6 +39,14 @@ ValueT = TypeVar("ValueT")
 _AS_IT_IS = contextlib.nullcontext()
 _FOR_EACH_CORE = 4  # workers at most
 _MANY = 32  # workers, that may be had even where there are few cores
+
+
+class _Begun(NamedTuple):
+    """A run that is about to begin: what to do, by whom, and what was asked for."""
+
+    plan: Plan
+    drive: Drive
+    unwrap: Unwrap
 
 
 class Runs:
@@ -86,8 +89,7 @@ class Runs:
             used = current if context is None else context
             if isinstance(pipeline, str):  # what it names is loaded
                 pipeline = await host.call(as_pass, pipeline)
-            begun = begin(mod, as_pass(pipeline), used)
-            run = self._reported(begun, self._drive(host, executor, begun))
+            run = self._reported(self._begin(mod, pipeline, used, host, executor))
             if used is not current:
                 run = _entered(used, host, run)
             try:
@@ -106,46 +108,43 @@ class Runs:
         executor = self._usable_executor()
         current = PassContext.current()
         used = current if context is None else context
-        begun = begin(mod, as_pass(pipeline), used)
-        is_plain = used is current and limits is UNSET and not self._isolated
-        if is_plain and may_be_small(current):
-            made = self._at_once(begun, executor)
-            if made is not NOT_SMALL:
-                return made
         with limits_in_force(limits), _AS_IT_IS if used is current else used:
             host: Any = BlockingHost()
-            drive = self._drive(host, executor, begun)
+            begun = self._begin(mod, pipeline, used, host, executor)
             try:
-                return begun.unwrap(drive.run_blocking(begun.commands, begun.advance))
+                return begun.unwrap(begun.drive.run_blocking(begun.plan))
             finally:
-                self._account = drive.account
+                self._account = begun.drive.account
 
-    def _at_once(self, begun: Begun, executor: Executor | None) -> Any:
-        account = Account(0 if executor is None else executor.workers)
-        made = None
-        try:
-            made = run_if_small(begun, account)
-            return made if made is NOT_SMALL else begun.unwrap(made)
-        finally:
-            if made is not NOT_SMALL:
-                account.end()
-                self._account = account
-
-    def _drive(self, host: Host, executor: Executor | None, begun: Begun) -> Drive:
-        isolated = self._isolated or begun.context.config.get(ISOLATED, False)
+    def _begin(
+        self,
+        mod: Any,
+        pipeline: Pass | Sequence[Pass] | str,
+        context: PassContext,
+        host: Host,
+        executor: Executor | None,
+    ) -> _Begun:
+        """Return a run of a pipeline, whose plan has not begun."""
+        isolated = self._isolated or context.config.get(ISOLATED, False)
         if isolated and executor is None and not inside_function_pass():
             raise RuntimeUseError(
                 "an isolated run has all function passes in workers, and there are "
                 "none: workers is 0, or this process may not start others"
             )
-        return Drive(
+        root = as_pass(pipeline)
+        module, unwrap = wrapped(mod)
+        adapter = adapter_of(module, root.info.name)
+        is_inside = inside_function_pass()
+        commands = plan(root, module, context, adapter, instrumented=not is_inside)
+        drive = Drive(
             host,
             executor,
-            begun.context,
-            begun.adapter,
+            context,
+            adapter,
             self._ledger,
             isolated=isolated and executor is not None,
         )
+        return _Begun(commands, drive, unwrap)
 
     def _usable_executor(self) -> Executor | None:
         if self._closed:
@@ -156,11 +155,11 @@ class Runs:
         is_owned = self._executor is not None and self._executor is self._owned
         return None if is_owned and not _may_have_children() else self._executor
 
-    async def _reported(self, begun: Begun, drive: Drive) -> Any:
+    async def _reported(self, begun: _Begun) -> Any:
         try:
-            return begun.unwrap(await drive.run(begun.commands, begun.advance))
+            return begun.unwrap(await begun.drive.run(begun.plan))
         finally:
-            self._account = drive.account
+            self._account = begun.drive.account
 
     def close(self) -> None:
         """End the processes."""

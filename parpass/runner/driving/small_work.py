@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from parpass.runner.executor import Executor
-from parpass.runner.placing.costs import BY_NODE, Gain
+from parpass.runner.placing.costs import COSTS, Gain
 from parpass.runner.placing.forecasts import Ledger, asking_seconds, gain_of
 from parpass.runner.stage.here import run_rest_here, work_here
 from parpass.runner.stage.outcomes import StageOutcomes
@@ -130,7 +130,7 @@ def begin_here(
         return Left(step, look.done, look.nodes, spent / max(1, look.done))
     made, record = step.outcome(began)
     if record.failure is None:
-        BY_NODE.learn(steps[:1], [record.seconds], look.nodes)
+        COSTS.learn(steps[:1], [record.seconds], look.nodes)
         ledger.forgo(gain.seconds(record.seconds, look.nodes, functions))
     return Outcome(made, [record], began, time.perf_counter())
 
@@ -149,4 +149,4 @@ def bring_through(
     with work_here(steps, mod, context, retainer) as work:
         run_rest_here(work, left.step, left.done, left.seconds, mod, outcomes)
     if not any(outcome.ended_early for outcome in outcomes.told.values()):
-        BY_NODE.learn(steps, outcomes.step_seconds, left.nodes)
+        COSTS.learn(steps, outcomes.step_seconds, left.nodes)

@@ -31,7 +31,7 @@ from parpass.runner.placing.forecasts import (
 )
 from parpass.runner.pool.pooled_stage import PooledStage
 from parpass.runner.report.account import Account
-from parpass.runner.report.report import Reason
+from parpass.runner.report.figures import Reason
 from parpass.runner.stage.here import settle, take_over
 from parpass.runner.stage.merge import merged_records
 from parpass.runner.stage.outcomes import StageOutcomes

@@ -23,6 +23,7 @@ _WORKER_FOR_NODE = 1.5e-6
 _WORKER_FOR_FUNCTION = 8e-5
 _MARGIN = 1.1  # cores are slower when all are busy, and when passes alternate
 
+BYTES_OF_NODE = 20  # that is packed, about
 _MOST_DRAG = 8.0
 _FADES = 0.98  # of what was learnt, each time that work stays here because of it
 
@@ -30,13 +31,17 @@ _Key = tuple[str, str, str]
 
 
 class Costs:
-    """Remembers how many seconds passes take for a unit of a function's size."""
+    """Remembers how many seconds passes take for a node, in this process.
+
+    What they took in workers, which are in each other's way, counts only where nothing
+    else is known.
+    """
 
     def __init__(self) -> None:
         self._known: dict[_Key, float] = {}
 
     def of(self, steps: Iterable[Pass]) -> float | None:
-        """Return the seconds of all steps together for one unit, None if not known."""
+        """Return the seconds of all steps together for a node, None if not known."""
         total = 0.0
         for step in steps:
             known = self._known.get(_key(step))
@@ -48,7 +53,7 @@ class Costs:
     def learn(
         self, steps: Sequence[Pass], seconds: Sequence[float], size: float
     ) -> None:
-        """Take down how long each step took on so many units.
+        """Take down how long each step took on so many nodes.
 
         A first run, or an unlucky moment, takes longer than there is to do, and nothing
         takes less; so what takes less than was known is believed at once.
@@ -64,6 +69,14 @@ class Costs:
         with contextlib.suppress(KeyError, RuntimeError, StopIteration):
             while len(self._known) > _MOST:
                 del self._known[next(iter(self._known))]
+
+    def learn_what_is_new(
+        self, steps: Sequence[Pass], seconds: Sequence[float], size: float
+    ) -> None:
+        """Do the same for those steps of which nothing is known."""
+        for step, spent in zip(steps, seconds, strict=True):
+            if spent > 0 and _key(step) not in self._known:  # else it was not come to
+                self.learn([step], [spent], size)
 
     def forget(self, steps: Iterable[Pass]) -> None:
         """Forget what these steps cost."""
@@ -124,6 +137,5 @@ def _key(step: Pass) -> _Key:
     return kind.__module__, kind.__qualname__, step.info.name
 
 
-BY_NODE = Costs()  # of passes run in this process
+COSTS = Costs()
 DELIVERED = Delivered()
-BY_BYTE = Costs()  # of passes run in workers, where functions are known by their bytes

@@ -16,8 +16,8 @@ import msgspec
 
 from parpass.runner.executor import Executor
 from parpass.runner.placing.cores import usable_cores
-from parpass.runner.placing.costs import BY_NODE, DELIVERED, Gain
-from parpass.runner.report.report import Reason
+from parpass.runner.placing.costs import BYTES_OF_NODE, COSTS, DELIVERED, Gain
+from parpass.runner.report.figures import Reason
 from parpass.runner.travel.retained import Held, HeldModule
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import Budget, are_limited
@@ -36,7 +36,6 @@ _MOST_OF_ONE = 5_000
 _SAMPLE = 64  # functions that are counted, about, to tell the size of all
 _LITTLE = 100  # nodes
 _ENOUGH = 8  # where they are large
-_BYTES = 20  # of a node that is packed, about
 _FAR = 4.0  # times as much work as was counted may be there at the most
 _OFF = 1.5  # times as long, or as short, as was forecast, to be learnt from
 
@@ -115,8 +114,6 @@ def best_place(
         return _IN_THIS_PROCESS
     if asking <= 0:
         return _IN_WORKERS
-    if not optimizations.remembered_costs:
-        return _NOT_KNOWN
     known = _forecast(steps, functions, adapter)
     if known is None:
         return _NOT_KNOWN
@@ -146,21 +143,6 @@ def _is_far_from_worth(
     """Return whether workers would lose even on much more work than is known of."""
     seconds, nodes, functions = work
     return gain.seconds(_FAR * seconds, nodes, functions) < asking
-
-
-def forecast_of_small(
-    steps: Sequence[Pass], functions: Mapping[str, Any], adapter: ModuleAdapter
-) -> Forecast | None:
-    """Return what a stage is forecast to take that no workers would do sooner.
-
-    None if that is not known, or it may be worth asking them.
-    """
-    if len(functions) <= 1:
-        return _IN_THIS_PROCESS
-    known = _forecast(steps, functions, adapter)
-    if known is None or known.place is Place.UNKNOWN or known.seconds > _WARM_SECONDS:
-        return None
-    return known
 
 
 def seconds_here(
@@ -193,7 +175,7 @@ def correct(
         return
     seconds = [record.seconds for record in records]
     if not in_workers or sum(seconds) < expected / _OFF:
-        BY_NODE.learn(steps, seconds, _all_nodes(mod, adapter))
+        COSTS.learn(steps, seconds, _all_nodes(mod, adapter))
     if in_workers:
         DELIVERED.learn(forecast.expected, spent)
 
@@ -236,7 +218,7 @@ def _must_be_outlived(budgets: Sequence[Budget], context: PassContext) -> bool:
 def _forecast(
     steps: Sequence[Pass], functions: Mapping[str, Any], adapter: ModuleAdapter
 ) -> Forecast | None:
-    pace = BY_NODE.of(steps)
+    pace = COSTS.of(steps)
     if pace is None:
         return None
     nodes, largest = _size(functions, adapter)
@@ -287,4 +269,4 @@ def _nodes(one: Any, adapter: ModuleAdapter, limit: int) -> int:
         return adapter.size(one, limit)
     if one.function is not None:
         return adapter.size(one.function, limit)
-    return 0 if one.packed is None else one.packed.size // _BYTES
+    return 0 if one.packed is None else one.packed.size // BYTES_OF_NODE

@@ -99,12 +99,7 @@ class _StageRun:
         self._executor = executor
         self._notes = notes
         self._nursery = nursery
-        self._schedule = Schedule(
-            stage.total,
-            executor.workers,
-            stage.pace(),
-            sized=stage.optimizations.sized_jobs,
-        )
+        self._schedule = Schedule(stage.total, executor.workers, stage.pace())
         self._in_flight: dict[int, tuple[SubmitJob, Future[bytes]]] = {}
         self._overdue: dict[int, Work] = {}  # by job; these were ended for it,
         self._overtaken: set[int] = set()  # jobs, ended for being too far
@@ -118,7 +113,7 @@ class _StageRun:
         self._busy = 0.0  # seconds of all workers on jobs that came back
         self._first = 0.0, 0.0  # the same, and the share that was done, at first
         self._cause = ""  # of the last death that no function is to blame for
-        self._watching = trio.CancelScope()
+        self._besides = trio.CancelScope()  # what nobody needs at the end
         self._token = trio.lowlevel.current_trio_token()
         self._on_their_way = trio.Event()  # what was packed last
         self._send, self._receive = _open_news(math.inf)
@@ -127,8 +122,7 @@ class _StageRun:
     async def run(self) -> None:
         self._executor.start(self._stage.start_seconds)
         self._nursery.start_soon(self._unpack)
-        self._nursery.start_soon(self._pack)
-        self._nursery.start_soon(self._watch)
+        self._nursery.start_soon(self._do_besides)
         self._send.send_nowait(FunctionsReady((), ()))  # there may be none at all
         async with self._receive, self._new:
             async for event in self._receive:
@@ -139,7 +133,7 @@ class _StageRun:
                 while commands:
                     command = commands.popleft()
                     if isinstance(command, Finish):
-                        self._watching.cancel()
+                        self._besides.cancel()
                         return
                     if isinstance(command, Blame):
                         settled = self._settled(command.function)
@@ -183,6 +177,12 @@ class _StageRun:
         """End all jobs; nobody waits for them any more."""
         for _, answer in self._in_flight.values():
             self._executor.end(answer)
+
+    async def _do_besides(self) -> None:
+        with self._besides:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._pack)
+                nursery.start_soon(self._watch)
 
     async def _pack(self) -> None:
         while True:
@@ -290,11 +290,10 @@ class _StageRun:
         """End the jobs of workers that are overdue."""
         shortest = self._stage.shortest_limit()
         interval = 1.0 if shortest is None else min(_LONGEST_LOOK, shortest / 4)
-        with self._watching:
-            while True:
-                await trio.sleep(interval)
-                if self._in_flight:
-                    await self._look()
+        while True:
+            await trio.sleep(interval)
+            if self._in_flight:
+                await self._look()
 
     async def _look(self) -> None:
         now, works = time.monotonic_ns(), await _in_thread(self._notes.read)

@@ -6,7 +6,6 @@ never two that write at the same time, and takes care of when.
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,18 +15,18 @@ from weakref import WeakKeyDictionary
 
 from parpass.errors import FunctionFailure, FunctionTimeoutError, WorkerDiedError
 from parpass.runner.executor import START_SECONDS
-from parpass.runner.placing.costs import BY_BYTE
+from parpass.runner.placing.costs import BYTES_OF_NODE, COSTS
 from parpass.runner.pool.schedule import FunctionsReady
 from parpass.runner.report.account import Journey
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.runner.stage.work import FunctionOutcome
 from parpass.runner.travel.bundles import Bundle, Packed
 from parpass.runner.travel.errors import read_back, show_where_it_ended, unpack_error
 from parpass.runner.travel.folder import StorageError, Writer
+from parpass.runner.travel.function_outcome import FunctionOutcome
 from parpass.runner.travel.messages import (
     Job,
     JobResult,
-    Outcome,
+    PackedOutcome,
     StageSpec,
     functions_name,
     pack_message,
@@ -118,7 +117,7 @@ class PooledStage:
         self.names = outcomes.names
         self.outcomes = outcomes
         self.optimizations = optimizations_in(snapshot.config)
-        self.wanted = wanted and self.optimizations.overlap
+        self.wanted = wanted
         retains = self.optimizations.retained_bytes
         self._keeps_bytes = retains and not (self.wanted and is_last)
         self.written: dict[tuple[str, str], None] = {}
@@ -141,13 +140,11 @@ class PooledStage:
         self._tries: Counter[tuple[str, int]] = Counter()
         retainer.judge(steps, self.verdicts)
         self._packed = self._packed_bytes = 0
-        self._pack_seconds, self._longest_pack = _FIRST_PACK_SECONDS, _PACK_SECONDS
+        self._pack_seconds = _FIRST_PACK_SECONDS
         pace = self.pace()
         work = workers * _FIRST_WORK_SECONDS
         self._first_bytes = min(work / pace, _MOST_FIRST_BYTES) if pace else 0.0
-        if not self.optimizations.overlap:
-            self._pack_seconds = self._longest_pack = math.inf
-        self._is_sorted = not self.optimizations.largest_first
+        self._is_sorted = False
         self._bytes = 0  # of the functions that came back
         self._seconds = [0.0] * len(steps)
         retainer.stages += 1
@@ -156,9 +153,8 @@ class PooledStage:
 
     def pace(self) -> float | None:
         """Return the seconds of the steps for each byte of a function, if known."""
-        if not self.optimizations.remembered_costs:
-            return None
-        return BY_BYTE.of(self.steps)
+        known = COSTS.of(self.steps)
+        return None if known is None else known / BYTES_OF_NODE
 
     def functions_at_hand(self) -> list[Any]:
         """Return the functions that are objects now."""
@@ -220,11 +216,11 @@ class PooledStage:
         self._write_down(packed)
         first = self._packed - len(packed)
         ready = [function for function, _ in packed[: max(0, self.total - first)]]
-        self._pack_seconds = min(2 * self._pack_seconds, self._longest_pack)
+        self._pack_seconds = min(2 * self._pack_seconds, _PACK_SECONDS)
         self.journey.packing += time.perf_counter() - began
         if not ready and self._packed == len(self._to_pack):
             return None
-        return FunctionsReady(ready, [self._weight(at) for at in ready])
+        return FunctionsReady(ready, list(map(self.slots.size, ready)))
 
     def _goes_on_packing(self, began: float) -> bool:
         """Return whether it is too soon to announce what has been packed since then."""
@@ -242,9 +238,6 @@ class PooledStage:
                 self.journey.sent += slot.length
             for function, (_, at) in members:
                 self.slots[function] = slot._replace(at=at)
-
-    def _weight(self, function: int) -> int:
-        return self.slots.size(function) if self.optimizations.largest_first else 1
 
     def _put_large_ones_first(self) -> bool:
         """Have large functions packed before others, as far as they are soon found.
@@ -311,7 +304,7 @@ class PooledStage:
         new = [self._take_in(outcome) for outcome in result.outcomes]
         return result.seconds, [held for held in new if held.function is None]
 
-    def _take_in(self, outcome: Outcome) -> Held:
+    def _take_in(self, outcome: PackedOutcome) -> Held:
         held = self._mod.held[self.names[outcome.function]]
         if outcome.result is not None:
             held = Held(packed=outcome.result)
@@ -398,7 +391,8 @@ class PooledStage:
 
     def end(self) -> None:
         """Remove what was published, and learn from what came back."""
-        BY_BYTE.learn(self.steps, self._seconds, self._bytes)
+        nodes = self._bytes / BYTES_OF_NODE
+        COSTS.learn_what_is_new(self.steps, self._seconds, nodes)
         if self._writer is None:
             return
         self._writer.close()

@@ -166,17 +166,9 @@ class Schedule:
         total: How many functions there will be.
         workers: How many workers there are.
         pace: Seconds of work for each unit of weight, as far as is known before.
-        sized: Whether functions go together; else each is a job.
     """
 
-    def __init__(
-        self,
-        total: int,
-        workers: int,
-        pace: float | None = None,
-        *,
-        sized: bool = True,
-    ) -> None:
+    def __init__(self, total: int, workers: int, pace: float | None = None) -> None:
         self._left = total
         self._unannounced = total
         self._workers = workers
@@ -197,7 +189,6 @@ class Schedule:
         self._expected_pace = pace
         self._is_recalled = False
         self._last: float = math.inf  # function of which anything is wanted
-        self._sized = sized
 
     def handle(self, event: Event) -> list[Command]:
         """Take in an event and return what to do."""
@@ -363,8 +354,6 @@ class Schedule:
 
     def _limit(self) -> float:
         """Return how heavy the next job may be."""
-        if not self._sized:
-            return 0.0
         unannounced = self._unannounced * self._known_weight / max(1, self._known)
         share = (self._waiting_weight + unannounced) / (self._workers * _SHARES)
         pace = self.pace

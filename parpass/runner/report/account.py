@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from parpass.runner.report.report import Reason, RunReport
+from parpass.runner.report.figures import Reason
+from parpass.runner.report.report import RunReport
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform.plan.plan import Outcome, StepRecord
 
@@ -37,7 +38,7 @@ class Spent(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class Span:
+class Stopwatch:
     """A span of time, of the statements in a `with`."""
 
     __slots__ = ("_began", "_name", "_part", "_spans")
@@ -153,15 +154,15 @@ class Account:
         self._spans: list[Spent] = []  # one after the other, in the run's own process
         self._stages: list[Sequence[StepRecord]] = []  # of the passes in each
 
-    def hook(self, instrument: str, *, observes_ir: bool) -> Span:
+    def hook(self, instrument: str, *, observes_ir: bool) -> Stopwatch:
         """Return what takes down the time of a hook."""
         if observes_ir and instrument not in self._observers:
             self._observers = (*self._observers, instrument)
-        return Span(self._spans, Part.INSTRUMENT, instrument)
+        return Stopwatch(self._spans, Part.INSTRUMENT, instrument)
 
-    def here(self, reason: Reason) -> Span:
+    def here(self, reason: Reason) -> Stopwatch:
         """Return what takes down the time of function passes in this process."""
-        return Span(self._spans, Part.HERE, reason)
+        return Stopwatch(self._spans, Part.HERE, reason)
 
     def stayed(self, reason: Reason, outcome: Outcome) -> None:
         """Take down a stage that was run in this process."""
@@ -172,13 +173,13 @@ class Account:
         else:  # as it is, for this is where small runs come by
             self._stages.append(records)
 
-    def looking(self) -> Span:
+    def looking(self) -> Stopwatch:
         """Return what takes down the time of unpacking because somebody looks."""
-        return Span(self._spans, Part.LOOKING)
+        return Stopwatch(self._spans, Part.LOOKING)
 
-    def module_pass(self, name: str) -> Span:
+    def module_pass(self, name: str) -> Stopwatch:
         """Return what takes down the time of a module pass."""
-        return Span(self._spans, Part.MODULE_PASS, name)
+        return Stopwatch(self._spans, Part.MODULE_PASS, name)
 
     def work(self, records: Sequence[StepRecord]) -> None:
         """Take down what the passes of a stage left behind."""

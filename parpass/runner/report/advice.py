@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from parpass.runner.report.report import Reason, RunReport, time_text
+from parpass.runner.report.figures import Reason, RunFigures, time_text
 
 _WORTH = 0.05  # of a run's time, from which on a trouble is told
 _STAGE_SECONDS = 0.003  # of a barrier, besides what is measured
@@ -13,7 +13,7 @@ _SMALL = 0.02  # seconds of a run for which no advice is worth reading
 Trouble = tuple[float, str]  # the seconds that would be saved, about; what to do
 
 
-def advice(report: RunReport) -> tuple[str, ...]:
+def advice(report: RunFigures) -> tuple[str, ...]:
     """Return what would help, what would help most first; it is never empty."""
     found = [trouble for look in _LOOKS for trouble in look(report)]
     least = max(_WORTH * report.seconds, _WORTH * _SMALL)
@@ -21,7 +21,7 @@ def advice(report: RunReport) -> tuple[str, ...]:
     return tuple(text for _, text in worth) or (_all_well(report),)
 
 
-def _all_well(report: RunReport) -> str:
+def _all_well(report: RunFigures) -> str:
     if report.here.get(Reason.SMALL.value, 0.0) > report.in_workers:
         return (
             f"nothing; {time_text(report.work)} of work are too little to be shared "
@@ -32,7 +32,7 @@ def _all_well(report: RunReport) -> str:
     return f"nothing stands out; it is {report.speedup / report.limit:.0%} of the limit"
 
 
-def _behind_serial(report: RunReport) -> Iterator[Trouble]:
+def _behind_serial(report: RunFigures) -> Iterator[Trouble]:
     if report.serial_seconds is not None and report.in_workers:
         text = (
             "the workers took longer than this process alone would have: other "
@@ -42,11 +42,11 @@ def _behind_serial(report: RunReport) -> Iterator[Trouble]:
         yield report.seconds - report.serial_seconds, text
 
 
-def _saved_by_sharing(report: RunReport, seconds: float) -> float:
+def _saved_by_sharing(report: RunFigures, seconds: float) -> float:
     return seconds * (1 - 1 / max(2, report.workers))
 
 
-def _module_passes(report: RunReport) -> Iterator[Trouble]:
+def _module_passes(report: RunFigures) -> Iterator[Trouble]:
     for name, seconds in report.module_passes.items():
         text = (
             f"module pass '{name}' takes {seconds / report.seconds:.0%} of the time, "
@@ -56,7 +56,7 @@ def _module_passes(report: RunReport) -> Iterator[Trouble]:
         yield _saved_by_sharing(report, seconds), text
 
 
-def _instruments(report: RunReport) -> Iterator[Trouble]:
+def _instruments(report: RunFigures) -> Iterator[Trouble]:
     for name, seconds in report.instruments.items():
         text = (
             f"the hooks of instrument '{name}' take {seconds / report.seconds:.0%} of "
@@ -65,7 +65,7 @@ def _instruments(report: RunReport) -> Iterator[Trouble]:
         yield seconds, text
 
 
-def _observers(report: RunReport) -> Iterator[Trouble]:
+def _observers(report: RunFigures) -> Iterator[Trouble]:
     if report.observers and report.stages > 1 and report.in_workers:
         names = ", ".join(f"'{name}'" for name in report.observers)
         workers = (report.waiting + report.idle_at_end) / max(1, report.workers)
@@ -78,7 +78,7 @@ def _observers(report: RunReport) -> Iterator[Trouble]:
         yield beside + workers, text
 
 
-def _unsendable(report: RunReport) -> Iterator[Trouble]:
+def _unsendable(report: RunFigures) -> Iterator[Trouble]:
     for name, reason in report.unsendable.items():
         yield (
             _saved_by_sharing(report, report.passes.get(name, 0.0)),
@@ -93,7 +93,7 @@ def _unsendable(report: RunReport) -> Iterator[Trouble]:
         yield _saved_by_sharing(report, left), text
 
 
-def _no_room(report: RunReport) -> Iterator[Trouble]:
+def _no_room(report: RunFigures) -> Iterator[Trouble]:
     text = (
         "there was no room to share bytes with the workers: enlarge /dev/shm, or set "
         "TMPDIR to a folder with room"
@@ -101,14 +101,14 @@ def _no_room(report: RunReport) -> Iterator[Trouble]:
     yield _saved_by_sharing(report, report.here.get(Reason.NO_ROOM.value, 0.0)), text
 
 
-def _no_workers(report: RunReport) -> Iterator[Trouble]:
+def _no_workers(report: RunFigures) -> Iterator[Trouble]:
     yield (
         _saved_by_sharing(report, report.here.get(Reason.NO_WORKERS.value, 0.0)),
         "function passes ran in this process alone: workers=None uses every core",
     )
 
 
-def _largest_function(report: RunReport) -> Iterator[Trouble]:
+def _largest_function(report: RunFigures) -> Iterator[Trouble]:
     single = report.here.get(Reason.ONE_FUNCTION.value, 0.0)
     text = (
         "the module has a single function, and a function is never split: cut it into "
@@ -124,7 +124,7 @@ def _largest_function(report: RunReport) -> Iterator[Trouble]:
         yield report.longest_path - report.work / report.workers, text
 
 
-def _light_passes(report: RunReport) -> Iterator[Trouble]:
+def _light_passes(report: RunFigures) -> Iterator[Trouble]:
     here = sum(report.here.values())
     passes = max(0.0, min(report.work - here, report.busy))
     if report.in_workers:
@@ -138,7 +138,7 @@ def _light_passes(report: RunReport) -> Iterator[Trouble]:
         yield min(journey / report.workers, report.in_workers - least), text
 
 
-def _start(report: RunReport) -> Iterator[Trouble]:
+def _start(report: RunFigures) -> Iterator[Trouble]:
     seconds = report.starting / max(1, report.workers)
     text = (
         f"starting the workers took {time_text(seconds)}: keep them for several runs, "
@@ -147,7 +147,7 @@ def _start(report: RunReport) -> Iterator[Trouble]:
     yield seconds, text
 
 
-_LOOKS: tuple[Callable[[RunReport], Iterator[Trouble]], ...] = (
+_LOOKS: tuple[Callable[[RunFigures], Iterator[Trouble]], ...] = (
     _behind_serial,
     _module_passes,
     _instruments,

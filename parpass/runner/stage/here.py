@@ -6,7 +6,8 @@ import contextlib
 from collections.abc import Generator, Sequence
 
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.runner.stage.work import FunctionOutcome, Said, StageWork
+from parpass.runner.stage.work import StageWork
+from parpass.runner.travel.function_outcome import FunctionOutcome, Said
 from parpass.runner.travel.retained import Held, HeldModule, Retainer
 from parpass.transform import Pass, PassContext
 from parpass.transform.plan.apply import StepHere, function_pass_body

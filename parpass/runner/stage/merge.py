@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from parpass.diagnostic import Diagnostic, tell_all
 from parpass.errors import add_note, attach_others
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.runner.stage.work import FunctionOutcome, Said
+from parpass.runner.travel.function_outcome import FunctionOutcome, Said
 from parpass.transform import Pass
 from parpass.transform.plan.plan import StepRecord, place
 from parpass.transform.saying.emission import Emission

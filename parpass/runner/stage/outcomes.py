@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 
-from parpass.runner.stage.work import End, FunctionOutcome
+from parpass.runner.travel.function_outcome import End, FunctionOutcome
 from parpass.runner.travel.retained import Held
 
 

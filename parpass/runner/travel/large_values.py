@@ -10,17 +10,14 @@ that a worker makes is written to a file of its own.
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
-import socket
-import struct
 import threading
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from parpass.errors import InternalError
 from parpass.runner.travel.folder import Folder, Ref, StorageError, Writer
+from parpass.runner.travel.value_server import ValueClient, ValueServer, socket_path
 from parpass.transform.adapter import LargeValue, Source
 from parpass.transform.optimizations import Optimizations
 
@@ -28,11 +25,6 @@ LARGE = Optimizations().large_value_bytes  # where the settings do not say
 
 _ALIGNMENT = 64  # of values in a file: numpy's and BLAS's favourite
 _COORDINATOR = "values-coordinator"
-_SOCKET = "values"
-_LONGEST = 103  # bytes in a socket's path; 107 on Linux, fewer on other systems
-_REQUEST = struct.Struct("<qq")  # offset and length in the coordinator's file
-_ANSWER = b"\x01"
-_NO_ROOM = b"\x02"
 
 
 class Original:
@@ -180,7 +172,7 @@ class WorkerValues(LargeValues):
         super().__init__(folder, f"values-{owner}")
         self.failure: StorageError | None = None
         self._present: set[Ref] = set()
-        self._connection: socket.socket | None = None
+        self._client = ValueClient()
 
     @property
     def has_asked(self) -> bool:
@@ -193,12 +185,13 @@ class WorkerValues(LargeValues):
         Raises:
             OSError: They cannot be had.
         """
-        path = _socket_path(self._folder)
+        path = socket_path(self._folder)
         try:
             if ref.file == _COORDINATOR and path is not None:
                 with self._fetching:
                     if ref not in self._present:
-                        self._ask(path, ref)
+                        self._client.ask(path, ref.offset, ref.length)
+                        self._present.add(ref)
             return super().fetch(ref)
         except OSError as error:
             self.failure = StorageError(f"{ref.file}: {error}")
@@ -207,20 +200,7 @@ class WorkerValues(LargeValues):
     def close(self) -> None:
         """Close file and connection."""
         super().close()
-        if self._connection is not None:
-            self._connection.close()
-
-    def _ask(self, path: str, ref: Ref) -> None:
-        if self._connection is None:
-            self._connection = socket.socket(socket.AF_UNIX)
-            self._connection.connect(path)
-        self._connection.sendall(_REQUEST.pack(ref.offset, ref.length))
-        answer = self._connection.recv(1)
-        if answer == _NO_ROOM:
-            raise OSError("no room for a large value")
-        if answer != _ANSWER:
-            raise ConnectionError("the coordinator does not answer any more")
-        self._present.add(ref)
+        self._client.close()
 
 
 class CoordinatorValues(LargeValues):
@@ -232,13 +212,12 @@ class CoordinatorValues(LargeValues):
         super().__init__(folder, _COORDINATOR)
         optimizations = optimizations or Optimizations()
         self.large = optimizations.large_value_bytes
-        self._on_demand = optimizations.values_on_demand
         # By identity, and kept alive, so that another value cannot take its identity.
         self._known: dict[int, tuple[LargeValue, Ref]] = {}
         self._values: dict[Ref, LargeValue] = {}
         self._unwritten: set[Ref] = set()
         self._writing = threading.Lock()
-        self._server: _Server | None = None
+        self._server: ValueServer | None = None
 
     def source(self, ref: Ref) -> Source:
         """Return the source of a value: the value itself if it is ours."""
@@ -260,10 +239,10 @@ class CoordinatorValues(LargeValues):
         known = self._known.get(id(value))
         if known is not None:
             return known[1]
-        path = _socket_path(self._folder)
+        path = socket_path(self._folder)
         if self._server is None and path is not None:
             try:
-                self._server = _Server(path, self._write_down)
+                self._server = ValueServer(path, self._write_down)
             except OSError as error:
                 raise StorageError(f"{path}: {error}") from error
         with self._writing:
@@ -271,7 +250,7 @@ class CoordinatorValues(LargeValues):
             self._known[id(value)] = value, ref
             self._values[ref] = value
             self._unwritten.add(ref)
-        if path is None or not self._on_demand:
+        if path is None:
             self._write_down(ref.offset, ref.length)
         return ref
 
@@ -281,72 +260,3 @@ class CoordinatorValues(LargeValues):
             if ref in self._unwritten:
                 self.writer.write(ref, self._values[ref].raw())
                 self._unwritten.discard(ref)
-
-
-def _socket_path(folder: Folder) -> str | None:
-    """Return where the socket of a run is; None where its path would be too long."""
-    path = os.path.join(folder.path, _SOCKET)
-    return path if len(os.fsencode(path)) <= _LONGEST else None
-
-
-class _Server:
-    """Answers the workers' requests, each worker in a thread of its own.
-
-    The socket is in the run's folder, which only this user can enter.
-    """
-
-    def __init__(self, path: str, answer: Callable[[int, int], None]) -> None:
-        self._answer = answer
-        self._path = path
-        self._closing = False
-        self._connections: list[socket.socket] = []
-        self._socket = socket.socket(socket.AF_UNIX)
-        try:
-            self._socket.bind(path)
-            self._socket.listen()
-        except OSError:
-            self._socket.close()
-            raise
-        self._threads = [self._start(self._accept)]
-
-    def close(self) -> None:
-        """Close all connections and end the threads."""
-        self._closing = True
-        with contextlib.suppress(OSError):  # what wakes a thread that accepts on Linux,
-            self._socket.shutdown(socket.SHUT_RDWR)
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as waking:
-            waking.connect(self._path)  # and what does elsewhere
-        self._threads[0].join()
-        for connection in self._connections:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads[1:]:
-            thread.join()
-
-    def _start(self, target: Callable[..., None], *args: Any) -> threading.Thread:
-        thread = threading.Thread(
-            target=target, args=args, name="parpass-large-values", daemon=True
-        )
-        thread.start()
-        return thread
-
-    def _accept(self) -> None:
-        # Closed however this ends, so that no worker waits for what never comes.
-        with self._socket, contextlib.suppress(OSError):
-            while not self._closing:
-                connection, _ = self._socket.accept()
-                self._connections.append(connection)
-                self._threads.append(self._start(self._serve, connection))
-
-    def _serve(self, connection: socket.socket) -> None:
-        with connection, contextlib.suppress(ConnectionError):
-            while True:
-                request = connection.recv(_REQUEST.size, socket.MSG_WAITALL)
-                if len(request) < _REQUEST.size:
-                    return
-                try:
-                    self._answer(*_REQUEST.unpack(request))
-                except StorageError:
-                    connection.sendall(_NO_ROOM)
-                else:
-                    connection.sendall(_ANSWER)

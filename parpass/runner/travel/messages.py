@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from parpass.runner.stage.work import End, Said, Verdicts
 from parpass.runner.travel.bundles import Packed
+from parpass.runner.travel.function_outcome import End, Said, Verdicts
 from parpass.runner.travel.pickling import pack_by_value, why_not_picklable
 from parpass.runner.travel.shipment import UnsendableError
 from parpass.runner.travel.snapshot import Snapshot
@@ -77,7 +77,7 @@ class Errand(msgspec.Struct, frozen=True):
     job: Job
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class PackedOutcome(msgspec.Struct, frozen=True):
     """What came back for one function; see `FunctionOutcome`.
 
     `function` is its index; `result` is None where nothing changed.
@@ -98,7 +98,7 @@ class JobResult(msgspec.Struct, frozen=True):
     `written` lists what passes changed of themselves: pass name and attribute.
     """
 
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[PackedOutcome]
     seconds: float
     written: Sequence[tuple[str, str]]
 

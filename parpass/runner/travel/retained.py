@@ -7,13 +7,12 @@ somebody replaced it.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parpass.runner.stage.work import AbandonedError, Verdicts
 from parpass.runner.travel.bundles import Packed, Packer, unpack
 from parpass.runner.travel.folder import Folder
+from parpass.runner.travel.function_outcome import AbandonedError, Verdicts
 from parpass.runner.travel.large_values import CoordinatorValues
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.collector import paused_collector
@@ -52,8 +51,6 @@ class Retainer:
     ) -> None:
         self.adapter = adapter
         self._optimizations = optimizations or Optimizations()
-        rests = self._optimizations.resting_collector
-        self._pause = paused_collector if rests else contextlib.nullcontext()
         self.stages = 0
         self.has_ended = False
         self._judged: tuple[Sequence[Pass], Verdicts] = (), {}
@@ -129,7 +126,7 @@ class Retainer:
         if held.function is None:
             self.check_open()  # the folder may be gone
             assert held.packed is not None
-            with self._pause:
+            with paused_collector:
                 held.function = unpack(held.packed, self.adapter, self.values, base)
         return held.function
 
@@ -142,7 +139,7 @@ class Retainer:
         """Return a held function as bytes, kept for the next time."""
         if held.packed is not None:
             return held.packed
-        with self._pause:
+        with paused_collector:
             packed = packer.pack(held.function)
         if keep:
             held.packed = packed

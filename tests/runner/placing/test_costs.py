@@ -36,6 +36,20 @@ def test_what_took_less_is_believed_at_once():
     assert costs.of([Add(1)]) == 2.0
 
 
+def test_what_is_known_is_not_corrected_by_what_workers_take():
+    costs = Costs()
+    costs.learn([Add(1)], [1.0], size=1)
+    costs.learn_what_is_new([Add(1), Keep()], [9.0, 9.0], size=1)
+    assert costs.of([Add(1)]) == 1.0
+    assert costs.of([Keep()]) == 9.0
+
+
+def test_a_pass_that_workers_did_not_come_to_stays_unknown():
+    costs = Costs()
+    costs.learn_what_is_new([Add(1)], [0.0], size=1)
+    assert costs.of([Add(1)]) is None
+
+
 def test_what_is_forgotten_is_not_known():
     costs = Costs()
     costs.learn([Add(1), Keep()], [1.0, 1.0], size=1)

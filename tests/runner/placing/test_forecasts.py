@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from parpass.runner.placing import costs, forecasts
-from parpass.runner.placing.costs import BY_NODE, Delivered
+from parpass.runner.placing.costs import COSTS, Delivered
 from parpass.runner.placing.forecasts import (
     Forecast,
     Ledger,
     Place,
     best_place,
     correct,
-    forecast_of_small,
 )
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from parpass.transform.budget import UNLIMITED
@@ -42,10 +41,10 @@ SIZE = sum(1 + ADAPTER.size(one, 100) for one in MOD.functions.values())
 @pytest.fixture
 def known() -> Iterator[float]:
     """What the step is taken to cost for a unit, from an unlucky moment."""
-    BY_NODE.forget(STEPS)
-    BY_NODE.learn(STEPS, [4.0], size=4)
+    COSTS.forget(STEPS)
+    COSTS.learn(STEPS, [4.0], size=4)
     yield 1.0
-    BY_NODE.forget(STEPS)
+    COSTS.forget(STEPS)
 
 
 def ran(seconds: float) -> Outcome:
@@ -54,14 +53,14 @@ def ran(seconds: float) -> Outcome:
 
 def test_a_forecast_that_was_much_too_high_is_corrected_at_once(known: float):
     correct(Forecast(Place.HERE, 4.0), STEPS, MOD, ran(0.001), ADAPTER)
-    now = BY_NODE.of(STEPS)
+    now = COSTS.of(STEPS)
     assert now is not None
     assert now < known / 100
 
 
 def test_a_forecast_that_was_nearly_right_is_kept(known: float):
     correct(Forecast(Place.HERE, 4.0), STEPS, MOD, ran(4.5), ADAPTER)
-    assert BY_NODE.of(STEPS) == known
+    assert COSTS.of(STEPS) == known
 
 
 def test_that_workers_took_longer_than_expected_is_learnt(
@@ -73,19 +72,19 @@ def test_that_workers_took_longer_than_expected_is_learnt(
     assert delivered.drag == 1.0
     correct(Forecast(Place.WORKERS, 4.0, expected=3.0), STEPS, MOD, ran(6.0), ADAPTER)
     assert delivered.drag == 1.5
-    assert BY_NODE.of(STEPS) == known
+    assert COSTS.of(STEPS) == known
 
 
 def test_nothing_is_learnt_from_a_stage_that_failed(known: float):
     record = StepRecord("NeverMeasured", seconds=0.001, failure=ValueError())
     failed = Outcome(MOD, [record], 0.0, 0.001)
     correct(Forecast(Place.HERE, 4.0), STEPS, MOD, failed, ADAPTER)
-    assert BY_NODE.of(STEPS) == known
+    assert COSTS.of(STEPS) == known
 
 
 def test_what_takes_less_in_the_workers_than_was_forecast_takes_less(known: float):
     correct(Forecast(Place.WORKERS, 4.0), STEPS, MOD, ran(1.0), ADAPTER)
-    assert BY_NODE.of(STEPS) == 1.0 / SIZE
+    assert COSTS.of(STEPS) == 1.0 / SIZE
 
 
 def test_what_is_learnt_is_for_nodes_that_were_counted(known: float):
@@ -94,7 +93,7 @@ def test_what_is_learnt_is_for_nodes_that_were_counted(known: float):
     mod = Program({f"f{at}": one for at, one in enumerate(giants)})
     nodes = sum(1 + ADAPTER.size(one, 1_000_000) for one in giants)
     correct(Forecast(Place.HERE, 4.0), STEPS, mod, ran(0.001), ADAPTER)
-    assert BY_NODE.of(STEPS) == pytest.approx(0.001 / nodes)
+    assert COSTS.of(STEPS) == pytest.approx(0.001 / nodes)
 
 
 def sizes(*counts: int) -> Program:
@@ -107,51 +106,48 @@ def _as_if_cores_were_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forecasts, "_cores", lambda: 2)
 
 
-def places(mod: Program, pace: float) -> tuple[Place, bool]:
-    """Return where a stage is best run, and whether it is known to be small."""
-    BY_NODE.forget(STEPS)
-    BY_NODE.learn(STEPS, [pace], 1)
+def place_of(mod: Program, pace: float) -> Place:
+    """Return where a stage is best run."""
+    COSTS.forget(STEPS)
+    COSTS.learn(STEPS, [pace], 1)
     executor, budgets = ThreadExecutor(), [UNLIMITED]
     try:
         place = best_place(
             STEPS, budgets, mod.functions, CONTEXT, executor, ADAPTER, Ledger()
         )
-        small = forecast_of_small(STEPS, mod.functions, ADAPTER)
-        return place.place, small is not None
+        return place.place
     finally:
         executor.close()
-        BY_NODE.forget(STEPS)
+        COSTS.forget(STEPS)
 
 
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
-        ([1] * 5, (Place.HERE, True)),
-        ([1_000] * 4, (Place.WORKERS, False)),
-        ([1_000] * 8 + [1] * 50, (Place.WORKERS, False)),
-        ([2_000] + [1] * 50, (Place.HERE, False)),  # little to share out
-        ([1_000], (Place.HERE, True)),
-        ([4_000, 10], (Place.HERE, False)),  # nothing to share out
-        ([10, 4_000], (Place.HERE, True)),
-        ([1, 40] * 100, (Place.WORKERS, False)),  # both kinds are seen
-        ([40, 1] * 100, (Place.WORKERS, False)),
-        ([1, 1, 1, 40] * 100, (Place.WORKERS, False)),
+        ([1] * 5, Place.HERE),
+        ([1_000] * 4, Place.WORKERS),
+        ([1_000] * 8 + [1] * 50, Place.WORKERS),
+        ([2_000] + [1] * 50, Place.HERE),  # little to share out
+        ([1_000], Place.HERE),
+        ([4_000, 10], Place.HERE),  # nothing to share out
+        ([10, 4_000], Place.HERE),
+        ([1, 40] * 100, Place.WORKERS),  # both kinds are seen
+        ([40, 1] * 100, Place.WORKERS),
+        ([1, 1, 1, 40] * 100, Place.WORKERS),
     ],
 )
-def test_a_stage_goes_where_its_sizes_say(
-    counts: Sequence[int], expected: tuple[Place, bool]
-):
-    assert places(sizes(*counts), pace=1e-3) == expected
+def test_a_stage_goes_where_its_sizes_say(counts: Sequence[int], expected: Place):
+    assert place_of(sizes(*counts), pace=1e-3) == expected
 
 
 def test_a_stage_of_which_little_is_known_is_begun_here():
-    assert places(sizes(*[6_000] * 20), pace=4e-6) == (Place.UNKNOWN, False)
-    assert places(sizes(*[10] * 500), pace=1e-8) == (Place.HERE, True)
+    assert place_of(sizes(*[6_000] * 20), pace=4e-6) == Place.UNKNOWN
+    assert place_of(sizes(*[10] * 500), pace=1e-8) == Place.HERE
 
 
 def test_what_would_not_be_worth_it_at_many_times_the_cost_is_run_here():
-    assert places(sizes(*[10] * 5_000), pace=1e-8) == (Place.HERE, False)
-    assert places(sizes(6_000, 10, 10), pace=1e-8) == (Place.HERE, False)
+    assert place_of(sizes(*[10] * 5_000), pace=1e-8) == Place.HERE
+    assert place_of(sizes(6_000, 10, 10), pace=1e-8) == Place.HERE
 
 
 def test_only_what_exceeds_the_asking_is_forgone():

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from parpass.runner.placing.costs import BY_BYTE
+from parpass.runner.placing.costs import BYTES_OF_NODE, COSTS
 from parpass.runner.pool import pooled_stage as pooled
 from parpass.runner.pool.pooled_stage import PooledStage
 from parpass.runner.pool.schedule import FunctionsReady
@@ -84,12 +84,12 @@ def test_where_costs_are_known_the_first_functions_are_work_for_a_while(
     clock = SimpleNamespace(perf_counter=itertools.count(step=0.0004).__next__)
     monkeypatch.setattr(pooled, "time", clock)
     passes: list[Pass] = [Add(1)]
-    BY_BYTE.forget(passes)
+    COSTS.forget(passes)
     if pace is not None:
-        BY_BYTE.learn(passes, [pace], 1)
+        COSTS.learn(passes, [pace * BYTES_OF_NODE], 1)
     stage = pooled_stage(retainer, passes, program(*range(60)))
     first, second = stage.pack_some(), stage.pack_some()
-    BY_BYTE.forget(passes)
+    COSTS.forget(passes)
     assert isinstance(first, FunctionsReady)
     assert isinstance(second, FunctionsReady)
     assert [len(first.functions), second.functions[0]] == [announced, announced]

@@ -17,7 +17,7 @@ from parpass.errors import UnpicklablePassWarning
 from parpass.runner import Runner, RunReport, open_runner
 from parpass.runner.report.account import Account
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.runner.stage.work import FunctionOutcome
+from parpass.runner.travel.function_outcome import FunctionOutcome
 from parpass.runner.travel.retained import Held
 from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
 from tests.support.hard_passes import Locked

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from parpass.diagnostic import Diagnostic, DiagnosticLevel
 from parpass.runner.stage.merge import merged_records
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.runner.stage.work import FunctionOutcome, Said
+from parpass.runner.travel.function_outcome import FunctionOutcome, Said
 from parpass.runner.travel.retained import Held
 from tests.support.toy_passes import Add, Keep
 

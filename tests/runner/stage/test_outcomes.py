@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from parpass.diagnostic import Diagnostic, DiagnosticLevel
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.runner.stage.work import End, FunctionOutcome, Said
+from parpass.runner.travel.function_outcome import End, FunctionOutcome, Said
 from parpass.runner.travel.retained import Held
 
 NAMES = ["a", "b", "c"]

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
-from parpass.runner.stage.work import AbandonedError
+from parpass.runner.travel.function_outcome import AbandonedError
 from parpass.runner.travel.retained import Held, HeldModule, Retainer
+from parpass.transform.adapter import KeepOutside, Source
 from tests.support.toy_ir import Fn, Program, ToyAdapter, program
 
 
@@ -79,3 +81,32 @@ def test_what_goes_on_after_the_end_is_stopped(retainer: Retainer):
     retainer.end()
     with pytest.raises(AbandonedError):
         retainer.check_open()
+
+
+class Watched(ToyAdapter):
+    """Takes down whether the garbage collector works while it packs and unpacks."""
+
+    def __init__(self) -> None:
+        self.works: list[bool] = []
+
+    def encode_function(self, function: Fn, keep_outside: KeepOutside) -> bytes:
+        self.works.append(gc.isenabled())
+        return super().encode_function(function, keep_outside)
+
+    def decode_function(
+        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Program
+    ) -> Fn:
+        self.works.append(gc.isenabled())
+        return super().decode_function(encoded, outside, mod)
+
+
+def test_the_collector_rests_while_a_function_is_packed_or_unpacked():
+    adapter = Watched()
+    retainer = Retainer(adapter)
+    packer = retainer.packer()
+    packed = retainer.packed(Held(Fn((1,))), packer)
+    packer.close()
+    retainer.function(Held(packed=packed), program(1))
+    retainer.close()
+    assert adapter.works == [False, False]
+    assert gc.isenabled()

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from parpass.runner.stage.work import End
+from parpass.runner import Runner
 from parpass.runner.travel.bundles import Packer, unpack
 from parpass.runner.travel.errors import unpack_error
+from parpass.runner.travel.function_outcome import End
 from parpass.runner.travel.messages import (
     Job,
     JobResult,
@@ -32,9 +33,16 @@ from parpass.runner.travel.shipment import (
 from parpass.runner.travel.slots import Slots, append_bundle
 from parpass.runner.travel.snapshot import Snapshot
 from parpass.runner.worker import jobs as worker
-from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform import (
+    FunctionPass,
+    ModuleAdapter,
+    Pass,
+    PassContext,
+    PassInfo,
+)
 from tests.support.ending import EndsOnTheWay
 from tests.support.hard_passes import Remember
+from tests.support.pooled import pooled
 from tests.support.toy_ir import Fn, Program, RunAdapter, ToyAdapter, program
 from tests.support.toy_passes import Add, AddFrom, FailOn
 
@@ -247,3 +255,20 @@ def test_a_job_in_somebody_elses_process_leaves_its_collector_alone(run: Run):
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+class Works(FunctionPass):
+    """Counts the functions on which the garbage collector works."""
+
+    pass_info = PassInfo(0, "Works")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        ctx.count("works", int(gc.isenabled()))
+        return func
+
+
+def test_in_a_worker_the_collector_rests_while_passes_run(runner: Runner):
+    context = pooled()
+    runner.run_sync(program(1, 2), Works(), context=context)
+    assert context.statistics["Works"]["works"] == 0
+    assert gc.isenabled()

@@ -1,10 +1,9 @@
-"""Runs that are known to be small: what they give, how they are told of, and which."""
+"""Runs that stay in this process: what they give, and how they are told of."""
 
 from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,23 +12,18 @@ from hypothesis import given
 from parpass.diagnostic import DiagnosticContext, DiagnosticLevel, override_renderer
 from parpass.errors import RuntimeUseError, UnknownPassError
 from parpass.runner import Runner, open_runner
-from parpass.runner.driving.at_once import NOT_SMALL, begin, may_be_small, run_if_small
-from parpass.runner.placing.costs import BY_NODE
-from parpass.runner.report.account import Account
+from parpass.runner.placing.costs import COSTS
 from parpass.transform import (
     FunctionPass,
-    Pass,
     PassContext,
     PassInfo,
     Sequential,
     register_pass,
 )
-from parpass.transform.budget import Limits, limits_in_force
 from tests.support.comparing import both, context_settings, law_on
 from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_passes import Add, Duplicate, FailOn, Keep, Say
+from tests.support.toy_passes import Add, FailOn, Keep, Say
 from tests.support.toy_pipelines import pipelines, programs
-from tests.support.watching import Blind
 
 law = law_on(100)
 
@@ -57,11 +51,11 @@ class Lost(OfKnownCost):
     pass_info = PassInfo(0, "Lost", required=["there is no such pass"])
 
 
-@register_pass("test_at_once.Required")
+@register_pass("test_small_runs.Required")
 class Required(Add):
     """Counts how often it was made in this process."""
 
-    pass_info = PassInfo(0, "test_at_once.Required")
+    pass_info = PassInfo(0, "test_small_runs.Required")
     made = 0
 
     def __init__(self) -> None:
@@ -72,15 +66,7 @@ class Required(Add):
 class Requiring(OfKnownCost):
     """Requires it."""
 
-    pass_info = PassInfo(0, "Requiring", required=["test_at_once.Required"])
-
-
-def is_small(mod: Program, *passes: Pass) -> bool:
-    context = PassContext.current()
-    if not may_be_small(context):
-        return False
-    begun = begin(mod, Sequential(passes), context)
-    return run_if_small(begun, Account(4)) is not NOT_SMALL
+    pass_info = PassInfo(0, "Requiring", required=["test_small_runs.Required"])
 
 
 @pytest.mark.slow
@@ -93,45 +79,7 @@ def test_they_give_what_the_serial_run_gives(
     assert small == serial
 
 
-def test_a_single_function_is_small_whatever_it_costs():
-    BY_NODE.forget([OfKnownCost()])
-    assert is_small(program(1), OfKnownCost())
-    assert not is_small(program(1, 2), OfKnownCost())
-
-
-@pytest.mark.parametrize(("seconds", "expected"), [(1e-6, True), (1.0, False)])
-def test_several_functions_are_small_if_that_is_known(seconds: float, expected: bool):
-    step = OfKnownCost()
-    BY_NODE.forget([step])
-    BY_NODE.learn([step], [seconds], 1)
-    assert is_small(program(1, 2, 3), step) is expected
-    BY_NODE.forget([step])
-
-
-@pytest.mark.parametrize("passes", [[Keep()], [Add(), Keep()], [Duplicate(), Add()]])
-def test_a_run_with_module_passes_is_not(passes: Sequence[Pass]):
-    assert not is_small(program(1), *passes)
-
-
-def test_a_run_that_instruments_watch_is_not():
-    with PassContext(instruments=[Blind()]):
-        assert not is_small(program(1), Add())
-
-
-def test_a_run_under_options_is_not():
-    with PassContext(config={"parpass.check_contract": True}):
-        assert not is_small(program(1), Add())
-
-
-def test_a_run_with_limits_is_not():
-    limited = OfKnownCost()
-    limited.function_timeout = 5.0
-    assert not is_small(program(1), limited)
-    with limits_in_force(Limits(function_timeout=5.0)):
-        assert not is_small(program(1), Add())
-
-
-def test_nothing_is_run_twice_where_a_run_is_not_small():
+def test_nothing_is_run_twice():
     ran: list[Program] = []
 
     class Watched(Keep):
@@ -144,8 +92,8 @@ def test_nothing_is_run_twice_where_a_run_is_not_small():
     assert len(ran) == 1
 
 
-def test_a_pass_that_is_required_is_made_once_where_a_run_is_not_small(runner: Runner):
-    BY_NODE.forget([Requiring()])
+def test_a_pass_that_is_required_is_made_once(runner: Runner):
+    COSTS.forget([Requiring()])
     Required.made = 0
     runner.run_sync(program(1, 2), [Requiring()])
     assert Required.made == 1
