@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from parpass.errors import ModuleError, quoted
-from parpass.ir.node import Node, bindings, layout, post_order
+from parpass.ir.node import Node, bindings, post_order, reflection
 from parpass.ir.type_structure import Type, TypeVar, type_vars_in
 
 
@@ -17,7 +17,7 @@ def check_closed(function: Node, name: str) -> None:
     """
     order = post_order(function)
     bound = {var for node in order for var in bindings(node)}
-    variables = (node for node in order if layout(type(node)).is_variable)
+    variables = (node for node in order if reflection(type(node)).is_variable)
     free = [
         str(getattr(var, "name_hint", var)) for var in variables if var not in bound
     ]
@@ -39,14 +39,16 @@ def free_type_vars_in(order: Sequence[Node]) -> list[TypeVar]:
     used = {var: None for typ in stated_types(order) for var in type_vars_in(typ)}
     if not used:
         return []
-    bound = {var for node in order for var in layout(type(node)).type_bindings(node)}
+    bound = {
+        var for node in order for var in reflection(type(node)).type_bindings(node)
+    }
     return [var for var in used if var not in bound]
 
 
 def stated_types(order: Iterable[Node]) -> Iterator[Type]:
     """Yield the types that nodes state."""
     for node in order:
-        for name in layout(type(node)).types:
+        for name in reflection(type(node)).types:
             stated = getattr(node, name)
             if isinstance(stated, tuple):
                 yield from stated

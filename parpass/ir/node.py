@@ -1,7 +1,7 @@
 """What nodes are made of: one reflection of their fields, that everything uses.
 
 Visitors, mutators, structural equality and hash, the printer and the wire never list
-the fields of a node kind themselves; they ask `layout(kind)`.
+the fields of a node kind themselves; they ask `reflection(kind)`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
 NodeT = TypeVar("NodeT", bound=Node)
 
 
-class Layout(msgspec.Struct, frozen=True):
+class Reflection(msgspec.Struct, frozen=True):
     """The fields of one node kind, by role.
 
     Attributes:
@@ -105,7 +105,7 @@ class Layout(msgspec.Struct, frozen=True):
     scopes: int
 
 
-_layouts: dict[type[Node], Layout] = {}
+_reflections: dict[type[Node], Reflection] = {}
 
 _SINGLE = {Role.CHILD, Role.BINDING}
 _MANY = {Role.CHILDREN, Role.BINDINGS}
@@ -122,10 +122,10 @@ def reflected(
     structure: Callable[[Any], list[Any]] | None = None,
     **special: Role,
 ) -> Callable[[type[NodeT]], type[NodeT]]:
-    """Register the layout of a node class; a class decorator.
+    """Register the reflection of a node class; a class decorator.
 
     Args:
-        is_graph: See `Layout`, as for the next three.
+        is_graph: See `Reflection`, as for the next three.
         is_variable: Its first field is its name.
         scopes: How many children are scopes.
         structure: Where not all values are structure: returns those that are, and
@@ -142,7 +142,7 @@ def reflected(
         if not hasattr(kind, "namespace"):
             raise InternalError(f"{kind.__name__} does not say of which IR it is")
         values = tuple(name for name, role in roles.items() if role in _PLAIN)
-        _layouts[kind] = Layout(
+        _reflections[kind] = Reflection(
             kind=kind,
             roles=roles,
             values=values,
@@ -161,24 +161,24 @@ def reflected(
     return register
 
 
-def layout(kind: type[Node]) -> Layout:
-    """Return the layout of a node class."""
-    return _layouts[kind]
+def reflection(kind: type[Node]) -> Reflection:
+    """Return the reflection of a node class."""
+    return _reflections[kind]
 
 
-def layouts() -> tuple[Layout, ...]:
-    """Return the layouts of all node classes."""
-    return tuple(_layouts.values())
+def reflections() -> tuple[Reflection, ...]:
+    """Return the reflections of all node classes."""
+    return tuple(_reflections.values())
 
 
 def children(node: Node) -> tuple[Any, ...]:
     """Return the child expressions of a node, in the order of evaluation."""
-    return _layouts[type(node)].children(node)
+    return _reflections[type(node)].children(node)
 
 
 def bindings(node: Node) -> tuple[Any, ...]:
     """Return the variables that a node binds in its last child."""
-    return _layouts[type(node)].bindings(node)
+    return _reflections[type(node)].bindings(node)
 
 
 def post_order(root: Node) -> list[Node]:
@@ -193,7 +193,7 @@ def post_order(root: Node) -> list[Node]:
         elif node in done:
             continue
         else:
-            below = _layouts[type(node)].children(node)
+            below = _reflections[type(node)].children(node)
             waiting = [child for child in below if child not in done]
             if waiting:
                 stack += (node, None)
@@ -215,7 +215,7 @@ def breadth_first(root: Node, limit: int | None = None) -> list[Node]:
     for node in found:  # which grows meanwhile
         if limit is not None and len(found) >= limit:
             break
-        for child in _layouts[type(node)].children(node):
+        for child in _reflections[type(node)].children(node):
             if child not in seen:
                 seen.add(child)
                 found.append(child)
@@ -230,7 +230,7 @@ def with_replaced(root: NodeT, replaced: Mapping[Any, Node]) -> NodeT:
             old = children(node)
             now = [new[child] for child in old]
             changes = any(map(operator.is_not, old, now))
-            new[node] = layout(type(node)).rebuild(node, now) if changes else node
+            new[node] = reflection(type(node)).rebuild(node, now) if changes else node
     return cast("NodeT", new[root])
 
 

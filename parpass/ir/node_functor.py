@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from parpass.errors import IRTypeError
-from parpass.ir.node import Node, layout
+from parpass.ir.node import Node, reflection
 
 NodeT = TypeVar("NodeT", bound=Node)
 ResultT = TypeVar("ResultT")
@@ -57,8 +57,8 @@ class NodeFunctor(Generic[NodeT, ResultT]):
             method = getattr(cls, name)
             by_default = method is cls._by_default[name]
             cls._visit_methods[kind] = cls.visit_default if by_default else method
-            opens_own_scope = layout(kind).scopes and not by_default
-            first = _no_children if opens_own_scope else layout(kind).children
+            opens_own_scope = reflection(kind).scopes and not by_default
+            first = _no_children if opens_own_scope else reflection(kind).children
             cls._children_first[kind] = first
         cls._decides_order = cls.visited_before is not _VISITED_BEFORE
 
@@ -134,7 +134,7 @@ class NodeVisitor(NodeFunctor[NodeT, None]):
 
     def visit_default(self, expr: NodeT) -> None:
         """Visit the children."""
-        for child in layout(type(expr)).children(expr):
+        for child in reflection(type(expr)).children(expr):
             self.visit(child)
 
 
@@ -143,13 +143,13 @@ class NodeMutator(NodeFunctor[NodeT, NodeT]):
 
     def visit_default(self, expr: NodeT) -> NodeT:
         """Return `expr` with its children rewritten, itself if none changed."""
-        shape = layout(type(expr))
-        old = shape.children(expr)
+        fields = reflection(type(expr))
+        old = fields.children(expr)
         if not old:
             return expr
         memo, visit = self.memo_map, self.visit
         new = [memo[child] if child in memo else visit(child) for child in old]
         for before, after in zip(old, new, strict=True):
             if before is not after:
-                return shape.rebuild(expr, new)
+                return fields.rebuild(expr, new)
         return expr

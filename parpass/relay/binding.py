@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from parpass.errors import IRTypeError, did_you_mean
-from parpass.ir.node import bindings, children, layout, post_order
+from parpass.ir.node import bindings, children, post_order, reflection
 from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr, Function, Var, as_expr, const
 from parpass.relay.functor import ExprMutator
@@ -92,7 +92,7 @@ class _Copier(ExprMutator):
         new = super().visit_call(call)
         if new is not call or (isinstance(call.op, Op) and not call.op.effect):
             return new
-        return layout(Call).rebuild(call, children(call))
+        return reflection(Call).rebuild(call, children(call))
 
 
 def _variable(key: Any, named: list[Var]) -> Var:

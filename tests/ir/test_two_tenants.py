@@ -11,7 +11,7 @@ from parpass import load_json, relay, save_json
 from parpass.errors import InternalError, IRTypeError, ModuleError
 from parpass.ir import wire
 from parpass.ir.module import IRModule
-from parpass.ir.node import Node, count_nodes, layout, reflected
+from parpass.ir.node import Node, count_nodes, reflected, reflection
 from parpass.ir.op_table import Op, register_op
 from parpass.ir.relay_expr import GlobalVar
 from parpass.ir.structure.structural import (
@@ -195,4 +195,4 @@ def test_a_node_class_says_of_which_ir_it_is():
     with pytest.raises(InternalError, match="Lost does not say of which IR it is"):
         reflected(is_graph=False)(Lost)
     with pytest.raises(KeyError):
-        layout(Lost)
+        reflection(Lost)

@@ -16,7 +16,7 @@ from parpass.errors import SizeLimitError
 from parpass.ir.attrs import Attrs
 from parpass.ir.declared import load_irs
 from parpass.ir.module import IRModule
-from parpass.ir.node import Node, Role, layout, layouts
+from parpass.ir.node import Node, Role, reflection, reflections
 from parpass.ir.op_table import Op
 from parpass.ir.serialization.checks import Check, check_of
 from parpass.ir.ty import Any as UnknownDim
@@ -129,7 +129,9 @@ def depth_of(item: Any, inside: int) -> int:
 
 def _classes() -> list[type[Struct]]:
     load_irs()  # whose nodes, and operators with their attributes, are asked for
-    found: list[type[Struct]] = [one.kind for one in layouts() if one.kind is not Op]
+    found: list[type[Struct]] = [
+        one.kind for one in reflections() if one.kind is not Op
+    ]
     found += [UnknownDim, Span, *_subclasses(Type)]
     return found + _attrs_types()
 
@@ -147,7 +149,7 @@ def _attrs_types() -> list[type[Attrs]]:
 
 @functools.cache
 def _kind(make: type[Struct]) -> Kind:
-    roles = layout(make).roles if issubclass(make, Node) else {}
+    roles = reflection(make).roles if issubclass(make, Node) else {}
     hints: dict[str, Any] = typing.get_type_hints(make)
     infos = structs.fields(make)
     fields = {

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from parpass.errors import IRTypeError
-from parpass.ir.node import Node, bindings, children, layout, post_order
+from parpass.ir.node import Node, bindings, children, post_order, reflection
 from parpass.ir.ty import IncompleteType, TensorType, Type, TypeVar
 from parpass.ir.type_functor import TypeMutator
 from parpass.ir.type_structure import digest, is_complete, kind_of, substitute
@@ -42,7 +42,7 @@ class Canonical:
     """The canonical form of one expression.
 
     A bound variable gets a number of its own where it is bound, as does a node whose
-    sharing matters (`Layout.is_graph`); of the other nodes those that look the same
+    sharing matters (`Reflection.is_graph`); of the other nodes those that look the same
     have the same number, be they one object or several.
 
     Args:
@@ -63,8 +63,8 @@ class Canonical:
         for node in order:
             record = self._record(node)
             number = len(self.records)
-            shape = layout(type(node))
-            if not (shape.is_variable or shape.is_graph):
+            fields = reflection(type(node))
+            if not (fields.is_variable or fields.is_graph):
                 number = known.setdefault(record, number)
             if number == len(self.records):
                 self.records.append(record)
@@ -76,7 +76,7 @@ class Canonical:
 
     def values_of(self, node: Node) -> list[Any]:
         """Return the types and plain values of a node that are structure."""
-        values = layout(type(node)).structure(node)
+        values = reflection(type(node)).structure(node)
         if not self._type_names:
             return values
         return [self._renamed(node, value) for value in values]
@@ -95,13 +95,13 @@ class Canonical:
 
     def _record(self, node: Node) -> Record:
         kind, values = type(node), self.values_of(node)
-        shape, numbers = layout(kind), self.numbers
-        if shape.is_variable:
+        fields, numbers = reflection(kind), self.numbers
+        if fields.is_variable:
             if self._mapped or node in self._bound:
                 return Record(kind, value_bytes(values), None, (), None)
-            named = [getattr(node, shape.values[0]), *values]
+            named = [getattr(node, fields.values[0]), *values]
             return Record(kind, value_bytes(named), None, (), node)
-        children = tuple([numbers[child] for child in shape.children(node)])
+        children = tuple([numbers[child] for child in fields.children(node)])
         if len(values) == 1 and isinstance(values[0], NDArray):
             return Record(kind, b"", values[0], children, None)
         return Record(kind, value_bytes(values), None, children, None)
@@ -116,11 +116,11 @@ def type_names(order: Sequence[Node]) -> dict[Node, Mapping[TypeVar, TypeVar]]:
         order: The nodes of an expression in post-order.
     """
     found: dict[Node, Mapping[TypeVar, TypeVar]] = {}
-    if not any(layout(type(node)).type_bindings(node) for node in order):
+    if not any(reflection(type(node)).type_bindings(node) for node in order):
         return found
     for at, node in enumerate(reversed(order)):
         names = found.get(node, {})
-        bound = layout(type(node)).type_bindings(node)
+        bound = reflection(type(node)).type_bindings(node)
         if bound:
             own = enumerate(bound)
             names = {

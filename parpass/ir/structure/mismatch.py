@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from parpass.ir.node import Node, Role, children, layout
+from parpass.ir.node import Node, Role, children, reflection
 from parpass.ir.structure.canonical import value_bytes
 
 if TYPE_CHECKING:
@@ -74,14 +74,14 @@ def _own_mismatch(
 
 def _fields(node: Node) -> Sequence[str]:
     """Return the names of the values that `Canonical.values_of` gives."""
-    shape = layout(type(node))
-    return shape.values[shape.is_variable :]
+    fields = reflection(type(node))
+    return fields.values[fields.is_variable :]
 
 
 def _labels(node: Node) -> list[str]:
     """Return for each child of a node the field that it stands in."""
     labels: list[str] = []
-    for name, role in layout(type(node)).roles.items():
+    for name, role in reflection(type(node)).roles.items():
         if role in (Role.CHILD, Role.BINDING):
             labels.append(f".{name}")
         elif role in (Role.CHILDREN, Role.BINDINGS):
@@ -106,5 +106,5 @@ def _scope(node: Node, free: Node | None) -> str:
 
 
 def _identity(side: Canonical, node: Node) -> str:
-    how = "bound" if layout(type(node)).is_variable else "shared"
+    how = "bound" if reflection(type(node)).is_variable else "shared"
     return f"{node!r}, {how} elsewhere (node {side.numbers[node]} in post-order)"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.ir.node import Node, bindings, children, layout
+from parpass.ir.node import Node, bindings, children, reflection
 from parpass.relay.expr import Expr, Function, Let, Var
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class ScopeTree:
 
     def scopes_opened(self, node: Node) -> int:
         """Return how many scopes a node opens."""
-        return layout(type(node)).scopes
+        return reflection(type(node)).scopes
 
     def uses(self, node: Node) -> list[tuple[Expr, Scope]]:
         """Return the children of a node with the scopes that they are used in.

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from parpass.errors import IRError, IRTypeError
 from parpass.ir.module import IRModule
-from parpass.ir.node import layout
+from parpass.ir.node import reflection
 from parpass.ir.structure.structural import structural_equal
 from parpass.relay.dataflow_pattern.graph import ExprGraph
 from parpass.relay.dataflow_pattern.grouping import Group, find_groups
@@ -185,7 +185,7 @@ def _replaced(
 
 def with_new_children(expr: Expr, new: Mapping[Expr, Expr]) -> Expr:
     """Return a node with its children replaced, itself if none is."""
-    shape = layout(type(expr))
+    shape = reflection(type(expr))
     old = shape.children(expr)
     if not any(child in new for child in old):
         return expr
