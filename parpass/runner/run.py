@@ -10,9 +10,9 @@ import contextlib
 import importlib
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 import sniffio
 
@@ -24,28 +24,34 @@ if TYPE_CHECKING:
     from parpass.runner.executor import Executor
     from parpass.runner.report.report import RunReport
     from parpass.transform import Pass, PassContext
-    from parpass.transform.budget import LimitArguments, Limits
+    from parpass.transform.budget import Limits
+
+ModT = TypeVar("ModT")
+FailurePolicy = Literal["fail", "skip", "retry"]
 
 _RUNS = "parpass.runner.driving.runs"
 _ANYWHERE = 32  # workers that are started even where there are few cores
 
 
 async def run_pipeline(
-    mod: Any,
+    mod: ModT,
     pipeline: Pass | Sequence[Pass] | str,
     *,
     context: PassContext | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
     isolated: bool = False,
-    **limits: Unpack[LimitArguments],
-) -> Any:
+    function_timeout: float | None = None,
+    memory_limit: int | None = None,
+    on_failure: FailurePolicy | None = None,
+    report: Callable[[RunReport], object] | None = None,
+) -> ModT:
     """Run a pipeline on a module, on every core; await it under trio or asyncio.
 
     The result is that of a serial run, `a_pass(mod)` under the same context: the same
     module, diagnostics, callbacks and error. The module that is passed in stays as it
     was, and no process is left behind. To run several pipelines keep the processes,
-    with `open_runner`, whose runners also tell how the time went (`last_report`).
+    with `open_runner`.
 
     Args:
         mod: The module.
@@ -61,10 +67,15 @@ async def run_pipeline(
             it is an error here. Small work stays in this process otherwise, and a pass
             that crashes there takes it along. What cannot be sent to a worker is an
             error then. The option `parpass.isolated` of a context says the same.
-        limits: For each pass that says nothing itself, what it may take on one
-            function, and what to do if it fails there: `function_timeout` in seconds,
-            `memory_limit` in bytes, `on_failure` "fail", "skip" or "retry". Passes that
-            have limits run in the workers, where they can be killed.
+        function_timeout: Seconds that a pass may take on one function, for each pass
+            that says nothing itself. Passes that have a limit run in the workers, where
+            they can be killed; so with the next two.
+        memory_limit: Bytes that a pass may take on one function, likewise.
+        on_failure: What to do if a pass fails on a function, likewise: "fail" ends the
+            run, "skip" leaves the function as it was, with a warning, "retry" tries it
+            once more in another worker.
+        report: Called with the report of this run when it has ended, however that was;
+            `reports.append`, say. Of several runs at once each has its own.
 
     Returns:
         The new module.
@@ -89,19 +100,30 @@ async def run_pipeline(
     """
     runner = open_runner(workers=workers, executor=executor, isolated=isolated)
     async with runner:
-        return await runner.run(mod, pipeline, context=context, **limits)
+        return await runner.run(
+            mod,
+            pipeline,
+            context=context,
+            function_timeout=function_timeout,
+            memory_limit=memory_limit,
+            on_failure=on_failure,
+            report=report,
+        )
 
 
 def run_pipeline_sync(
-    mod: Any,
+    mod: ModT,
     pipeline: Pass | Sequence[Pass] | str,
     *,
     context: PassContext | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
     isolated: bool = False,
-    **limits: Unpack[LimitArguments],
-) -> Any:
+    function_timeout: float | None = None,
+    memory_limit: int | None = None,
+    on_failure: FailurePolicy | None = None,
+    report: Callable[[RunReport], object] | None = None,
+) -> ModT:
     """Run a pipeline on a module, on every core, and wait for it.
 
     For scripts, threads and notebooks. See `run_pipeline` for arguments and errors.
@@ -111,7 +133,15 @@ def run_pipeline_sync(
     """
     runner = open_runner(workers=workers, executor=executor, isolated=isolated)
     with runner:
-        return runner.run_sync(mod, pipeline, context=context, **limits)
+        return runner.run_sync(
+            mod,
+            pipeline,
+            context=context,
+            function_timeout=function_timeout,
+            memory_limit=memory_limit,
+            on_failure=on_failure,
+            report=report,
+        )
 
 
 def open_runner(
@@ -153,28 +183,37 @@ class Runner:
 
     async def run(
         self,
-        mod: Any,
+        mod: ModT,
         pipeline: Pass | Sequence[Pass] | str,
         *,
         context: PassContext | None = None,
-        **limits: Unpack[LimitArguments],
-    ) -> Any:
+        function_timeout: float | None = None,
+        memory_limit: int | None = None,
+        on_failure: FailurePolicy | None = None,
+        report: Callable[[RunReport], object] | None = None,
+    ) -> ModT:
         """Run a pipeline; see `run_pipeline`."""
         with called_from_here():
             if self._runs is None:
                 await _in_thread(self._loaded)
-            return await self._loaded().run(mod, pipeline, context, _limits(limits))
+            limits = _limits(function_timeout, memory_limit, on_failure)
+            runs = self._loaded()
+            return await runs.run(mod, pipeline, context, limits, report)
 
     def run_sync(
         self,
-        mod: Any,
+        mod: ModT,
         pipeline: Pass | Sequence[Pass] | str,
         *,
         context: PassContext | None = None,
-        **limits: Unpack[LimitArguments],
-    ) -> Any:
+        function_timeout: float | None = None,
+        memory_limit: int | None = None,
+        on_failure: FailurePolicy | None = None,
+        report: Callable[[RunReport], object] | None = None,
+    ) -> ModT:
         """Run a pipeline and wait for it; see `run_pipeline_sync`."""
-        return self._loaded().run_sync(mod, pipeline, context, _limits(limits))
+        limits = _limits(function_timeout, memory_limit, on_failure)
+        return self._loaded().run_sync(mod, pipeline, context, limits, report)
 
     @property
     def last_report(self) -> RunReport | None:
@@ -243,10 +282,13 @@ async def _in_thread(load: Any) -> None:
             await asyncio.to_thread(load)
 
 
-def _limits(limits: LimitArguments) -> Limits:
-    from parpass.transform.budget import UNSET, Limits
+def _limits(
+    function_timeout: float | None, memory_limit: int | None, on_failure: str | None
+) -> Limits:
+    from parpass.transform.budget import UNSET, Limits  # loaded by now
 
-    return Limits(**limits) if limits else UNSET
+    given = function_timeout, memory_limit, on_failure
+    return UNSET if given == (None, None, None) else Limits(*given)
 
 
 def _check(workers: int | None, executor: Executor | None, isolated: bool) -> None:

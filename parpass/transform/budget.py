@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar, Token
 from operator import attrgetter
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 import msgspec
 
@@ -74,14 +74,6 @@ class Limits(msgspec.Struct, frozen=True):
     function_timeout: float | None = None
     memory_limit: int | None = None
     on_failure: str | None = None
-
-
-class LimitArguments(TypedDict, total=False):
-    """The same as keyword arguments."""
-
-    function_timeout: float | None
-    memory_limit: int | None
-    on_failure: Literal["fail", "skip", "retry"] | None
 
 
 UNSET = Limits()
@@ -307,7 +299,6 @@ __all__ = [
     "UNSET",
     "Budget",
     "Enforcer",
-    "LimitArguments",
     "Limits",
     "MemoryGuard",
     "are_enforced_here",

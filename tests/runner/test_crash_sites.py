@@ -24,7 +24,7 @@ from parpass.errors import (
     WorkerDiedError,
 )
 from parpass.runner import Runner, open_runner
-from parpass.runner.pool import pooled_stage, schedule
+from parpass.runner.pool import inquest, schedule
 from parpass.transform import PassContext, Sequential
 from parpass.transform.config import START_TIMEOUT
 from tests.support.ending import (
@@ -83,7 +83,7 @@ def _know_others() -> None:
 
 @pytest.fixture(autouse=True)
 def _on_the_way_no_longer_than_in_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pooled_stage, "ON_THE_WAY_SECONDS", LIMITS["hang"])
+    monkeypatch.setattr(inquest, "ON_THE_WAY_SECONDS", LIMITS["hang"])
 
 
 def failure(

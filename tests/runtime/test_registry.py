@@ -208,4 +208,4 @@ def test_workers_need_not_know_what_a_pass_requires():
     with tvm.PassContext(config=config):
         result = tvm.run_pipeline_sync(mod, tvm.Sequential([Needs()]), workers=2)
     functions = result.functions_by_name.values()
-    assert [function.attrs["WasMarked"] for function in functions] == [1] * 8
+    assert [one.attrs and one.attrs["WasMarked"] for one in functions] == [1] * 8

@@ -64,6 +64,7 @@ def _completed(run: Coroutine[Any, Any, ValueT]) -> ValueT:
 def _contract_checker(context: PassContext) -> ContractChecker | None:
     if not context.config.get(CHECK_CONTRACT) or inside_function_pass():
         return None
+    # Few ask for it, and it has a pool of its own.
     from parpass.runner.check.contract_check import ContractChecker
 
     return ContractChecker()

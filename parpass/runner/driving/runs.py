@@ -11,7 +11,7 @@ import contextvars
 import functools
 import sys
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -34,6 +34,7 @@ from parpass.transform.plan.plan import Plan, plan
 if TYPE_CHECKING:
     from parpass.runner.pool.loky_executor import LokyExecutor
 
+Tell = Callable[[RunReport], object]
 ValueT = TypeVar("ValueT")
 
 _AS_IT_IS = contextlib.nullcontext()
@@ -80,6 +81,7 @@ class Runs:
         pipeline: Pass | Sequence[Pass] | str,
         context: PassContext | None,
         limits: Limits,
+        tell: Tell | None,
     ) -> Any:
         """Run a pipeline, under trio or asyncio."""
         with limits_in_force(limits):
@@ -89,7 +91,8 @@ class Runs:
             used = current if context is None else context
             if isinstance(pipeline, str):  # what it names is loaded
                 pipeline = await host.call(as_pass, pipeline)
-            run = self._reported(self._begin(mod, pipeline, used, host, executor))
+            begun = self._begin(mod, pipeline, used, host, executor)
+            run = self._reported(begun, tell)
             if used is not current:
                 run = _entered(used, host, run)
             try:
@@ -103,6 +106,7 @@ class Runs:
         pipeline: Pass | Sequence[Pass] | str,
         context: PassContext | None,
         limits: Limits,
+        tell: Tell | None,
     ) -> Any:
         """Run a pipeline and wait for it."""
         executor = self._usable_executor()
@@ -114,7 +118,7 @@ class Runs:
             try:
                 return begun.unwrap(begun.drive.run_blocking(begun.plan))
             finally:
-                self._account = begun.drive.account
+                self._has_ended(begun, tell)
 
     def _begin(
         self,
@@ -155,11 +159,16 @@ class Runs:
         is_owned = self._executor is not None and self._executor is self._owned
         return None if is_owned and not _may_have_children() else self._executor
 
-    async def _reported(self, begun: _Begun) -> Any:
+    async def _reported(self, begun: _Begun, tell: Tell | None) -> Any:
         try:
             return begun.unwrap(await begun.drive.run(begun.plan))
         finally:
-            self._account = begun.drive.account
+            self._has_ended(begun, tell)
+
+    def _has_ended(self, begun: _Begun, tell: Tell | None) -> None:
+        self._account = begun.drive.account
+        if tell is not None:
+            tell(self._account.report())
 
     def close(self) -> None:
         """End the processes."""

@@ -8,6 +8,7 @@ from parpass.errors import PassStateWarning
 from parpass.errors.warning import warn
 from parpass.runner.driving.errand import packed_errand
 from parpass.runner.executor import Executor, NoWorkersError
+from parpass.runner.pool.coordinator import run_stage
 from parpass.runner.pool.pooled_stage import PooledStage
 from parpass.runner.report.account import Account
 from parpass.runner.travel.folder import StorageError
@@ -91,8 +92,6 @@ class Sending:
         return True
 
     async def _pooled(self, stage: PooledStage, executor: Executor) -> None:
-        from parpass.runner.pool.coordinator import run_stage
-
         notes = Notes(self._retainer.folder)
         was_warm = executor.is_warm
         try:

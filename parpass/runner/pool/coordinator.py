@@ -104,10 +104,7 @@ class _StageRun:
         self._overdue: dict[int, Work] = {}  # by job; these were ended for it,
         self._overtaken: set[int] = set()  # jobs, ended for being too far
         self._gone: set[str] = set()  # and the notes of their workers mean nothing
-        self._to_blame: dict[int, Work] = {}  # by function
-        self._causes: dict[int, str] = {}  # of deaths, likewise; the others were late
-        self._tracebacks: dict[str, str] = {}  # by owner of a note
-        self._spared: set[int] = set()
+        self._inquest = stage.inquest
         self._last: float = math.inf  # function that a serial run comes to
         self._jobs_done = 0
         self._busy = 0.0  # seconds of all workers on jobs that came back
@@ -136,7 +133,8 @@ class _StageRun:
                         self._besides.cancel()
                         return
                     if isinstance(command, Blame):
-                        settled = self._settled(command.function)
+                        again = self._inquest.settle(command.function)
+                        settled = Settled(command.function, again)
                         commands.extend(self._schedule.handle(settled))
                     else:
                         self._carry_out(command)
@@ -241,54 +239,34 @@ class _StageRun:
         late = self._overdue.pop(command.job, None)
         if late is None:  # somebody killed all workers of the pool
             return JobLost(command.job, None, killed=True)
-        self._to_blame[late.function] = late
+        self._inquest.blame(late)
         return DeadlinePassed(command.job, late.function)
 
     async def _lost(self, command: SubmitJob, error: JobLostError) -> Event:
         """Return what the death of a worker means for the schedule."""
         late = self._overdue.pop(command.job, None)
         if late is not None:
-            self._to_blame[late.function] = late
+            self._inquest.blame(late)
             return DeadlinePassed(command.job, late.function)
         killed = was_killed(error.cause)
         work = await _in_thread(self._notes.of_process, error.process)
         if (
             work is None
             or work.phase == Phase.START
-            or (killed and command.alone and self._spare(work.function))
+            or (killed and command.alone and self._inquest.spare(work.function))
         ):
             self._cause = error.cause
             return JobLost(command.job, None, killed)
         if work.step >= self._stage.outcomes.end.steps_on(work.function):
             return Overtaken(command.job)  # a serial run does not come there
-        self._tracebacks[work.owner] = await _in_thread(
-            self._notes.traceback, work.owner
-        )
-        self._to_blame[work.function] = work
-        self._causes[work.function] = error.cause
+        traceback = await _in_thread(self._notes.traceback, work.owner)
+        self._inquest.tracebacks[work.owner] = traceback
+        self._inquest.blame(work, error.cause)
         return JobLost(command.job, work.function, killed)
-
-    def _spare(self, function: int) -> bool:
-        """Return whether a suspect that was killed runs alone once more.
-
-        A kill may come from outside, as when the system is out of memory, and a
-        suspect may be its victim twice.
-        """
-        is_first_time = function not in self._spared
-        self._spared.add(function)
-        return is_first_time
-
-    def _settled(self, function: int) -> Settled:
-        work = self._to_blame.pop(function)
-        cause = self._causes.pop(function, None)
-        traceback = self._tracebacks.pop(work.owner, "")
-        if cause is None:
-            return Settled(function, self._stage.timed_out(work, traceback))
-        return Settled(function, self._stage.died(work, cause, traceback))
 
     async def _watch(self) -> None:
         """End the jobs of workers that are overdue."""
-        shortest = self._stage.shortest_limit()
+        shortest = self._inquest.shortest_limit()
         interval = 1.0 if shortest is None else min(_LONGEST_LOOK, shortest / 4)
         while True:
             await trio.sleep(interval)
@@ -297,7 +275,7 @@ class _StageRun:
 
     async def _look(self) -> None:
         now, works = time.monotonic_ns(), await _in_thread(self._notes.read)
-        overdue = [work for work in works if self._stage.overdue(work, now)]
+        overdue = [work for work in works if self._inquest.overdue(work, now)]
         end = self._stage.outcomes.end
         is_cut = any(work.step >= end.steps_on(work.function) for work in works)
         if not overdue and not is_cut:
@@ -332,7 +310,7 @@ class _StageRun:
 
     async def _end_late(self, late: Sequence[Work], jobs: Mapping[int, int]) -> None:
         """End the jobs, given by function, of workers that are overdue."""
-        self._tracebacks |= await _in_thread(self._notes.ask_where, late)
+        self._inquest.tracebacks |= await _in_thread(self._notes.ask_where, late)
         for work in late:
             job = jobs[work.function]
             if job in self._in_flight:

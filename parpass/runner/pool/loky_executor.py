@@ -25,7 +25,7 @@ from parpass.runner.executor import (
     NoWorkersError,
     was_killed,
 )
-from parpass.runner.pool.program import check_threads, in_thread, tell
+from parpass.runner.pool.process_events import check_threads, in_thread, tell
 from parpass.runner.pool.staff import Posted, Worker
 from parpass.runner.pool.worker_process import StartError
 from parpass.runner.worker.serving import pack_call, unpack_answer

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from parpass.runner.placing.costs import BYTES_OF_NODE, COSTS
-from parpass.runner.pool import pooled_stage as pooled
+from parpass.runner.pool import packing
 from parpass.runner.pool.pooled_stage import PooledStage
 from parpass.runner.pool.schedule import FunctionsReady
 from parpass.runner.stage.outcomes import StageOutcomes
@@ -82,7 +82,7 @@ def test_where_costs_are_known_the_first_functions_are_work_for_a_while(
 ):
     # Packing ends after some milliseconds in any case: those of an idle machine.
     clock = SimpleNamespace(perf_counter=itertools.count(step=0.0004).__next__)
-    monkeypatch.setattr(pooled, "time", clock)
+    monkeypatch.setattr(packing, "time", clock)
     passes: list[Pass] = [Add(1)]
     COSTS.forget(passes)
     if pace is not None:

@@ -12,16 +12,17 @@ from typing import Any
 
 import msgspec
 import pytest
+import trio
 
 from parpass.errors import UnpicklablePassWarning
-from parpass.runner import Runner, RunReport, open_runner
+from parpass.runner import Runner, RunReport, open_runner, run_pipeline_sync
 from parpass.runner.report.account import Account
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.travel.function_outcome import FunctionOutcome
 from parpass.runner.travel.retained import Held
 from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
 from tests.support.hard_passes import Locked
-from tests.support.pooled import run_pooled
+from tests.support.pooled import pooled, run_pooled
 from tests.support.toy_ir import Fn, Program, program
 from tests.support.toy_passes import Add, AddFrom, FailOn, Keep
 from tests.support.watching import Blind, Log
@@ -195,3 +196,41 @@ def test_an_empty_run_divides_by_nothing():
         runner.run_sync(program(), [])
         assert report_of(runner).speedup is None
         assert "What would help most" in str(report_of(runner))
+
+
+def test_each_run_has_its_own_report_on_request(runner: Runner):
+    reports: list[RunReport] = []
+    runner.run_sync(program(1, 2), [Add(1)], report=reports.append)
+    runner.run_sync(program(1), [Add(2), Keep()], report=reports.append)
+    first, second = reports
+    assert list(first.passes) == ["Add"]
+    assert list(second.module_passes) == ["Keep"]
+    assert second == runner.last_report
+
+
+def test_a_run_that_fails_is_told_of_too(runner: Runner):
+    reports: list[RunReport] = []
+    with pytest.raises(ValueError, match="met 1"):
+        runner.run_sync(program(1), FailOn(1), report=reports.append)
+    assert len(reports) == 1
+
+
+async def test_runs_that_go_on_at_once_each_have_their_report(runner: Runner):
+    reports: dict[int, RunReport] = {}
+
+    async def run(functions: int) -> None:
+        mod = program(*range(functions))
+        told: list[RunReport] = []
+        await runner.run(mod, Add(1), context=pooled(), report=told.append)
+        (reports[functions],) = told
+
+    async with trio.open_nursery() as nursery:
+        for functions in (3, 5, 7):
+            nursery.start_soon(run, functions)
+    assert {at: one.functions for at, one in reports.items()} == {3: 3, 5: 5, 7: 7}
+
+
+def test_a_report_is_handed_on_by_the_function_without_a_runner():
+    reports: list[RunReport] = []
+    run_pipeline_sync(program(1), Add(1), workers=0, report=reports.append)
+    assert [one.workers for one in reports] == [0]

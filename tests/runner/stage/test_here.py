@@ -18,7 +18,6 @@ from parpass.ir.module import stated_type
 from parpass.ir.op_table import Op
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, PassInfo, Sequential
-from parpass.transform.budget import LimitArguments
 from tests.support.ending import end
 from tests.support.pooled import POOLED
 
@@ -124,13 +123,18 @@ def test_a_caller_that_is_run_again_is_still_under_its_limits(
     mod["main"] = main
     passes = [ToInt("f1"), HangOnInt(), Swap()]
     context = PassContext(config=POOLED)
-    limits: LimitArguments = {"function_timeout": 0.3, "on_failure": policy}
+
+    def run() -> IRModule:
+        return runner.run_sync(
+            mod, passes, context=context, function_timeout=0.3, on_failure=policy
+        )
+
     if policy == "fail":
         with pytest.raises(FunctionTimeoutError) as caught:
-            runner.run_sync(mod, passes, context=context, **limits)
+            run()
         assert (caught.value.pass_name, caught.value.function) == ("HangOnInt", "main")
     else:
-        after = runner.run_sync(mod, passes, context=context, **limits)
+        after = run()
         expected = Sequential([ToInt("f1"), Swap()])(mod)
         assert_structural_equal(after, expected)
 
