@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from parpass.ir.node import children
+from parpass.ir.op_table import Op
 from parpass.relay.dataflow_pattern.graph import ExprGraph, RootKey, nodes_of
 from parpass.relay.dataflow_pattern.leaves import ExprTypes
 from parpass.relay.dataflow_pattern.matching import Matcher, NodeMap, op_name
@@ -45,8 +47,6 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.node import children
-from parpass.relay.op.registry import Op
 
 # Marks a function that a partition made; no match is looked for inside of it.
 PARTITIONED = "PartitionedFromPattern"

@@ -6,6 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from parpass.errors import DiagnosticError
+from parpass.ir.module import IRModule
+from parpass.ir.node import count_nodes, post_order
+from parpass.ir.op_table import Op
+from parpass.ir.structure.structural import structural_equal
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.dataflow_pattern.pattern import (
     ConstantPattern,
     DataTypePattern,
@@ -17,11 +22,6 @@ from parpass.relay.dataflow_pattern.pattern import (
     WildcardPattern,
 )
 from parpass.relay.expr import Call, Constant, Expr, Function, Var
-from parpass.relay.module import IRModule
-from parpass.relay.node import count_nodes, post_order
-from parpass.relay.op.registry import Op
-from parpass.relay.structural import structural_equal
-from parpass.relay.ty import TensorType, Type
 
 Constraint = TypePattern | DataTypePattern | ShapePattern
 

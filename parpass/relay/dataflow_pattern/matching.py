@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from parpass.ir.node import children
+from parpass.ir.op_table import Op
 from parpass.relay.dataflow_pattern.graph import ExprGraph
 from parpass.relay.dataflow_pattern.leaves import (
     ExprTypes,
@@ -37,8 +39,6 @@ from parpass.relay.dataflow_pattern.pattern import (
     sub_patterns,
 )
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem
-from parpass.relay.node import children
-from parpass.relay.op.registry import Op
 
 NodeMap = dict[DFPattern, list[Expr]]
 Question = tuple[DFPattern, Expr]

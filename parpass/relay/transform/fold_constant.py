@@ -9,6 +9,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from parpass.errors import EvaluationError
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
+from parpass.ir.ty import TensorType
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import (
     Call,
@@ -22,8 +25,6 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.constants import (
     ConstantChecker,
     constant_of,
@@ -33,7 +34,6 @@ from parpass.relay.transform.constants import (
 )
 from parpass.relay.transform.evaluation import Evaluator
 from parpass.relay.transform.report import Finding, emit_notes
-from parpass.relay.ty import TensorType
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 # Operators that are never evaluated. Those that ask for the shape of their argument

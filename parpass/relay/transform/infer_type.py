@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TypeVar, cast
 
+from parpass.ir.ledger import Typed, remember_typed, typed_under
+from parpass.ir.module import IRModule
+from parpass.ir.ty import Type
 from parpass.relay.expr import Expr, Function
-from parpass.relay.module import IRModule
 from parpass.relay.transform.report import Finding, emit_errors, raise_errors
-from parpass.relay.ty import Type
 from parpass.relay.typing.global_types import GlobalTypes
 from parpass.relay.typing.inferencer import TypeInferencer
-from parpass.relay.typing.ledger import Typed, remember_typed, typed_under
 from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_pass
 from parpass.transform.optimizations import optimizations_in
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
-from parpass.relay.module import IRModule
 from parpass.relay.transform.infer_type import infer_type
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from parpass.errors import IRTypeError
+from parpass.ir.op_table import Op
+from parpass.ir.ty import FuncType, IncompleteType, TensorType, TupleType, Type
 from parpass.relay.expr import (
     Call,
     Expr,
@@ -22,14 +24,12 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.op.registry import Op
 from parpass.relay.op.relations import (
     bool_identity,
     float_identity,
     identity,
     number_identity,
 )
-from parpass.relay.ty import FuncType, IncompleteType, TensorType, TupleType, Type
 from parpass.relay.typing.attribute_kinds import wrong_attribute
 from parpass.relay.typing.progress import Inference
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from parpass import relay
 from parpass.diagnostic import Span
 from parpass.errors import DiagnosticError
+from parpass.ir.module import IRModule
+from parpass.ir.ty import TensorType
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, Var, const
-from parpass.relay.module import IRModule
 from parpass.relay.transform import InferType
 from parpass.relay.transform.infer_type import infer_type
-from parpass.relay.ty import TensorType
 
 SCALAR = TensorType((), "float32")
 COND = relay.var("c", "bool")

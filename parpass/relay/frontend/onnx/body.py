@@ -8,8 +8,8 @@ from typing import Any, cast
 import onnx
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
 
+from parpass.ir.ty import TensorType
 from parpass.relay.frontend.onnx.types import type_proto
-from parpass.relay.ty import TensorType
 
 Attributes = Mapping[str, AttributeProto]
 

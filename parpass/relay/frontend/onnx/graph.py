@@ -28,11 +28,11 @@ from parpass.relay.frontend.onnx.model import (
     operator_name,
     opsets_of,
 )
-from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.onnx_node import Node
 from parpass.relay.frontend.onnx.operators import CONVERTERS
-from parpass.relay.frontend.onnx.origin import SpanMarker, listing_line, span_of, title
 from parpass.relay.frontend.onnx.parameter import ParameterTypes
 from parpass.relay.frontend.onnx.scope import Scope
+from parpass.relay.frontend.onnx.spans import SpanMarker, listing_line, span_of, title
 from parpass.relay.frontend.onnx.support import unsupported
 from parpass.relay.frontend.onnx.types import TypeOf
 

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import EvaluationError
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Constant, Expr, If, Tuple, TupleGetItem, Var
 from parpass.relay.functor import ExprFunctor
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.evaluation import Evaluator
 from parpass.relay.transform.fold_constant import ConstantFolder
 from parpass.transform import PassContext

@@ -9,7 +9,7 @@ import onnx
 from parpass.errors import FrontendError, MalformedModelError
 from parpass.relay.expr import Expr, const
 from parpass.relay.frontend.onnx.model import graphs_of
-from parpass.relay.frontend.onnx.values import array_of
+from parpass.relay.frontend.onnx.tensor_proto import array_of
 
 
 class Scope:

@@ -9,10 +9,10 @@ import onnx
 from onnx import helper
 
 from parpass.errors import IRTypeError
+from parpass.ir.op_table import Op
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Constant, Expr, If, Tuple, TupleGetItem, Var
 from parpass.relay.functor import ExprFunctor
-from parpass.relay.op.registry import Op
-from parpass.relay.ty import TensorType, TupleType, Type
 
 
 class TypeOf(ExprFunctor[Type]):

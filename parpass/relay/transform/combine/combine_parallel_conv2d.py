@@ -6,9 +6,9 @@ from collections.abc import Hashable
 
 from msgspec import structs
 
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr, Function
-from parpass.relay.module import IRModule
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.combine.combine_along_axis import AxisCombiner
 from parpass.relay.transform.combine.combine_parallel import tensor_type
 from parpass.relay.transform.typed import typed_function

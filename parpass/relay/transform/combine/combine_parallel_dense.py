@@ -7,11 +7,11 @@ from typing import cast
 
 from msgspec import structs
 
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op, OpPattern
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem
-from parpass.relay.module import IRModule
 from parpass.relay.op import expand_dims, split, squeeze, stack
 from parpass.relay.op.nn import batch_matmul
-from parpass.relay.op.registry import Op, OpPattern
 from parpass.relay.transform.combine.combine_along_axis import AxisCombiner
 from parpass.relay.transform.combine.combine_parallel import (
     ParallelCombiner,

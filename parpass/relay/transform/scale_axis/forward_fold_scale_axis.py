@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeVar, cast
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import children, post_order
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.node import children, post_order
 from parpass.relay.op import divide
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.scale_axis import (
     Demand,
     Need,

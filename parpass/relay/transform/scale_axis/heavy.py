@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from parpass.ir.op_table import Op
+from parpass.ir.ty import Dim
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op import multiply
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.scale_axis.scale import (
     Demand,
     Need,
     along_axes,
     tensor_type,
 )
-from parpass.relay.ty import Dim
 
 _CONVOLUTIONS = frozenset({"nn.conv1d", "nn.conv2d", "nn.conv3d"})
 

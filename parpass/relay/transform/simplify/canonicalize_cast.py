@@ -7,12 +7,12 @@ from typing import cast
 import numpy as np
 from msgspec import structs
 
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.op.registry import Op, OpPattern
 from parpass.relay.transform.typed import typed_function
-from parpass.relay.ty import TensorType
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 _CAST = Op.get("cast")

@@ -8,7 +8,7 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, If, const
-from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.onnx_node import Node
 
 _MAX_RANK = 64  # numpy's own
 

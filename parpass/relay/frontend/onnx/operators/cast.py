@@ -9,9 +9,9 @@ from ml_dtypes import finfo
 
 from parpass.relay import op
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.onnx_node import Node
 from parpass.relay.frontend.onnx.operators.signature import Converter
-from parpass.relay.frontend.onnx.values import dtype_of
+from parpass.relay.frontend.onnx.tensor_proto import dtype_of
 
 _SATURATED = ("float8_e4m3", "float8_e5m2")
 _EXPONENTS = "float8_e8m0fnu"

@@ -9,7 +9,7 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, If, Tuple, TupleWrapper, const
-from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.onnx_node import Node
 from parpass.relay.frontend.onnx.operators.axes import normal_axis
 from parpass.relay.frontend.onnx.operators.signature import Converter
 

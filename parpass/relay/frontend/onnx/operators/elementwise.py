@@ -7,7 +7,7 @@ from functools import reduce
 
 from parpass.relay import op
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.onnx_node import Node
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
 

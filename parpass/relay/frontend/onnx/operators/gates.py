@@ -7,7 +7,7 @@ from functools import partial
 
 from parpass.relay import op
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.onnx_node import Node
 from parpass.relay.frontend.onnx.operators import activation
 
 Activation = Callable[[Expr], Expr]

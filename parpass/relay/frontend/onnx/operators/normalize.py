@@ -7,7 +7,7 @@ from math import prod
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, TupleWrapper
-from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.onnx_node import Node
 from parpass.relay.frontend.onnx.operators.axes import normal_axis
 from parpass.relay.frontend.onnx.operators.signature import Converter
 

@@ -6,13 +6,13 @@ from ml_dtypes import iinfo
 
 from parpass.relay import op
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.onnx_node import Node
 from parpass.relay.frontend.onnx.operators.axes import normal_axis
 from parpass.relay.frontend.onnx.operators.cast import cast_to
 from parpass.relay.frontend.onnx.operators.neural import product_of
 from parpass.relay.frontend.onnx.operators.signature import Converter
 from parpass.relay.frontend.onnx.operators.window import conv_of
-from parpass.relay.frontend.onnx.values import dtype_of
+from parpass.relay.frontend.onnx.tensor_proto import dtype_of
 
 
 def _along(node: Node, value: Expr, data: Expr, axis: int, block: int) -> Expr:

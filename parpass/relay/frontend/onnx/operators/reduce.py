@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from parpass.relay import op
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.onnx_node import Node
 from parpass.relay.frontend.onnx.operators.axes import Axes, axes_of, normal_axis
 from parpass.relay.frontend.onnx.operators.elementwise import in_floats
 from parpass.relay.frontend.onnx.operators.signature import Converter

@@ -10,11 +10,11 @@ import onnx
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, TupleWrapper, const
-from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.onnx_node import Node
 from parpass.relay.frontend.onnx.operators.axes import normal_axis, shape_of, whole
 from parpass.relay.frontend.onnx.operators.index import from_front
 from parpass.relay.frontend.onnx.operators.signature import Converter
-from parpass.relay.frontend.onnx.values import dtype_of
+from parpass.relay.frontend.onnx.tensor_proto import dtype_of
 
 
 def _shape(node: Node) -> Expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from parpass.relay.expr import Expr, TupleWrapper
-from parpass.relay.frontend.onnx.node import Node
+from parpass.relay.frontend.onnx.onnx_node import Node
 
 Converter = Callable[[Node], Expr | TupleWrapper]
 """Returns the expression of a node's first output, or those of several.
