@@ -44,6 +44,13 @@ class Attrs(msgspec.Struct, frozen=True, kw_only=True):
         """Return an attribute as a string."""
         return str(self[name])
 
+    def check(self) -> None:
+        """Reject values that do not go together; each alone is what its field says.
+
+        Raises:
+            IRTypeError: They do not.
+        """
+
     def __getitem__(self, name: str) -> Any:
         if name not in self:
             raise UnknownAttrError(name, self.keys())

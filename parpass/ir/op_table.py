@@ -10,6 +10,7 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy.typing as npt
 from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
@@ -29,6 +30,7 @@ from parpass.tables import Table
 
 TypeRelation = Callable[[Sequence[Type], Any], Type]
 Compute = Callable[..., Any]
+Array = npt.NDArray[Any]
 
 
 class OpPattern(enum.IntEnum):

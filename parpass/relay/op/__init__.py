@@ -1,322 +1,78 @@
-"""Relay's operators: importing this registers them all and gives their builders."""
+"""Relay's operators: importing this registers them all and gives their builders.
+
+Each file says in its `__all__` which builders are to be had here.
+"""
 
 from __future__ import annotations
 
 from parpass.ir.attrs import Attrs
 from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
-from parpass.relay.op import annotation, dyn, image, nn, vm
+from parpass.relay.op import (
+    annotation,
+    broadcast,
+    convert,
+    create,
+    dyn,
+    elementwise,
+    grid,
+    image,
+    indexing,
+    join,
+    matrix,
+    nn,
+    ordering,
+    reduce,
+    reshaping,
+    scan,
+    scatter,
+    select,
+    sequence,
+    shape,
+    vm,
+)
 from parpass.relay.op.annotation import device_copy
-from parpass.relay.op.broadcast import (
-    add,
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    divide,
-    equal,
-    floor_divide,
-    floor_mod,
-    greater,
-    greater_equal,
-    left_shift,
-    less,
-    less_equal,
-    logical_and,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
-    mod,
-    multiply,
-    not_equal,
-    power,
-    right_shift,
-    subtract,
-    trunc_divide,
-    trunc_mod,
-    where,
-)
-from parpass.relay.op.convert import (
-    cast,
-    cast_like,
-    reinterpret,
-)
-from parpass.relay.op.create import (
-    full,
-    full_like,
-    ones,
-    ones_like,
-    zeros,
-    zeros_like,
-)
-from parpass.relay.op.elementwise import (
-    abs,
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atanh,
-    bitwise_not,
-    ceil,
-    clip,
-    copy,
-    cos,
-    cosh,
-    erf,
-    exp,
-    fast_erf,
-    fast_exp,
-    fast_tanh,
-    floor,
-    isfinite,
-    isinf,
-    isnan,
-    log,
-    log1p,
-    log2,
-    log10,
-    logical_not,
-    negative,
-    round,
-    rsqrt,
-    sigmoid,
-    sign,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-    trunc,
-)
-from parpass.relay.op.gather import (
-    adv_index,
-    argwhere,
-    gather,
-    gather_nd,
-    take,
-)
-from parpass.relay.op.grid import (
-    arange,
-    meshgrid,
-)
-from parpass.relay.op.join import (
-    concatenate,
-    split,
-    stack,
-)
+from parpass.relay.op.broadcast import *
+from parpass.relay.op.convert import *
+from parpass.relay.op.create import *
+from parpass.relay.op.elementwise import *
+from parpass.relay.op.grid import *
+from parpass.relay.op.indexing import *
+from parpass.relay.op.join import *
 from parpass.relay.op.layout_hooks import (
     register_alter_op_layout as register_alter_op_layout,
 )
 from parpass.relay.op.layout_hooks import (
     register_convert_op_layout as register_convert_op_layout,
 )
-from parpass.relay.op.matrix import (
-    einsum,
-    matrix_set_diag,
-    trilu,
-)
-from parpass.relay.op.reduce import (
-    all,
-    any,
-    argmax,
-    argmin,
-    logsumexp,
-    max,
-    mean,
-    mean_std,
-    mean_variance,
-    min,
-    prod,
-    std,
-    sum,
-    variance,
-)
-from parpass.relay.op.reshape import (
-    layout_transform,
-    reshape,
-    reshape_like,
-)
-from parpass.relay.op.scan import (
-    cumprod,
-    cumsum,
-)
-from parpass.relay.op.scatter import (
-    scatter_elements,
-    scatter_nd,
-    sparse_to_dense,
-    strided_set,
-)
-from parpass.relay.op.select import (
-    repeat,
-    reverse,
-    slice_like,
-    strided_slice,
-    tile,
-)
-from parpass.relay.op.sequence import (
-    one_hot,
-    reverse_sequence,
-    sequence_mask,
-    unravel_index,
-)
-from parpass.relay.op.shape import (
-    broadcast_to,
-    broadcast_to_like,
-    expand_dims,
-    ndarray_size,
-    shape_of,
-    squeeze,
-    transpose,
-)
-from parpass.relay.op.sort import (
-    argsort,
-    searchsorted,
-    sort,
-    topk,
-)
+from parpass.relay.op.matrix import *
+from parpass.relay.op.ordering import *
+from parpass.relay.op.reduce import *
+from parpass.relay.op.reshaping import *
+from parpass.relay.op.scan import *
+from parpass.relay.op.scatter import *
+from parpass.relay.op.select import *
+from parpass.relay.op.sequence import *
+from parpass.relay.op.shape import *
 
 get = Op.get  # not in __all__, whose names are those of `relay` too
 
 __all__ = [
-    "Attrs",
-    "Op",
-    "OpPattern",
-    "TypeRelationError",
-    "abs",
-    "acos",
-    "acosh",
-    "add",
-    "adv_index",
-    "all",
-    "annotation",
-    "any",
-    "arange",
-    "argmax",
-    "argmin",
-    "argsort",
-    "argwhere",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "bitwise_and",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_xor",
-    "broadcast_to",
-    "broadcast_to_like",
-    "cast",
-    "cast_like",
-    "ceil",
-    "clip",
-    "concatenate",
-    "copy",
-    "cos",
-    "cosh",
-    "cumprod",
-    "cumsum",
-    "device_copy",
-    "divide",
-    "dyn",
-    "einsum",
-    "equal",
-    "erf",
-    "exp",
-    "expand_dims",
-    "fast_erf",
-    "fast_exp",
-    "fast_tanh",
-    "floor",
-    "floor_divide",
-    "floor_mod",
-    "full",
-    "full_like",
-    "gather",
-    "gather_nd",
-    "greater",
-    "greater_equal",
-    "image",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "layout_transform",
-    "left_shift",
-    "less",
-    "less_equal",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "logsumexp",
-    "matrix_set_diag",
-    "max",
-    "maximum",
-    "mean",
-    "mean_std",
-    "mean_variance",
-    "meshgrid",
-    "min",
-    "minimum",
-    "mod",
-    "multiply",
-    "ndarray_size",
-    "negative",
-    "nn",
-    "not_equal",
-    "one_hot",
-    "ones",
-    "ones_like",
-    "power",
-    "prod",
-    "register_op",
-    "reinterpret",
-    "repeat",
-    "reshape",
-    "reshape_like",
-    "reverse",
-    "reverse_sequence",
-    "right_shift",
-    "round",
-    "rsqrt",
-    "scatter_elements",
-    "scatter_nd",
-    "searchsorted",
-    "sequence_mask",
-    "shape_of",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sinh",
-    "slice_like",
-    "sort",
-    "sparse_to_dense",
-    "split",
-    "sqrt",
-    "squeeze",
-    "stack",
-    "std",
-    "strided_set",
-    "strided_slice",
-    "subtract",
-    "sum",
-    "take",
-    "tan",
-    "tanh",
-    "tile",
-    "topk",
-    "transpose",
-    "trilu",
-    "trunc",
-    "trunc_divide",
-    "trunc_mod",
-    "unravel_index",
-    "variance",
-    "vm",
-    "where",
-    "zeros",
-    "zeros_like",
-]
+    "Attrs", "Op", "OpPattern", "TypeRelationError", "annotation", "device_copy", "dyn",
+    "image", "nn", "register_op", "vm",
+]  # fmt: skip
+__all__ += broadcast.__all__
+__all__ += convert.__all__
+__all__ += create.__all__
+__all__ += elementwise.__all__
+__all__ += grid.__all__
+__all__ += indexing.__all__
+__all__ += join.__all__
+__all__ += matrix.__all__
+__all__ += ordering.__all__
+__all__ += reduce.__all__
+__all__ += reshaping.__all__
+__all__ += scan.__all__
+__all__ += scatter.__all__
+__all__ += select.__all__
+__all__ += sequence.__all__
+__all__ += shape.__all__

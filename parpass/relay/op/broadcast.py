@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from parpass.ir.op_table import Op, OpPattern, TypeRelation, register_op
+from parpass.ir.op_table import Array, TypeRelation
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Operand
-from parpass.relay.op.build import call_op
+from parpass.relay.op.build import BROADCAST, operator
 from parpass.relay.op.relations import (
     bool_broadcast,
     broadcast_shape,
@@ -23,7 +22,13 @@ from parpass.relay.op.relations import (
     tensors,
 )
 
-Array = npt.NDArray[Any]
+__all__ = [
+    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "divide", "equal",
+    "floor_divide", "floor_mod", "greater", "greater_equal", "left_shift", "less",
+    "less_equal", "logical_and", "logical_or", "logical_xor", "maximum", "minimum",
+    "mod", "multiply", "not_equal", "power", "right_shift", "subtract", "trunc_divide",
+    "trunc_mod", "where",
+]  # fmt: skip
 
 
 class BinaryBuilder(Protocol):
@@ -42,13 +47,9 @@ def _binary(
     def compute(_attrs: None, lhs: Array, rhs: Array) -> Array:
         return np.asarray(meaning(lhs, rhs))
 
-    op = register_op(Op(name, 2, relation, compute, pattern=OpPattern.BROADCAST))
+    @operator(name, relation, compute, doc=doc, pattern=BROADCAST)
+    def build(lhs: Operand, rhs: Operand) -> Call: ...
 
-    def build(lhs: Operand, rhs: Operand) -> Call:
-        return call_op(op, (lhs, rhs))
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = doc
     return build
 
 
@@ -139,11 +140,7 @@ def _where(_attrs: None, condition: Array, x: Array, y: Array) -> Array:
     return np.where(condition, x, y)
 
 
-_WHERE = register_op(
-    Op("where", 3, _where_relation, _where, pattern=OpPattern.BROADCAST)
-)
-
-
+@operator("where", _where_relation, _where, pattern=BROADCAST)
 def where(condition: Operand, x: Operand, y: Operand) -> Call:
     """Return the elements of `x` where the condition is not 0, else those of `y`."""
-    return call_op(_WHERE, (condition, x, y))
+    ...

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import (
@@ -22,12 +21,12 @@ from parpass.relay.expr import (
     as_expr,
     const,
 )
-from parpass.relay.op.attributes import dtype_name, require_choice
-from parpass.relay.op.build import call_op
+from parpass.relay.op.attributes import DType, one_of
+from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.join import TensorTuple, as_tuple
 from parpass.relay.op.relations import require_rank, tensor_fields, tensors
 
-Array = npt.NDArray[Any]
+__all__ = ["arange", "meshgrid"]
 
 
 class ArangeAttrs(Attrs, frozen=True):
@@ -38,7 +37,7 @@ class ArangeAttrs(Attrs, frozen=True):
             program runs.
     """
 
-    dtype: str = "float32"
+    dtype: DType = "float32"
     length: int | None = None
 
 
@@ -67,7 +66,10 @@ def arange_length(start: float, stop: float, step: float) -> int:
     return max(0, math.ceil((stop - start) / step))
 
 
-_ARANGE = register_op(Op("arange", 3, _arange_relation, _arange, ArangeAttrs))
+@operator("arange", _arange_relation, _arange, ArangeAttrs)
+def _range(start: Expr, stop: Expr, step: Expr, dtype: str, length: int | None) -> Call:
+    """Build the call."""
+    ...
 
 
 def arange(
@@ -91,8 +93,7 @@ def arange(
     length = (
         arange_length(values[0], values[1], values[2]) if len(values) == 3 else None
     )
-    attrs = ArangeAttrs(dtype=dtype_name(dtype), length=length)
-    return call_op(_ARANGE, tuple(bounds), attrs)
+    return _range(*bounds, dtype=dtype, length=length)
 
 
 def _bound(value: Operand, dtype: str) -> Expr:
@@ -102,7 +103,7 @@ def _bound(value: Operand, dtype: str) -> Expr:
 class MeshgridAttrs(Attrs, frozen=True):
     """Attributes of `meshgrid`; `xy` exchanges the first two dimensions."""
 
-    indexing: str = "ij"
+    indexing: Annotated[str, one_of("ij", "xy")] = "ij"
 
 
 def _meshgrid_relation(types: Sequence[Type], attrs: MeshgridAttrs) -> TupleType:
@@ -122,21 +123,20 @@ def _meshgrid(attrs: MeshgridAttrs, fields: tuple[Array, ...]) -> tuple[Array, .
     )
 
 
-_MESHGRID = register_op(
-    Op(
-        "meshgrid",
-        1,
-        _meshgrid_relation,
-        _meshgrid,
-        MeshgridAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
+def _count(call: Call) -> int:
+    """Return how many results there are, 1 where only the type can tell."""
+    return len(getattr(call.args[0], "fields", ())) or 1
+
+
+@operator(
+    "meshgrid",
+    _meshgrid_relation,
+    _meshgrid,
+    MeshgridAttrs,
+    argument=as_tuple,
+    pattern=INJECTIVE,
+    results=_count,
 )
-
-
 def meshgrid(data: TensorTuple, indexing: str = "ij") -> TupleWrapper:
     """Repeat vectors along each other's axes, to a tensor for each of them."""
-    fields = as_tuple(data)
-    attrs = MeshgridAttrs(indexing=require_choice(indexing, ("ij", "xy"), "indexing"))
-    count = len(getattr(fields, "fields", ())) or 1
-    return TupleWrapper(call_op(_MESHGRID, (fields,), attrs), count)
+    ...

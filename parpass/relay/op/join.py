@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import Dim, TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper, as_expr
 from parpass.relay.op.attributes import Ints, int_tuple
-from parpass.relay.op.build import call_op
+from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.relations import (
     Shape,
     normal_axis,
@@ -27,7 +26,8 @@ from parpass.relay.op.relations import (
     unify,
 )
 
-Array = npt.NDArray[Any]
+__all__ = ["concatenate", "split", "stack"]
+
 TensorTuple = Expr | TupleWrapper | Iterable[Operand]
 
 
@@ -72,22 +72,18 @@ def _concatenate(attrs: ConcatenateAttrs, fields: tuple[Array, ...]) -> Array:
     return np.concatenate(fields, attrs.axis)
 
 
-_CONCATENATE = register_op(
-    Op(
-        "concatenate",
-        1,
-        _concatenate_relation,
-        _concatenate,
-        ConcatenateAttrs,
-        pattern=OpPattern.INJECTIVE,
-        moves=True,
-    )
+@operator(
+    "concatenate",
+    _concatenate_relation,
+    _concatenate,
+    ConcatenateAttrs,
+    argument=as_tuple,
+    pattern=INJECTIVE,
+    moves=True,
 )
-
-
 def concatenate(data: TensorTuple, axis: int) -> Call:
     """Join tensors end to end along an axis."""
-    return call_op(_CONCATENATE, (as_tuple(data),), ConcatenateAttrs(axis=axis))
+    ...
 
 
 class StackAttrs(Attrs, frozen=True):
@@ -110,22 +106,22 @@ def _stack(attrs: StackAttrs, fields: tuple[Array, ...]) -> Array:
     return np.stack(fields, attrs.axis)
 
 
-_STACK = register_op(
-    Op(
-        "stack",
-        1,
-        _stack_relation,
-        _stack,
-        StackAttrs,
-        pattern=OpPattern.INJECTIVE,
-        moves=True,
-    )
+@operator(
+    "stack",
+    _stack_relation,
+    _stack,
+    StackAttrs,
+    argument=as_tuple,
+    pattern=INJECTIVE,
+    moves=True,
 )
-
-
 def stack(data: TensorTuple, axis: int) -> Call:
     """Join tensors of one shape along a new axis."""
-    return call_op(_STACK, (as_tuple(data),), StackAttrs(axis=axis))
+    ...
+
+
+def _where(value: Ints, what: str) -> int | tuple[int, ...]:
+    return value if isinstance(value, int) else int_tuple(value, what)
 
 
 class SplitAttrs(Attrs, frozen=True):
@@ -136,8 +132,14 @@ class SplitAttrs(Attrs, frozen=True):
             first begin.
     """
 
-    indices_or_sections: int | tuple[int, ...]
+    indices_or_sections: Annotated[int | tuple[int, ...], _where]
     axis: int = 0
+
+    def check(self) -> None:
+        """Reject parts of which there is none."""
+        where = self.indices_or_sections
+        if isinstance(where, int) and where < 1:
+            raise IRTypeError(f"expected one part or more to split into, got {where}")
 
 
 def _part_lengths(length: Dim, attrs: SplitAttrs) -> list[Dim]:
@@ -174,28 +176,20 @@ def _split(attrs: SplitAttrs, data: Array) -> tuple[Array, ...]:
     return tuple(np.split(data, attrs.indices_or_sections, attrs.axis))
 
 
-_SPLIT = register_op(
-    Op(
-        "split",
-        1,
-        _split_relation,
-        _split,
-        SplitAttrs,
-        pattern=OpPattern.INJECTIVE,
-        moves=True,
-    )
+def _count(call: Call) -> int:
+    where = call.attrs.indices_or_sections
+    return where if isinstance(where, int) else len(where) + 1
+
+
+@operator(
+    "split",
+    _split_relation,
+    _split,
+    SplitAttrs,
+    pattern=INJECTIVE,
+    moves=True,
+    results=_count,
 )
-
-
 def split(data: Expr, indices_or_sections: Ints, axis: int = 0) -> TupleWrapper:
     """Split a tensor along an axis into equal parts, or at indices."""
-    where = indices_or_sections
-    if isinstance(where, int):
-        if where < 1:
-            raise IRTypeError(f"expected one part or more to split into, got {where}")
-        count = where
-    else:
-        where = int_tuple(where, "indices_or_sections")
-        count = len(where) + 1
-    attrs = SplitAttrs(indices_or_sections=where, axis=axis)
-    return TupleWrapper(call_op(_SPLIT, (data,), attrs), count)
+    ...

@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import TypeRelationError
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import Dim
 from parpass.relay.op.relations import Shape, product, shape_text
-
-Array = npt.NDArray[Any]
-
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 """The axes of a signal, an image and a volume, by their number."""

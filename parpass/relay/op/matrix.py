@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, int_tuple, require_choice
-from parpass.relay.op.build import call_op
+from parpass.relay.op.build import ELEMWISE, INJECTIVE, operator
 from parpass.relay.op.join import TensorTuple, as_tuple
 from parpass.relay.op.relations import (
     agree,
@@ -29,7 +27,7 @@ from parpass.relay.op.relations import (
     unify,
 )
 
-Array = npt.NDArray[Any]
+__all__ = ["einsum", "matrix_set_diag", "trilu"]
 
 
 class TriluAttrs(Attrs, frozen=True):
@@ -51,14 +49,10 @@ def _trilu(attrs: TriluAttrs, data: Array, k: Array) -> Array:
     return (np.triu if attrs.upper else np.tril)(data, int(k))
 
 
-_TRILU = register_op(
-    Op("trilu", 2, _trilu_relation, _trilu, TriluAttrs, pattern=OpPattern.ELEMWISE)
-)
-
-
+@operator("trilu", _trilu_relation, _trilu, TriluAttrs, pattern=ELEMWISE)
 def trilu(data: Expr, k: Operand = 0, upper: bool = True) -> Call:
     """Keep the triangle above (or below) a diagonal of each matrix, 0 elsewhere."""
-    return call_op(_TRILU, (data, k), TriluAttrs(upper=upper))
+    ...
 
 
 class MatrixSetDiagAttrs(Attrs, frozen=True):
@@ -114,16 +108,23 @@ def _matrix_set_diag(attrs: MatrixSetDiagAttrs, data: Array, diagonal: Array) ->
     return result
 
 
-_MATRIX_SET_DIAG = register_op(
-    Op(
-        "matrix_set_diag",
-        2,
-        _matrix_set_diag_relation,
-        _matrix_set_diag,
-        MatrixSetDiagAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
+@operator(
+    "matrix_set_diag",
+    _matrix_set_diag_relation,
+    _matrix_set_diag,
+    MatrixSetDiagAttrs,
+    pattern=INJECTIVE,
 )
+def _set_diagonals(
+    data: Expr,
+    diagonal: Expr,
+    k1: int,
+    k2: int,
+    super_diag_right_align: bool,
+    sub_diag_right_align: bool,
+) -> Call:
+    """Build the call."""
+    ...
 
 
 def matrix_set_diag(
@@ -135,19 +136,32 @@ def matrix_set_diag(
         raise IRTypeError(f"expected one or two ints for k, got {k!r}")
     sides = ("RIGHT_LEFT", "LEFT_RIGHT", "RIGHT_RIGHT", "LEFT_LEFT")
     upper, lower = require_choice(align, sides, "align").split("_")
-    attrs = MatrixSetDiagAttrs(
-        k1=ints[0],
-        k2=ints[-1],
-        super_diag_right_align=upper == "RIGHT",
-        sub_diag_right_align=lower == "RIGHT",
-    )
-    return call_op(_MATRIX_SET_DIAG, (data, diagonal), attrs)
+    aligned = (upper == "RIGHT", lower == "RIGHT")
+    return _set_diagonals(data, diagonal, ints[0], ints[-1], *aligned)
 
 
 class EinsumAttrs(Attrs, frozen=True):
     """Attributes of `einsum`."""
 
     equation: str
+
+    def check(self) -> None:
+        """Reject what is no equation."""
+        terms, output = _einsum_terms(self.equation)
+        inputs = "".join(terms)
+        letters = output.replace(".", "")
+        is_equation = (
+            all(
+                re.fullmatch(r"[A-Za-z]*\.?[A-Za-z]*", term)
+                for term in (*terms, output)
+            )
+            and set(output) <= set(inputs)
+            and len(set(letters)) == len(letters)
+        )
+        if not is_equation:
+            raise IRTypeError(
+                f"expected an equation such as 'ij,jk->ik', got {self.equation!r}"
+            )
 
 
 def _einsum_terms(equation: str) -> tuple[list[str], str]:
@@ -191,32 +205,18 @@ def _einsum(attrs: EinsumAttrs, fields: tuple[Array, ...]) -> Array:
     return np.asarray(np.einsum(attrs.equation, *fields))
 
 
-_EINSUM = register_op(
-    Op(
-        "einsum",
-        1,
-        _einsum_relation,
-        _einsum,
-        EinsumAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
+@operator(
+    "einsum",
+    _einsum_relation,
+    _einsum,
+    EinsumAttrs,
+    argument=as_tuple,
+    pattern=INJECTIVE,
 )
-
-
 def einsum(data: TensorTuple, equation: str) -> Call:
     """Sum products of elements, as the equation says in Einstein's notation.
 
     Raises:
         IRTypeError: The equation is none.
     """
-    terms, output = _einsum_terms(equation)
-    inputs = "".join(terms)
-    letters = output.replace(".", "")
-    is_equation = (
-        all(re.fullmatch(r"[A-Za-z]*\.?[A-Za-z]*", term) for term in (*terms, output))
-        and set(output) <= set(inputs)
-        and len(set(letters)) == len(letters)
-    )
-    if not is_equation:
-        raise IRTypeError(f"expected an equation such as 'ij,jk->ik', got {equation!r}")
-    return call_op(_EINSUM, (as_tuple(data),), EinsumAttrs(equation=equation))
+    ...

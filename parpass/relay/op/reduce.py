@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelation, register_op
+from parpass.ir.op_table import Array, TypeRelation
 from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Tuple, TupleWrapper
-from parpass.relay.op.attributes import Ints, optional_int_tuple
+from parpass.relay.op.attributes import Ints, IntTuple, int_tuple
 from parpass.relay.op.broadcast import add, subtract
-from parpass.relay.op.build import call_op
+from parpass.relay.op.build import COMM_REDUCE, BuilderT, operator
 from parpass.relay.op.elementwise import exp, log, sqrt
 from parpass.relay.op.relations import (
     normal_axes,
@@ -27,7 +26,10 @@ from parpass.relay.op.relations import (
 )
 from parpass.relay.op.shape import require_broadcast, squeeze
 
-Array = npt.NDArray[Any]
+__all__ = [
+    "all", "any", "argmax", "argmin", "logsumexp", "max", "mean", "mean_std",
+    "mean_variance", "min", "prod", "std", "sum", "variance",
+]  # fmt: skip
 
 
 class ReduceAttrs(Attrs, frozen=True):
@@ -39,7 +41,7 @@ class ReduceAttrs(Attrs, frozen=True):
         exclude: Whether to reduce the other axes instead.
     """
 
-    axis: tuple[int, ...] | None = None
+    axis: IntTuple | None = None
     keepdims: bool = False
     exclude: bool = False
 
@@ -64,18 +66,11 @@ class VarianceAttrs(ReduceAttrs, frozen=True):
     unbiased: bool = False
 
 
-class ReduceBuilder(Protocol):
-    """Builds a call of a reduction."""
-
-    def __call__(
-        self,
-        data: Expr,
-        axis: Ints | None = None,
-        keepdims: bool = False,
-        exclude: bool = False,
-    ) -> Call:
-        """Return the call; `exclude` reduces the axes that are not named."""
-        ...
+def _along(
+    data: Expr, axis: Ints | None = None, keepdims: bool = False, exclude: bool = False
+) -> Call:
+    """Build a call of a reduction; `exclude` reduces the axes that are not named."""
+    ...
 
 
 def _reduced_axes(attrs: ReduceAttrs, rank: int) -> tuple[int, ...]:
@@ -128,32 +123,14 @@ def _mean(data: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
 
 def _reduction(
     name: str, relation: TypeRelation, meaning: Callable[..., Any], doc: str
-) -> ReduceBuilder:
-    """Register a reduction and return the builder of its calls."""
+) -> Callable[[BuilderT], BuilderT]:
 
     def compute(attrs: ReduceAttrs, data: Array) -> Array:
         axes = _reduced_axes(attrs, data.ndim)
         result = meaning(data, axis=axes, keepdims=attrs.keepdims)
         return np.asarray(result).astype(data.dtype, copy=False)
 
-    op = register_op(
-        Op(name, 1, relation, compute, ReduceAttrs, pattern=OpPattern.COMM_REDUCE)
-    )
-
-    def build(
-        data: Expr,
-        axis: Ints | None = None,
-        keepdims: bool = False,
-        exclude: bool = False,
-    ) -> Call:
-        axes = optional_int_tuple(axis, "axis")
-        return call_op(
-            op, (data,), ReduceAttrs(axis=axes, keepdims=keepdims, exclude=exclude)
-        )
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = doc
-    return build
+    return operator(name, relation, compute, ReduceAttrs, doc=doc, pattern=COMM_REDUCE)
 
 
 def _largest(data: Array, **how: Any) -> Any:
@@ -171,13 +148,21 @@ def _end(data: Array, which: str) -> Any:
     return -np.inf if which == "min" else np.inf
 
 
-sum = _reduction("sum", _number_relation, np.sum, "Return the sum.")
-mean = _reduction("mean", _number_relation, _mean, "Return the mean.")
-max = _reduction("max", _number_relation, _largest, "Return the largest element.")
-min = _reduction("min", _number_relation, _smallest, "Return the smallest element.")
-prod = _reduction("prod", _number_relation, np.prod, "Return the product.")
-all = _reduction("all", _bool_relation, np.all, "Return whether all elements hold.")
-any = _reduction("any", _bool_relation, np.any, "Return whether an element holds.")
+sum = _reduction("sum", _number_relation, np.sum, "Return the sum.")(_along)
+mean = _reduction("mean", _number_relation, _mean, "Return the mean.")(_along)
+max = _reduction("max", _number_relation, _largest, "Return the largest element.")(
+    _along
+)
+min = _reduction("min", _number_relation, _smallest, "Return the smallest element.")(
+    _along
+)
+prod = _reduction("prod", _number_relation, np.prod, "Return the product.")(_along)
+all = _reduction("all", _bool_relation, np.all, "Return whether all elements hold.")(
+    _along
+)
+any = _reduction("any", _bool_relation, np.any, "Return whether an element holds.")(
+    _along
+)
 
 
 def _arg_relation(types: Sequence[Type], attrs: ArgReduceAttrs) -> TensorType:
@@ -186,10 +171,20 @@ def _arg_relation(types: Sequence[Type], attrs: ArgReduceAttrs) -> TensorType:
     return _reduced(data, attrs, "int32")
 
 
+def _arg_along(
+    data: Expr,
+    axis: Ints | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    select_last_index: bool = False,
+) -> Call:
+    """Build a call of `argmax` or `argmin`."""
+    ...
+
+
 def _arg_reduction(
     name: str, meaning: Callable[..., Any], doc: str
-) -> Callable[..., Call]:
-    """Register `argmax` or `argmin` and return the builder of its calls."""
+) -> Callable[[BuilderT], BuilderT]:
 
     def compute(attrs: ArgReduceAttrs, data: Array) -> Array:
         axes = _reduced_axes(attrs, data.ndim)
@@ -203,39 +198,16 @@ def _arg_reduction(
         found = np.asarray(found, "int32")
         return np.expand_dims(found, axes) if attrs.keepdims else found
 
-    op = register_op(
-        Op(
-            name,
-            1,
-            _arg_relation,
-            compute,
-            ArgReduceAttrs,
-            pattern=OpPattern.COMM_REDUCE,
-        )
-    )
-
-    def build(
-        data: Expr,
-        axis: Ints | None = None,
-        keepdims: bool = False,
-        exclude: bool = False,
-        select_last_index: bool = False,
-    ) -> Call:
-        attrs = ArgReduceAttrs(
-            axis=optional_int_tuple(axis, "axis"),
-            keepdims=keepdims,
-            exclude=exclude,
-            select_last_index=select_last_index,
-        )
-        return call_op(op, (data,), attrs)
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = doc
-    return build
+    kind = ArgReduceAttrs
+    return operator(name, _arg_relation, compute, kind, doc=doc, pattern=COMM_REDUCE)
 
 
-argmax = _arg_reduction("argmax", np.argmax, "Return where the largest element is.")
-argmin = _arg_reduction("argmin", np.argmin, "Return where the smallest element is.")
+argmax = _arg_reduction("argmax", np.argmax, "Return where the largest element is.")(
+    _arg_along
+)
+argmin = _arg_reduction("argmin", np.argmin, "Return where the smallest element is.")(
+    _arg_along
+)
 
 
 def _variance_relation(types: Sequence[Type], attrs: VarianceAttrs) -> TensorType:
@@ -253,16 +225,17 @@ def _variance(attrs: VarianceAttrs, data: Array, around: Array) -> Array:
     return np.asarray(squares / data.dtype.type(count))
 
 
-_VARIANCE = register_op(
-    Op(
-        "variance",
-        2,
-        _variance_relation,
-        _variance,
-        VarianceAttrs,
-        pattern=OpPattern.COMM_REDUCE,
-    )
-)
+@operator("variance", _variance_relation, _variance, VarianceAttrs, pattern=COMM_REDUCE)
+def _variance_around(
+    data: Expr,
+    around: Expr,
+    axis: Ints | None,
+    keepdims: bool,
+    exclude: bool,
+    unbiased: bool,
+) -> Call:
+    """Build the call."""
+    ...
 
 
 def variance(
@@ -277,12 +250,9 @@ def variance(
 
     That has to broadcast to the data.
     """
-    axes = optional_int_tuple(axis, "axis")
+    axes = None if axis is None else int_tuple(axis, "axis")
     around = mean(data, axes, True, exclude) if with_mean is None else with_mean
-    attrs = VarianceAttrs(
-        axis=axes, keepdims=keepdims, exclude=exclude, unbiased=unbiased
-    )
-    return call_op(_VARIANCE, (data, around), attrs)
+    return _variance_around(data, around, axes, keepdims, exclude, unbiased)
 
 
 def std(

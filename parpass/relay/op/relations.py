@@ -161,6 +161,18 @@ def float_identity(types: Sequence[Type], _attrs: Any) -> TensorType:
     return data
 
 
+def axis_identity(types: Sequence[Type], attrs: Any) -> TensorType:
+    """Relate a tensor that has the attribute's axis to a result of the same type."""
+    (data,) = tensors(types)
+    normal_axis(attrs.axis, len(data.shape))
+    return data
+
+
+def float_axis_identity(types: Sequence[Type], attrs: Any) -> TensorType:
+    """Relate a tensor of floats that has the attribute's axis to one of its type."""
+    return axis_identity((float_identity(types, attrs),), attrs)
+
+
 def number_identity(types: Sequence[Type], _attrs: Any) -> TensorType:
     """Relate one tensor of numbers to a result of the same type."""
     (data,) = tensors(types)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, register_op
+from parpass.ir.op_table import Array
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import dtype_name
-from parpass.relay.op.build import call_op
+from parpass.relay.op.attributes import MaybeDType
+from parpass.relay.op.build import BuilderT, operator
 from parpass.relay.op.relations import normal_axis, product, tensors
 from parpass.runtime.dtypes import computed_in, numpy_dtype
 
-Array = npt.NDArray[Any]
+__all__ = ["cumprod", "cumsum"]
+
+
+def _flag(value: bool | None, _what: str) -> bool:
+    return False if value is None else value
 
 
 class ScanopAttrs(Attrs, frozen=True):
@@ -30,22 +33,18 @@ class ScanopAttrs(Attrs, frozen=True):
     """
 
     axis: int | None = None
-    dtype: str = ""
-    exclusive: bool = False
+    dtype: MaybeDType = ""
+    exclusive: Annotated[bool, _flag] = False
 
 
-class ScanBuilder(Protocol):
-    """Builds a call of a scan."""
-
-    def __call__(
-        self,
-        data: Expr,
-        axis: int | None = None,
-        dtype: str | None = None,
-        exclusive: bool | None = None,
-    ) -> Call:
-        """Return the call."""
-        ...
+def _along(
+    data: Expr,
+    axis: int | None = None,
+    dtype: str | None = None,
+    exclusive: bool | None = None,
+) -> Call:
+    """Build a call of a scan."""
+    ...
 
 
 def _dtype(attrs: ScanopAttrs, dtype: str) -> str:
@@ -61,7 +60,9 @@ def _relation(types: Sequence[Type], attrs: ScanopAttrs) -> TensorType:
     return TensorType(data.shape, dtype)
 
 
-def _scan(name: str, meaning: Callable[..., Any], first: int, doc: str) -> ScanBuilder:
+def _scan(
+    name: str, meaning: Callable[..., Any], first: int, doc: str
+) -> Callable[[BuilderT], BuilderT]:
     """Register a scan; `first` is what an exclusive one begins with."""
 
     def compute(attrs: ScanopAttrs, data: Array) -> Array:
@@ -75,25 +76,12 @@ def _scan(name: str, meaning: Callable[..., Any], first: int, doc: str) -> ScanB
         found = meaning(data, axis=axis, dtype=numpy_dtype(computed_in(dtype)))
         return found.astype(numpy_dtype(dtype), copy=False)
 
-    op = register_op(Op(name, 1, _relation, compute, ScanopAttrs))
-
-    def build(
-        data: Expr,
-        axis: int | None = None,
-        dtype: str | None = None,
-        exclusive: bool | None = None,
-    ) -> Call:
-        attrs = ScanopAttrs(
-            axis=axis,
-            dtype=dtype_name(dtype) if dtype else "",
-            exclusive=False if exclusive is None else exclusive,
-        )
-        return call_op(op, (data,), attrs)
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = doc
-    return build
+    return operator(name, _relation, compute, ScanopAttrs, doc=doc)
 
 
-cumsum = _scan("cumsum", np.cumsum, 0, "Return the sums of the elements so far.")
-cumprod = _scan("cumprod", np.cumprod, 1, "Return the products of the elements so far.")
+cumsum = _scan("cumsum", np.cumsum, 0, "Return the sums of the elements so far.")(
+    _along
+)
+cumprod = _scan(
+    "cumprod", np.cumprod, 1, "Return the products of the elements so far."
+)(_along)

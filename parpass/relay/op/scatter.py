@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand, const
-from parpass.relay.op.attributes import Ints, int_tuple, require_choice
-from parpass.relay.op.build import call_op
+from parpass.relay.op.attributes import Ints, IntTuple, int_tuple, one_of
+from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.relations import (
     normal_axis,
     require_integer,
@@ -24,7 +23,8 @@ from parpass.relay.op.relations import (
     tensors,
 )
 
-Array = npt.NDArray[Any]
+__all__ = ["scatter_elements", "scatter_nd", "sparse_to_dense", "strided_set"]
+
 
 _UPDATES: dict[str, Callable[..., Any]] = {
     "add": np.add.at,
@@ -32,6 +32,9 @@ _UPDATES: dict[str, Callable[..., Any]] = {
     "min": np.minimum.at,
     "max": np.maximum.at,
 }
+
+
+_MODES = ("update", "add", "mul", "mean", "min", "max")
 
 
 def _scattered(data: Array, at: Any, updates: Array, mode: str) -> Array:
@@ -57,7 +60,7 @@ class ScatterElementsAttrs(Attrs, frozen=True):
     """
 
     axis: int = 0
-    reduction: str = "update"
+    reduction: Annotated[str, one_of(*_MODES)] = "update"
 
 
 def _scatter_elements_relation(
@@ -80,32 +83,23 @@ def _scatter_elements(
     return _scattered(data, tuple(at), updates, attrs.reduction)
 
 
-_SCATTER_ELEMENTS = register_op(
-    Op(
-        "scatter_elements",
-        3,
-        _scatter_elements_relation,
-        _scatter_elements,
-        ScatterElementsAttrs,
-    )
+@operator(
+    "scatter_elements",
+    _scatter_elements_relation,
+    _scatter_elements,
+    ScatterElementsAttrs,
 )
-
-
 def scatter_elements(
     data: Expr, indices: Expr, updates: Expr, axis: int = 0, reduction: str = "update"
 ) -> Call:
     """Put elements along an axis to where their indices say."""
-    modes = ("update", "add", "mul", "mean", "min", "max")
-    attrs = ScatterElementsAttrs(
-        axis=axis, reduction=require_choice(reduction, modes, "reduction")
-    )
-    return call_op(_SCATTER_ELEMENTS, (data, indices, updates), attrs)
+    ...
 
 
 class ScatterNDAttrs(Attrs, frozen=True):
     """Attributes of `scatter_nd`; see `ScatterElementsAttrs.reduction`."""
 
-    mode: str = "update"
+    mode: Annotated[str, one_of("update", *_UPDATES)] = "update"
 
 
 def _scatter_nd_relation(types: Sequence[Type], _attrs: ScatterNDAttrs) -> TensorType:
@@ -130,22 +124,16 @@ def _scatter_nd(
     return _scattered(data, tuple(indices), updates, attrs.mode)
 
 
-_SCATTER_ND = register_op(
-    Op("scatter_nd", 3, _scatter_nd_relation, _scatter_nd, ScatterNDAttrs)
-)
-
-
+@operator("scatter_nd", _scatter_nd_relation, _scatter_nd, ScatterNDAttrs)
 def scatter_nd(data: Expr, indices: Expr, updates: Expr, mode: str = "update") -> Call:
     """Put elements or slices to where the first dimension of the indices leads."""
-    modes = ("update", "add", "mul", "min", "max")
-    attrs = ScatterNDAttrs(mode=require_choice(mode, modes, "mode"))
-    return call_op(_SCATTER_ND, (data, indices, updates), attrs)
+    ...
 
 
 class SparseToDenseAttrs(Attrs, frozen=True):
     """Attributes of `sparse_to_dense`."""
 
-    output_shape: tuple[int, ...]
+    output_shape: IntTuple
 
 
 def _sparse_to_dense_relation(
@@ -170,17 +158,9 @@ def _sparse_to_dense(
     return result
 
 
-_SPARSE_TO_DENSE = register_op(
-    Op(
-        "sparse_to_dense",
-        3,
-        _sparse_to_dense_relation,
-        _sparse_to_dense,
-        SparseToDenseAttrs,
-    )
+@operator(
+    "sparse_to_dense", _sparse_to_dense_relation, _sparse_to_dense, SparseToDenseAttrs
 )
-
-
 def sparse_to_dense(
     sparse_indices: Expr,
     output_shape: Ints,
@@ -188,9 +168,7 @@ def sparse_to_dense(
     default_value: Operand = 0,
 ) -> Call:
     """Put values where the indices say, a default elsewhere."""
-    attrs = SparseToDenseAttrs(output_shape=int_tuple(output_shape, "output_shape"))
-    args = sparse_indices, sparse_values, default_value
-    return call_op(_SPARSE_TO_DENSE, args, attrs)
+    ...
 
 
 def _strided_set_relation(types: Sequence[Type], _attrs: None) -> TensorType:
@@ -212,15 +190,10 @@ def _strided_set(
     return result
 
 
-_STRIDED_SET = register_op(
-    Op(
-        "strided_set",
-        5,
-        _strided_set_relation,
-        _strided_set,
-        pattern=OpPattern.INJECTIVE,
-    )
-)
+@operator("strided_set", _strided_set_relation, _strided_set, pattern=INJECTIVE)
+def _set_range(data: Expr, v: Expr, begin: Expr, end: Expr, strides: Expr) -> Call:
+    """Build the call."""
+    ...
 
 
 def strided_set(
@@ -234,7 +207,7 @@ def strided_set(
     first = _bounds(begin, "begin")
     # No strides mean ones, however many bounds there are.
     steps = _bounds(() if strides is None else strides, "strides")
-    return call_op(_STRIDED_SET, (data, v, first, _bounds(end, "end"), steps))
+    return _set_range(data, v, first, _bounds(end, "end"), steps)
 
 
 def _bounds(value: Expr | Ints, what: str) -> Expr:

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import (
-    Ints,
-    int_tuple,
-    optional_int_tuple,
-    require_choice,
-)
-from parpass.relay.op.build import call_op
+from parpass.relay.op.attributes import Ints, IntTuple, int_tuple, one_of
+from parpass.relay.op.build import BROADCAST, INJECTIVE, operator
 from parpass.relay.op.relations import (
     Shape,
+    axis_identity,
     normal_axes,
     normal_axis,
     product,
     tensors,
 )
 
-Array = npt.NDArray[Any]
+__all__ = ["repeat", "reverse", "slice_like", "strided_slice", "tile"]
+
+
+SliceMode = Annotated[str, one_of("end", "size")]
+
+
+def _strides(value: Ints | None, what: str) -> tuple[int, ...]:
+    return (1,) if value is None else int_tuple(value, what)
 
 
 class StridedSliceAttrs(Attrs, frozen=True):
@@ -41,11 +43,22 @@ class StridedSliceAttrs(Attrs, frozen=True):
         axes: The axes to slice; None for the first ones.
     """
 
-    begin: tuple[int, ...]
-    end: tuple[int, ...]
-    strides: tuple[int, ...]
-    slice_mode: str = "end"
-    axes: tuple[int, ...] | None = None
+    begin: IntTuple
+    end: IntTuple
+    strides: Annotated[tuple[int, ...], _strides]
+    slice_mode: SliceMode = "end"
+    axes: IntTuple | None = None
+
+    def check(self) -> None:
+        """Reject bounds that do not go together."""
+        count = len(self.begin)
+        if len(self.end) != count or len(self.axes or self.begin) != count:
+            raise IRTypeError(
+                f"expected as many ends and axes as begins, got begin {self.begin}, "
+                f"end {self.end} and axes {self.axes}"
+            )
+        if 0 in self.strides:
+            raise IRTypeError(f"expected strides other than 0, got {self.strides}")
 
 
 def _slices(attrs: StridedSliceAttrs, shape: Shape) -> list[slice]:
@@ -82,19 +95,14 @@ def _strided_slice(attrs: StridedSliceAttrs, data: Array) -> Array:
     return data[tuple(_slices(attrs, data.shape))]
 
 
-_STRIDED_SLICE = register_op(
-    Op(
-        "strided_slice",
-        1,
-        _strided_slice_relation,
-        _strided_slice,
-        StridedSliceAttrs,
-        pattern=OpPattern.INJECTIVE,
-        moves=True,
-    )
+@operator(
+    "strided_slice",
+    _strided_slice_relation,
+    _strided_slice,
+    StridedSliceAttrs,
+    pattern=INJECTIVE,
+    moves=True,
 )
-
-
 def strided_slice(
     data: Expr,
     begin: Ints,
@@ -108,28 +116,13 @@ def strided_slice(
     Raises:
         IRTypeError: `begin`, `end`, `strides` and `axes` do not go together.
     """
-    attrs = StridedSliceAttrs(
-        begin=int_tuple(begin, "begin"),
-        end=int_tuple(end, "end"),
-        strides=(1,) if strides is None else int_tuple(strides, "strides"),
-        slice_mode=require_choice(slice_mode, ("end", "size"), "slice_mode"),
-        axes=optional_int_tuple(axes, "axes"),
-    )
-    count = len(attrs.begin)
-    if len(attrs.end) != count or len(attrs.axes or attrs.begin) != count:
-        raise IRTypeError(
-            f"expected as many ends and axes as begins, got begin {attrs.begin}, "
-            f"end {attrs.end} and axes {attrs.axes}"
-        )
-    if 0 in attrs.strides:
-        raise IRTypeError(f"expected strides other than 0, got {attrs.strides}")
-    return call_op(_STRIDED_SLICE, (data,), attrs)
+    ...
 
 
 class SliceLikeAttrs(Attrs, frozen=True):
     """Attributes of `slice_like`; without axes all those of the other tensor count."""
 
-    axes: tuple[int, ...] | None = None
+    axes: IntTuple | None = None
 
 
 def _slice_like_axes(attrs: SliceLikeAttrs, rank: int, like: int) -> tuple[int, ...]:
@@ -158,23 +151,17 @@ def _slice_like(attrs: SliceLikeAttrs, data: Array, like: Array) -> Array:
     return data[tuple(parts)]
 
 
-_SLICE_LIKE = register_op(
-    Op(
-        "slice_like",
-        2,
-        _slice_like_relation,
-        _slice_like,
-        SliceLikeAttrs,
-        pattern=OpPattern.INJECTIVE,
-        moves=True,
-    )
+@operator(
+    "slice_like",
+    _slice_like_relation,
+    _slice_like,
+    SliceLikeAttrs,
+    pattern=INJECTIVE,
+    moves=True,
 )
-
-
 def slice_like(data: Expr, shape_like: Expr, axes: Ints | None = None) -> Call:
     """Pick the first elements along axes, as many as another tensor has."""
-    attrs = SliceLikeAttrs(axes=optional_int_tuple(axes, "axes"))
-    return call_op(_SLICE_LIKE, (data, shape_like), attrs)
+    ...
 
 
 class ReverseAttrs(Attrs, frozen=True):
@@ -183,32 +170,16 @@ class ReverseAttrs(Attrs, frozen=True):
     axis: int
 
 
-def _reverse_relation(types: Sequence[Type], attrs: ReverseAttrs) -> TensorType:
-    (data,) = tensors(types)
-    normal_axis(attrs.axis, len(data.shape))
-    return data
-
-
 def _reverse(attrs: ReverseAttrs, data: Array) -> Array:
     return np.flip(data, attrs.axis)
 
 
-_REVERSE = register_op(
-    Op(
-        "reverse",
-        1,
-        _reverse_relation,
-        _reverse,
-        ReverseAttrs,
-        pattern=OpPattern.INJECTIVE,
-        moves=True,
-    )
+@operator(
+    "reverse", axis_identity, _reverse, ReverseAttrs, pattern=INJECTIVE, moves=True
 )
-
-
 def reverse(data: Expr, axis: int) -> Call:
     """Return the elements along an axis from last to first."""
-    return call_op(_REVERSE, (data,), ReverseAttrs(axis=axis))
+    ...
 
 
 class RepeatAttrs(Attrs, frozen=True):
@@ -216,6 +187,11 @@ class RepeatAttrs(Attrs, frozen=True):
 
     repeats: int
     axis: int | None = None
+
+    def check(self) -> None:
+        """Reject repetitions of which there is none."""
+        if self.repeats < 1:
+            raise IRTypeError(f"expected one repeat or more, got {self.repeats}")
 
 
 def _repeat_relation(types: Sequence[Type], attrs: RepeatAttrs) -> TensorType:
@@ -231,30 +207,23 @@ def _repeat(attrs: RepeatAttrs, data: Array) -> Array:
     return np.repeat(data, attrs.repeats, attrs.axis)
 
 
-_REPEAT = register_op(
-    Op(
-        "repeat",
-        1,
-        _repeat_relation,
-        _repeat,
-        RepeatAttrs,
-        pattern=OpPattern.BROADCAST,
-        moves=True,
-    )
+@operator(
+    "repeat", _repeat_relation, _repeat, RepeatAttrs, pattern=BROADCAST, moves=True
 )
-
-
 def repeat(data: Expr, repeats: int, axis: int | None = None) -> Call:
     """Repeat each element, or each slice along an axis, in place."""
-    if repeats < 1:
-        raise IRTypeError(f"expected one repeat or more, got {repeats}")
-    return call_op(_REPEAT, (data,), RepeatAttrs(repeats=repeats, axis=axis))
+    ...
 
 
 class TileAttrs(Attrs, frozen=True):
     """Attributes of `tile`."""
 
-    reps: tuple[int, ...]
+    reps: IntTuple
+
+    def check(self) -> None:
+        """Reject repetitions of which there is none."""
+        if any(count < 1 for count in self.reps):
+            raise IRTypeError(f"expected repetitions of 1 or more, got {self.reps}")
 
 
 def _tile_relation(types: Sequence[Type], attrs: TileAttrs) -> TensorType:
@@ -270,22 +239,7 @@ def _tile(attrs: TileAttrs, data: Array) -> Array:
     return np.tile(data, attrs.reps)
 
 
-_TILE = register_op(
-    Op(
-        "tile",
-        1,
-        _tile_relation,
-        _tile,
-        TileAttrs,
-        pattern=OpPattern.BROADCAST,
-        moves=True,
-    )
-)
-
-
+@operator("tile", _tile_relation, _tile, TileAttrs, pattern=BROADCAST, moves=True)
 def tile(data: Expr, reps: Ints) -> Call:
     """Repeat the whole tensor along each of its last axes."""
-    counts = int_tuple(reps, "reps")
-    if any(count < 1 for count in counts):
-        raise IRTypeError(f"expected repetitions of 1 or more, got {counts}")
-    return call_op(_TILE, (data,), TileAttrs(reps=counts))
+    ...

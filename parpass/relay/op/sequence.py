@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
-from parpass.relay.op.attributes import dtype_name
-from parpass.relay.op.build import call_op
+from parpass.relay.op.attributes import DType
+from parpass.relay.op.build import INJECTIVE, OUT_ELEMWISE_FUSABLE, operator
 from parpass.relay.op.relations import (
     normal_axis,
     require_integer,
@@ -24,7 +22,7 @@ from parpass.relay.op.relations import (
     tensors,
 )
 
-Array = npt.NDArray[Any]
+__all__ = ["one_hot", "reverse_sequence", "sequence_mask", "unravel_index"]
 
 
 class SequenceMaskAttrs(Attrs, frozen=True):
@@ -37,6 +35,11 @@ class SequenceMaskAttrs(Attrs, frozen=True):
 
     mask_value: float = 0.0
     axis: int = 0
+
+    def check(self) -> None:
+        """Reject an axis that is not one of the first two."""
+        if self.axis not in (0, 1):
+            raise IRTypeError(f"expected 0 or 1 for axis, got {self.axis!r}")
 
 
 def _sequence_mask_relation(
@@ -60,26 +63,18 @@ def _sequence_mask(attrs: SequenceMaskAttrs, data: Array, lengths: Array) -> Arr
     return np.where(valid, data, np.asarray(mask).astype(data.dtype))
 
 
-_SEQUENCE_MASK = register_op(
-    Op(
-        "sequence_mask",
-        2,
-        _sequence_mask_relation,
-        _sequence_mask,
-        SequenceMaskAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
+@operator(
+    "sequence_mask",
+    _sequence_mask_relation,
+    _sequence_mask,
+    SequenceMaskAttrs,
+    pattern=INJECTIVE,
 )
-
-
 def sequence_mask(
     data: Expr, valid_length: Expr, mask_value: float = 0, axis: int = 0
 ) -> Call:
     """Put a value behind the end of each sequence."""
-    if axis not in (0, 1):
-        raise IRTypeError(f"expected 0 or 1 for axis, got {axis!r}")
-    attrs = SequenceMaskAttrs(mask_value=mask_value, axis=axis)
-    return call_op(_SEQUENCE_MASK, (data, valid_length), attrs)
+    ...
 
 
 class ReverseSequenceAttrs(Attrs, frozen=True):
@@ -115,24 +110,18 @@ def _reverse_sequence(
     return np.moveaxis(result, (0, 1), (attrs.batch_axis, attrs.seq_axis))
 
 
-_REVERSE_SEQUENCE = register_op(
-    Op(
-        "reverse_sequence",
-        2,
-        _reverse_sequence_relation,
-        _reverse_sequence,
-        ReverseSequenceAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
+@operator(
+    "reverse_sequence",
+    _reverse_sequence_relation,
+    _reverse_sequence,
+    ReverseSequenceAttrs,
+    pattern=INJECTIVE,
 )
-
-
 def reverse_sequence(
     data: Expr, seq_lengths: Expr, seq_axis: int = 1, batch_axis: int = 0
 ) -> Call:
     """Turn round the first elements of each sequence, as many as it is long."""
-    attrs = ReverseSequenceAttrs(seq_axis=seq_axis, batch_axis=batch_axis)
-    return call_op(_REVERSE_SEQUENCE, (data, seq_lengths), attrs)
+    ...
 
 
 class OneHotAttrs(Attrs, frozen=True):
@@ -140,7 +129,7 @@ class OneHotAttrs(Attrs, frozen=True):
 
     depth: int
     axis: int = -1
-    dtype: str = "float32"
+    dtype: DType = "float32"
 
 
 def _one_hot_relation(types: Sequence[Type], attrs: OneHotAttrs) -> TensorType:
@@ -160,18 +149,9 @@ def _one_hot(attrs: OneHotAttrs, indices: Array, on: Array, off: Array) -> Array
     return np.moveaxis(np.where(hot, on, off).astype(attrs.dtype), -1, axis)
 
 
-_ONE_HOT = register_op(
-    Op(
-        "one_hot",
-        3,
-        _one_hot_relation,
-        _one_hot,
-        OneHotAttrs,
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    )
+@operator(
+    "one_hot", _one_hot_relation, _one_hot, OneHotAttrs, pattern=OUT_ELEMWISE_FUSABLE
 )
-
-
 def one_hot(
     indices: Expr,
     on_value: Operand,
@@ -184,8 +164,7 @@ def one_hot(
 
     An index out of range gives `off_value` everywhere.
     """
-    attrs = OneHotAttrs(depth=depth, axis=axis, dtype=dtype_name(dtype))
-    return call_op(_ONE_HOT, (indices, on_value, off_value), attrs)
+    ...
 
 
 def _unravel_index_relation(types: Sequence[Type], _attrs: None) -> TensorType:
@@ -201,17 +180,7 @@ def _unravel_index(_attrs: None, indices: Array, shape: Array) -> Array:
     return np.stack(places).astype(indices.dtype)
 
 
-_UNRAVEL_INDEX = register_op(
-    Op(
-        "unravel_index",
-        2,
-        _unravel_index_relation,
-        _unravel_index,
-        pattern=OpPattern.INJECTIVE,
-    )
-)
-
-
+@operator("unravel_index", _unravel_index_relation, _unravel_index, pattern=INJECTIVE)
 def unravel_index(indices: Expr, shape: Expr) -> Call:
     """Return the coordinates of flat indices in a tensor of a shape."""
-    return call_op(_UNRAVEL_INDEX, (indices, shape))
+    ...

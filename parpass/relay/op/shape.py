@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import Ints, dtype_name, int_tuple, optional_int_tuple
-from parpass.relay.op.build import call_op
+from parpass.relay.op.attributes import DType, Ints, IntTuple
+from parpass.relay.op.build import BROADCAST, INJECTIVE, operator
 from parpass.relay.op.relations import (
     Shape,
     agree,
@@ -26,13 +24,16 @@ from parpass.relay.op.relations import (
     tensors,
 )
 
-Array = npt.NDArray[Any]
+__all__ = [
+    "broadcast_to", "broadcast_to_like", "expand_dims", "ndarray_size", "shape_of",
+    "squeeze", "transpose",
+]  # fmt: skip
 
 
 class TransposeAttrs(Attrs, frozen=True):
     """Attributes of `transpose`; without axes their order is reversed."""
 
-    axes: tuple[int, ...] | None = None
+    axes: IntTuple | None = None
 
 
 def _transpose_relation(types: Sequence[Type], attrs: TransposeAttrs) -> TensorType:
@@ -49,23 +50,17 @@ def _transpose(attrs: TransposeAttrs, data: Array) -> Array:
     return data.transpose(attrs.axes)
 
 
-_TRANSPOSE = register_op(
-    Op(
-        "transpose",
-        1,
-        _transpose_relation,
-        _transpose,
-        TransposeAttrs,
-        pattern=OpPattern.INJECTIVE,
-        moves=True,
-    )
+@operator(
+    "transpose",
+    _transpose_relation,
+    _transpose,
+    TransposeAttrs,
+    pattern=INJECTIVE,
+    moves=True,
 )
-
-
 def transpose(data: Expr, axes: Ints | None = None) -> Call:
     """Return the dimensions in another order, by default the reverse."""
-    attrs = TransposeAttrs(axes=optional_int_tuple(axes, "axes"))
-    return call_op(_TRANSPOSE, (data,), attrs)
+    ...
 
 
 class ExpandDimsAttrs(Attrs, frozen=True):
@@ -73,6 +68,11 @@ class ExpandDimsAttrs(Attrs, frozen=True):
 
     axis: int
     num_newaxis: int = 1
+
+    def check(self) -> None:
+        """Reject a number below 0."""
+        if self.num_newaxis < 0:
+            raise IRTypeError(f"expected num_newaxis from 0 on, got {self.num_newaxis}")
 
 
 def _expand_dims_relation(types: Sequence[Type], attrs: ExpandDimsAttrs) -> TensorType:
@@ -87,31 +87,23 @@ def _expand_dims(attrs: ExpandDimsAttrs, data: Array) -> Array:
     return np.expand_dims(data, tuple(range(at, at + attrs.num_newaxis)))
 
 
-_EXPAND_DIMS = register_op(
-    Op(
-        "expand_dims",
-        1,
-        _expand_dims_relation,
-        _expand_dims,
-        ExpandDimsAttrs,
-        pattern=OpPattern.BROADCAST,
-        moves=True,
-    )
+@operator(
+    "expand_dims",
+    _expand_dims_relation,
+    _expand_dims,
+    ExpandDimsAttrs,
+    pattern=BROADCAST,
+    moves=True,
 )
-
-
 def expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> Call:
     """Insert dimensions of length 1 before an axis."""
-    if num_newaxis < 0:
-        raise IRTypeError(f"expected num_newaxis from 0 on, got {num_newaxis}")
-    attrs = ExpandDimsAttrs(axis=axis, num_newaxis=num_newaxis)
-    return call_op(_EXPAND_DIMS, (data,), attrs)
+    ...
 
 
 class SqueezeAttrs(Attrs, frozen=True):
     """Attributes of `squeeze`; without an axis all dimensions of 1 go."""
 
-    axis: tuple[int, ...] | None = None
+    axis: IntTuple | None = None
 
 
 def _squeeze_relation(types: Sequence[Type], attrs: SqueezeAttrs) -> TensorType:
@@ -134,29 +126,18 @@ def _squeeze(attrs: SqueezeAttrs, data: Array) -> Array:
     return np.squeeze(data, attrs.axis)
 
 
-_SQUEEZE = register_op(
-    Op(
-        "squeeze",
-        1,
-        _squeeze_relation,
-        _squeeze,
-        SqueezeAttrs,
-        pattern=OpPattern.INJECTIVE,
-        moves=True,
-    )
+@operator(
+    "squeeze", _squeeze_relation, _squeeze, SqueezeAttrs, pattern=INJECTIVE, moves=True
 )
-
-
 def squeeze(data: Expr, axis: Ints | None = None) -> Call:
     """Take out dimensions of length 1: those named, or all."""
-    attrs = SqueezeAttrs(axis=optional_int_tuple(axis, "axis"))
-    return call_op(_SQUEEZE, (data,), attrs)
+    ...
 
 
 class BroadcastToAttrs(Attrs, frozen=True):
     """Attributes of `broadcast_to`."""
 
-    shape: tuple[int, ...]
+    shape: IntTuple
 
 
 def require_broadcast(data: TensorType, shape: Shape) -> None:
@@ -184,23 +165,17 @@ def _broadcast_to(attrs: BroadcastToAttrs, data: Array) -> Array:
     return np.broadcast_to(data, attrs.shape)
 
 
-_BROADCAST_TO = register_op(
-    Op(
-        "broadcast_to",
-        1,
-        _broadcast_to_relation,
-        _broadcast_to,
-        BroadcastToAttrs,
-        pattern=OpPattern.BROADCAST,
-        moves=True,
-    )
+@operator(
+    "broadcast_to",
+    _broadcast_to_relation,
+    _broadcast_to,
+    BroadcastToAttrs,
+    pattern=BROADCAST,
+    moves=True,
 )
-
-
 def broadcast_to(data: Expr, shape: Ints) -> Call:
     """Repeat dimensions of length 1 to fill a shape."""
-    attrs = BroadcastToAttrs(shape=int_tuple(shape, "shape"))
-    return call_op(_BROADCAST_TO, (data,), attrs)
+    ...
 
 
 def _broadcast_to_like_relation(types: Sequence[Type], _attrs: None) -> TensorType:
@@ -213,27 +188,22 @@ def _broadcast_to_like(_attrs: None, data: Array, like: Array) -> Array:
     return np.broadcast_to(data, like.shape)
 
 
-_BROADCAST_TO_LIKE = register_op(
-    Op(
-        "broadcast_to_like",
-        2,
-        _broadcast_to_like_relation,
-        _broadcast_to_like,
-        pattern=OpPattern.BROADCAST,
-        moves=True,
-    )
+@operator(
+    "broadcast_to_like",
+    _broadcast_to_like_relation,
+    _broadcast_to_like,
+    pattern=BROADCAST,
+    moves=True,
 )
-
-
 def broadcast_to_like(data: Expr, broadcast_type: Expr) -> Call:
     """Repeat dimensions of length 1 to fill the shape of another tensor."""
-    return call_op(_BROADCAST_TO_LIKE, (data, broadcast_type))
+    ...
 
 
 class ShapeOfAttrs(Attrs, frozen=True):
     """Attributes of `shape_of`, `vm.shape_of` and `ndarray_size`."""
 
-    dtype: str
+    dtype: DType
 
 
 def _shape_of_relation(types: Sequence[Type], attrs: ShapeOfAttrs) -> TensorType:
@@ -245,20 +215,16 @@ def _shape_of(attrs: ShapeOfAttrs, data: Array) -> Array:
     return np.array(data.shape, attrs.dtype)
 
 
-_SHAPE_OF = register_op(Op("shape_of", 1, _shape_of_relation, _shape_of, ShapeOfAttrs))
-_VM_SHAPE_OF = register_op(
-    Op("vm.shape_of", 1, _shape_of_relation, _shape_of, ShapeOfAttrs)
-)
-
-
+@operator("shape_of", _shape_of_relation, _shape_of, ShapeOfAttrs)
 def shape_of(data: Expr, dtype: str = "int32") -> Call:
     """Return the shape as a tensor."""
-    return call_op(_SHAPE_OF, (data,), ShapeOfAttrs(dtype=dtype_name(dtype)))
+    ...
 
 
+@operator("vm.shape_of", _shape_of_relation, _shape_of, ShapeOfAttrs)
 def vm_shape_of(data: Expr, dtype: str = "int64") -> Call:
     """Return the shape as a tensor; `relay.op.vm.shape_of` in TVM."""
-    return call_op(_VM_SHAPE_OF, (data,), ShapeOfAttrs(dtype=dtype_name(dtype)))
+    ...
 
 
 def _ndarray_size_relation(types: Sequence[Type], attrs: ShapeOfAttrs) -> TensorType:
@@ -270,18 +236,13 @@ def _ndarray_size(attrs: ShapeOfAttrs, data: Array) -> Array:
     return np.array(math.prod(data.shape), attrs.dtype)
 
 
-_NDARRAY_SIZE = register_op(
-    Op(
-        "ndarray_size",
-        1,
-        _ndarray_size_relation,
-        _ndarray_size,
-        ShapeOfAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
+@operator(
+    "ndarray_size",
+    _ndarray_size_relation,
+    _ndarray_size,
+    ShapeOfAttrs,
+    pattern=INJECTIVE,
 )
-
-
 def ndarray_size(data: Expr, dtype: str = "int32") -> Call:
     """Return the number of elements."""
-    return call_op(_NDARRAY_SIZE, (data,), ShapeOfAttrs(dtype=dtype_name(dtype)))
+    ...

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from parpass.errors import IRTypeError
 from parpass.ir.attrs import DictAttrs
+from parpass.relay.op.normal import fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,45 +59,39 @@ def operator_attrs(
         for attribute in attributes:
             problems.report(attribute.place, f"'{op.name}' has no attributes")
         return None
-    values = dict(dict_attrs(attributes, problems) or {})
-    try:
-        if values.keys() <= _fields(kind).keys():
-            return msgspec.convert(values, kind)
-    except msgspec.ValidationError:
-        pass  # found again below, attribute by attribute
+    given = dict(dict_attrs(attributes, problems) or {})
+    fields = fields_of(kind)
+    values: dict[str, Any] = {}
     for attribute in attributes:
-        _check(op, attribute, _fields(kind), problems)
-    for field in _fields(kind).values():
-        if field.required and field.name not in values:
-            problems.report(place, f"'{op.name}' needs the attribute '{field.name}'")
-    return None
+        field = fields.get(attribute.name)
+        if field is None:
+            what = f"attribute of '{op.name}' named"
+            problems.report_unknown(attribute.place, what, attribute.name, fields)
+            continue
+        try:
+            values[field.name] = field.stored(attribute.value, op.name)
+        except IRTypeError as error:
+            what = f"attribute '{attribute.name}' of '{op.name}'"
+            words = error if field.convert else _misfit(attribute.value, field.kind)
+            problems.report(attribute.place, f"{what}: {words}")
+    missing = [one for one in _required(kind) if one not in given]
+    for name in missing:
+        problems.report(place, f"'{op.name}' needs the attribute '{name}'")
+    return None if missing or values.keys() != given.keys() else kind(**values)
 
 
-def _check(
-    op: Op,
-    attribute: Attribute,
-    fields: dict[str, msgspec.structs.FieldInfo],
-    problems: Problems,
-) -> None:
-    field = fields.get(attribute.name)
-    if field is None:
-        what = f"attribute of '{op.name}' named"
-        problems.report_unknown(attribute.place, what, attribute.name, fields)
-        return
+def _misfit(value: Any, kind: Any) -> str:
+    """Return why a value is not of a type: msgspec's message, begun as ours are."""
     try:
-        msgspec.convert(attribute.value, field.type)
+        msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        what = f"attribute '{attribute.name}' of '{op.name}'"
-        problems.report(attribute.place, f"{what}: {_in_words(error)}")
-
-
-def _in_words(error: msgspec.ValidationError) -> str:
-    """Return msgspec's message as ours begin, without its path into the value."""
-    message = re.sub(r" - at `\$(.*)`$", "", str(error)).replace("`", "'")
-    message = message.replace("'array'", "a sequence").replace("'str'", "a string")
-    return message[:1].lower() + message[1:]
+        # Without its path into the value.
+        message = re.sub(r" - at `\$(.*)`$", "", str(error)).replace("`", "'")
+        message = message.replace("'array'", "a sequence").replace("'str'", "a string")
+        return message[:1].lower() + message[1:]
+    return "expected another value"
 
 
 @functools.cache
-def _fields(kind: type[Attrs]) -> dict[str, msgspec.structs.FieldInfo]:
-    return {field.name: field for field in msgspec.structs.fields(kind)}
+def _required(kind: type[Attrs]) -> list[str]:
+    return [field.name for field in msgspec.structs.fields(kind) if field.required]

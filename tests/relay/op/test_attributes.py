@@ -12,7 +12,6 @@ from parpass.relay.op.attributes import (
     int_tuple,
     ints_of_rank,
     one_int,
-    optional_int_tuple,
     padding_of_rank,
     require_choice,
 )
@@ -22,8 +21,6 @@ STORED: list[tuple[Any, Any]] = [
     (int_tuple([1, 2], "x"), (1, 2)),
     (int_tuple(np.array([1, 2]), "x"), (1, 2)),
     (int_tuple((), "x"), ()),
-    (optional_int_tuple(None, "x"), None),
-    (optional_int_tuple(3, "x"), (3,)),
     (ints_of_rank(3, 2, "x"), (3, 3)),
     (ints_of_rank([1, 2], 2, "x"), (1, 2)),
     (ints_of_rank(3, 1, "x"), (3,)),

@@ -98,9 +98,12 @@ def errors_of(text: str) -> list[tuple[str, str]]:
         ),
         ("nn.softmax(1, axis=1, axis=2)", "1:23-27", "attribute 'axis' is given twice"),
         (
-            "nn.conv2d(1, 2, padding=[1, 2])",
+            "nn.conv2d(1, 2, padding=[1, 2, 3])",
             "1:17-24",
-            "attribute 'padding' of 'nn.conv2d': expected a sequence of length 4",
+            (
+                "attribute 'padding' of 'nn.conv2d': expected one, two or four ints "
+                "from 0 on for padding, got (1, 2, 3)"
+            ),
         ),
         ("reshape(1)", "1:1-8", "'reshape' needs the attribute 'newshape'"),
         ("abs(1, axis=1)", "1:8-12", "'abs' has no attributes"),

@@ -148,6 +148,26 @@ def test_what_people_write(written: str, printed: str):
     same(written, printed)
 
 
+def test_attributes_have_all_forms_that_builders_take():
+    x, w = relay.var("x", shape=(1, 3, 8, 8)), relay.var("w", shape=(4, 3, 3, 3))
+    written = "free_var %x; free_var %w; nn.conv2d(%x, %w, padding=[1, 2], strides=2)"
+    parsed, built = (
+        relay.parse_expr(written),
+        relay.nn.conv2d(x, w, padding=[1, 2], strides=2),
+    )
+    assert isinstance(parsed, relay.Call)
+    assert parsed.attrs == built.attrs
+    parsed = relay.parse_expr('free_var %x; cast(%x, dtype="float")')
+    assert isinstance(parsed, relay.Call)
+    assert parsed.attrs == relay.cast(x, "float").attrs
+
+
+def test_attributes_that_no_builder_makes_are_read_as_they_are():
+    parsed = relay.parse_expr("free_var %x; clip(%x, a_min=2f, a_max=1f)")
+    assert isinstance(parsed, relay.Call)
+    assert (parsed.attrs.a_min, parsed.attrs.a_max) == (2, 1)
+
+
 def test_a_handwritten_module():
     module = relay.fromtext(
         """

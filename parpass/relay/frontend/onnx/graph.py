@@ -32,12 +32,7 @@ from parpass.relay.frontend.onnx.onnx_node import Node
 from parpass.relay.frontend.onnx.operators import CONVERTERS
 from parpass.relay.frontend.onnx.parameter import ParameterTypes
 from parpass.relay.frontend.onnx.scope import Scope
-from parpass.relay.frontend.onnx.spans import (
-    SpanMarker,
-    listing_line,
-    span_of,
-    title,
-)
+from parpass.relay.frontend.onnx.spans import SpanMarker, listing_line, span_of, title
 from parpass.relay.frontend.onnx.support import unsupported
 from parpass.relay.frontend.onnx.types import TypeOf
 

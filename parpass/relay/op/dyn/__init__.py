@@ -21,21 +21,6 @@ from parpass.relay.op.dyn.shape import dyn_squeeze as squeeze
 from parpass.relay.op.dyn.shape import dyn_tile as tile
 
 __all__ = [
-    "all",
-    "any",
-    "broadcast_to",
-    "expand_dims",
-    "full",
-    "max",
-    "mean",
-    "min",
-    "nn",
-    "one_hot",
-    "prod",
-    "reshape",
-    "squeeze",
-    "strided_slice",
-    "sum",
-    "tile",
-    "topk",
-]
+    "all", "any", "broadcast_to", "expand_dims", "full", "max", "mean", "min", "nn",
+    "one_hot", "prod", "reshape", "squeeze", "strided_slice", "sum", "tile", "topk",
+]  # fmt: skip

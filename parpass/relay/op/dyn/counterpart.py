@@ -6,55 +6,38 @@ arguments say. TVM calls them `dyn.` and the counterpart's name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Unpack
 
-import numpy as np
-import numpy.typing as npt
+import msgspec
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import (
-    Op,
-    OpPattern,
-    TypeRelation,
-    TypeRelationError,
-    register_op,
-)
+from parpass.ir.op_table import Array, Op, TypeRelation, TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import TensorType
-from parpass.relay.expr import Call, Expr, TupleWrapper, Var
+from parpass.relay.expr import Call, TupleWrapper, Var
+from parpass.relay.op.build import BuilderT, Entry, Results, operator, parameters
+from parpass.relay.op.normal import fields_of
 from parpass.relay.op.relations import require_integer, require_rank
 
-Array = npt.NDArray[Any]
-Build = Callable[..., Call | TupleWrapper]
+Static = Callable[..., Call | TupleWrapper]
 
 UNKNOWN = UnknownDim()
 
 
-@dataclass(frozen=True, slots=True)
-class Counterpart:
+class Counterpart(msgspec.Struct, frozen=True):
     """How a dynamic operator becomes its static one.
 
     Attributes:
-        build: Builds the static call of the dynamic one's attributes and arguments, of
-            which some are given as arrays.
-        values: Which arguments these are.
+        build: Builds the static call; takes the arguments as the dynamic one does, and
+            its attributes by name.
+        attrs_type: The attributes of the static one.
+        values: Which arguments give which of these.
     """
 
-    build: Build
-    values: tuple[int, ...]
-
-    def call(self, attrs: Any, args: Sequence[Expr | Array]) -> Call:
-        """Return the static call.
-
-        Raises:
-            IRError: The values are none that the static operator takes.
-        """
-        built = self.build(attrs, *args)
-        call = built.astuple() if isinstance(built, TupleWrapper) else built
-        assert isinstance(call, Call)
-        return call
+    build: Static
+    attrs_type: type[Attrs]
+    values: Mapping[int, str]
 
     def told(self, attrs: Any, given: Sequence[Array]) -> tuple[Call, list[Array]]:
         """Return the static call for some values, and those that it is called on.
@@ -62,55 +45,81 @@ class Counterpart:
         Raises:
             IRError: The values are none that the static operator takes.
         """
-        rest = [one for at, one in enumerate(given) if at not in self.values]
-        names = (Var(f"x{at}") for at in range(len(given)))
         args = [
-            one if at in self.values else name
-            for at, (one, name) in enumerate(zip(given, names, strict=True))
+            self._value(at, one) if at in self.values else Var(f"x{at}")
+            for at, one in enumerate(given)
         ]
-        return self.call(attrs, args), rest
+        named = {} if attrs is None else msgspec.structs.asdict(attrs)
+        built = self.build(*args, **named)
+        call = built.astuple() if isinstance(built, TupleWrapper) else built
+        assert isinstance(call, Call)
+        rest = [one for at, one in enumerate(given) if at not in self.values]
+        return call, rest
+
+    def _value(self, at: int, given: Array) -> Any:
+        kind = fields_of(self.attrs_type)[self.values[at]].kind
+        return int(given.reshape(())) if kind is int else given.tolist()
 
 
 COUNTERPARTS: dict[str, Counterpart] = {}
 """By the names of the dynamic operators."""
 
 
-def register_dynamic(
+def dynamic(
     name: str,
-    count: int,
+    static: Static,
     relation: TypeRelation,
-    build: Build,
     attrs_type: type[Attrs] | None = None,
     *,
-    values: tuple[int, ...] = (1,),
-    pattern: OpPattern = OpPattern.OPAQUE,
-    moves: bool = False,
-) -> Op:
-    """Register an operator whose arguments `values` are a static one's attributes.
+    doc: str = "",
+    results: Results | None = None,
+    **entry: Unpack[Entry],
+) -> Callable[[BuilderT], BuilderT]:
+    """Register the dynamic form of a static operator; see `operator`.
+
+    The arguments that are declared are those with which the parameters of the static
+    builder begin. Where that has an attribute, the dynamic one is told its value.
 
     Args:
-        name: Its name.
-        count: How many arguments it has.
+        name: Its name: `dyn.` and that of the static one.
+        static: Builds calls of the static one.
         relation: Gives its type, with unknown dimensions.
-        build: Builds the call of the static operator.
         attrs_type: The attributes that are known beforehand.
-        values: The arguments that are the attributes which are not.
-        pattern: What it may be fused with.
-        moves: Whether the static one does no more than move elements.
+        doc: As for `operator`.
+        results: As for `operator`.
+        **entry: What the table has of it other than of the static one.
     """
-    counterpart = COUNTERPARTS[name] = Counterpart(build, values)
+    own = Op.get(name.removeprefix("dyn."))
+    known: tuple[str, ...] = () if attrs_type is None else attrs_type.__struct_fields__
+    owner = own.attrs_type
+    assert owner is not None
 
-    def compute(attrs: Any, *given: Array) -> Any:
-        call, rest = counterpart.told(attrs, given)
-        assert isinstance(call.op, Op)
-        # What the static operator refuses is refused now.
-        types = [TensorType(one.shape, one.dtype.name) for one in rest]
-        call.op.relation(types, call.attrs)
-        return call.op.compute(call.attrs, *rest)
+    def derive(declared: BuilderT) -> BuilderT:
+        count = sum(one not in known for one in parameters(declared))
+        places = enumerate(parameters(static)[:count])
+        values = {at: one for at, one in places if one in owner.__struct_fields__}
+        counterpart = COUNTERPARTS[name] = Counterpart(static, owner, values)
 
-    return register_op(
-        Op(name, count, relation, compute, attrs_type, pattern=pattern, moves=moves)
-    )
+        def compute(attrs: Any, *given: Array) -> Any:
+            call, rest = counterpart.told(attrs, given)
+            assert isinstance(call.op, Op)
+            # What the static operator refuses is refused now.
+            types = [TensorType(one.shape, one.dtype.name) for one in rest]
+            call.op.relation(types, call.attrs)
+            return call.op.compute(call.attrs, *rest)
+
+        usual: Entry = {"pattern": own.pattern, "moves": own.moves}
+        return operator(
+            name,
+            relation,
+            compute,
+            attrs_type,
+            doc=doc,
+            results=results,
+            **(usual | entry),
+        )(declared)
+
+    return derive
 
 
 def length(arg: TensorType, what: str) -> int:
@@ -125,8 +134,3 @@ def length(arg: TensorType, what: str) -> int:
     if isinstance(found, UnknownDim):
         raise TypeRelationError(f"expected a known length for {what}, got {arg}")
     return found
-
-
-def ints_of(values: Array) -> tuple[int, ...]:
-    """Return the elements of an array as Python's ints."""
-    return tuple(int(one) for one in np.asarray(values).reshape(-1))

@@ -5,26 +5,16 @@ TVM has none of them; they are what ONNX's reductions need since their axes are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
-
-import numpy.typing as npt
+from collections.abc import Callable, Sequence
 
 from parpass.ir.attrs import Attrs
 from parpass.ir.op_table import TypeRelationError
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.build import call_op
-from parpass.relay.op.dyn.counterpart import (
-    UNKNOWN,
-    ints_of,
-    length,
-    register_dynamic,
-)
-from parpass.relay.op.reduce import ReduceBuilder, all, any, max, mean, min, prod, sum
+from parpass.relay.op.build import OPAQUE, BuilderT
+from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length
+from parpass.relay.op.reduce import all, any, max, mean, min, prod, sum
 from parpass.relay.op.relations import require_dtype, require_number, tensors
-
-Array = npt.NDArray[Any]
 
 
 class DynReduceAttrs(Attrs, frozen=True):
@@ -37,17 +27,14 @@ class DynReduceAttrs(Attrs, frozen=True):
     keepdims: bool = False
 
 
-class DynReduceBuilder(Protocol):
-    """Builds a call of a reduction."""
-
-    def __call__(self, data: Expr, axis: Expr, keepdims: bool = False) -> Call:
-        """Return the call."""
-        ...
+def _along(data: Expr, axis: Expr, keepdims: bool = False) -> Call:
+    """Build a call of a reduction."""
+    ...
 
 
-def _dynamic(static: ReduceBuilder, *, is_logical: bool = False) -> DynReduceBuilder:
-    """Register a reduction and return the builder of its calls."""
-    kind = getattr(static, "__name__", "")
+def _dynamic(
+    static: Callable[..., Call], *, is_logical: bool = False
+) -> Callable[[BuilderT], BuilderT]:
 
     def relation(types: Sequence[Type], attrs: DynReduceAttrs) -> TensorType:
         data, axes = tensors(types)
@@ -63,23 +50,20 @@ def _dynamic(static: ReduceBuilder, *, is_logical: bool = False) -> DynReduceBui
             return TensorType(dims if gone < rank else (1,) * rank, data.dtype)
         return TensorType((UNKNOWN,) * (rank - gone), data.dtype)
 
-    def counterpart(attrs: DynReduceAttrs, data: Expr, axes: Array) -> Call:
-        return static(data, ints_of(axes), attrs.keepdims)
-
-    op = register_dynamic(f"dyn.{kind}", 2, relation, counterpart, DynReduceAttrs)
-
-    def build(data: Expr, axis: Expr, keepdims: bool = False) -> Call:
-        return call_op(op, (data, axis), DynReduceAttrs(keepdims=keepdims))
-
-    build.__name__ = build.__qualname__ = kind
-    build.__doc__ = static.__doc__
-    return build
+    return dynamic(
+        f"dyn.{static.__name__}",
+        static,
+        relation,
+        DynReduceAttrs,
+        doc=static.__doc__ or "",
+        pattern=OPAQUE,
+    )
 
 
-dyn_sum = _dynamic(sum)
-dyn_mean = _dynamic(mean)
-dyn_max = _dynamic(max)
-dyn_min = _dynamic(min)
-dyn_prod = _dynamic(prod)
-dyn_all = _dynamic(all, is_logical=True)
-dyn_any = _dynamic(any, is_logical=True)
+dyn_sum = _dynamic(sum)(_along)
+dyn_mean = _dynamic(mean)(_along)
+dyn_max = _dynamic(max)(_along)
+dyn_min = _dynamic(min)(_along)
+dyn_prod = _dynamic(prod)(_along)
+dyn_all = _dynamic(all, is_logical=True)(_along)
+dyn_any = _dynamic(any, is_logical=True)(_along)

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, register_op
+from parpass.ir.op_table import Array
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
+    Converter,
     Ints,
-    ints_of_rank,
-    optional_dtype,
-    require_choice,
+    MaybeDType,
+    in_layout,
+    of_rank,
+    one_of,
 )
-from parpass.relay.op.build import call_op
+from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.image import interpolation
-from parpass.relay.op.layout import SPATIAL, layout_of, relaid, relaid_shape
+from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
 from parpass.relay.op.relations import require_number, tensors
 
-Array = npt.NDArray[Any]
-
-_METHODS = ("nearest_neighbor", "linear", "cubic")
 _NEAREST = {  # what rounding a rule of coordinates asks for, if nothing is said
     "half_pixel": "round",
     "align_corners": "round",
@@ -54,13 +52,15 @@ class ResizeAttrs(Attrs, frozen=True):
     size: tuple[int, ...]
     roi: tuple[float, ...] | None = None
     layout: str = "NCHW"
-    method: str = "linear"
-    coordinate_transformation_mode: str = "half_pixel"
-    rounding_method: str = ""
+    method: Annotated[str, one_of("nearest_neighbor", "linear", "cubic")] = "linear"
+    coordinate_transformation_mode: Annotated[
+        str, one_of(*interpolation.COORDINATES)
+    ] = "half_pixel"
+    rounding_method: Annotated[str, one_of("", *interpolation.ROUNDING)] = ""
     bicubic_alpha: float = -0.5
     bicubic_exclude: bool = False
     extrapolation_value: float = 0.0
-    out_dtype: str = ""
+    out_dtype: MaybeDType = ""
 
 
 class ResizeBuilder(Protocol):
@@ -135,17 +135,16 @@ def _as_in(data: Array, value: float) -> Array:
 def _resize(name: str, rank: int, doc: str) -> ResizeBuilder:
     """Register a resizing and return the builder of its calls."""
     axes = f"NC{SPATIAL[rank]}"
-    op = register_op(
-        Op(
-            f"image.{name}",
-            1,
-            _relation,
-            resized,
-            ResizeAttrs,
-            pattern=OpPattern.INJECTIVE,
-        )
-    )
 
+    @operator(
+        f"image.{name}",
+        _relation,
+        resized,
+        ResizeAttrs,
+        doc=doc,
+        forms={"size": of_rank(rank), "roi": _roi(rank), "layout": in_layout(axes)},
+        pattern=INJECTIVE,
+    )
     def build(
         data: Expr,
         size: Ints,
@@ -158,42 +157,19 @@ def _resize(name: str, rank: int, doc: str) -> ResizeBuilder:
         bicubic_exclude: bool = False,
         extrapolation_value: float = 0.0,
         out_dtype: str = "",
-    ) -> Call:
-        rule = coordinate_transformation_mode
-        rules, roundings = (
-            tuple(interpolation.COORDINATES),
-            tuple(interpolation.ROUNDING),
-        )
-        attrs = ResizeAttrs(
-            size=ints_of_rank(size, rank, "size"),
-            roi=_roi(roi, rank),
-            layout=layout_of(layout, axes, "layout"),
-            method=require_choice(method, _METHODS, "method"),
-            coordinate_transformation_mode=require_choice(
-                rule, rules, "coordinate_transformation_mode"
-            ),
-            rounding_method=require_choice(
-                rounding_method, ("", *roundings), "rounding_method"
-            ),
-            bicubic_alpha=bicubic_alpha,
-            bicubic_exclude=bicubic_exclude,
-            extrapolation_value=extrapolation_value,
-            out_dtype=optional_dtype(out_dtype),
-        )
-        return call_op(op, (data,), attrs)
+    ) -> Call: ...
 
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = doc
     return build
 
 
-def _roi(roi: Iterable[float] | None, rank: int) -> tuple[float, ...] | None:
-    if roi is None:
-        return None
-    found = tuple(float(one) for one in roi)
-    if len(found) not in (0, 2 * rank):
-        raise IRTypeError(f"expected {2 * rank} numbers for roi, got {found}")
-    return found or None
+def _roi(rank: int) -> Converter:
+    def convert(roi: Iterable[float], _what: str) -> tuple[float, ...] | None:
+        found = tuple(float(one) for one in roi)
+        if len(found) not in (0, 2 * rank):
+            raise IRTypeError(f"expected {2 * rank} numbers for roi, got {found}")
+        return found or None
+
+    return convert
 
 
 resize1d = _resize("resize1d", 1, "Resize signals.")

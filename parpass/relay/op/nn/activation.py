@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
 from parpass.ir.effect import Effect
-from parpass.ir.op_table import Op, OpPattern, register_op
+from parpass.ir.op_table import Array, Compute
 from parpass.ir.ty import TensorType, TupleType, Type
-from parpass.relay.expr import Call, Expr, TupleGetItem, TupleWrapper
-from parpass.relay.op.build import call_op
-from parpass.relay.op.elementwise import unary
+from parpass.relay.expr import Call, Expr, Operand, TupleGetItem, TupleWrapper
+from parpass.relay.op.attributes import Real
+from parpass.relay.op.build import (
+    BROADCAST,
+    ELEMWISE,
+    OUT_ELEMWISE_FUSABLE,
+    BuilderT,
+    operator,
+)
+from parpass.relay.op.nn.products import along
 from parpass.relay.op.relations import (
+    float_axis_identity,
     float_identity,
     normal_axis,
     number_identity,
@@ -25,41 +31,38 @@ from parpass.relay.op.relations import (
     tensors,
 )
 
-Array = npt.NDArray[Any]
+__all__ = [
+    "dropout", "dropout_raw", "fast_softmax", "leaky_relu", "log_softmax", "prelu",
+    "relu", "softmax",
+]  # fmt: skip
 
 
-def _relu(data: Array) -> Array:
-    return np.maximum(data, data.dtype.type(0))
+def _relu(_attrs: None, data: Array) -> Array:
+    return np.asarray(np.maximum(data, data.dtype.type(0)))
 
 
-relu = unary("nn.relu", number_identity, _relu, "Return the larger of `data` and 0.")
+@operator("nn.relu", number_identity, _relu, pattern=ELEMWISE)
+def relu(data: Operand) -> Call:
+    """Return the larger of `data` and 0."""
+    ...
 
 
 class LeakyReluAttrs(Attrs, frozen=True):
     """Attributes of `nn.leaky_relu`."""
 
-    alpha: float
+    alpha: Real
 
 
 def _leaky_relu(attrs: LeakyReluAttrs, data: Array) -> Array:
     return np.where(data > 0, data, data * data.dtype.type(attrs.alpha))
 
 
-_LEAKY_RELU = register_op(
-    Op(
-        "nn.leaky_relu",
-        1,
-        float_identity,
-        _leaky_relu,
-        LeakyReluAttrs,
-        pattern=OpPattern.ELEMWISE,
-    )
+@operator(
+    "nn.leaky_relu", float_identity, _leaky_relu, LeakyReluAttrs, pattern=ELEMWISE
 )
-
-
 def leaky_relu(data: Expr, alpha: float) -> Call:
     """Return `data` where it is above 0, `alpha * data` elsewhere."""
-    return call_op(_LEAKY_RELU, (data,), LeakyReluAttrs(alpha=float(alpha)))
+    ...
 
 
 class PReluAttrs(Attrs, frozen=True):
@@ -77,31 +80,19 @@ def _prelu_relation(types: Sequence[Type], attrs: PReluAttrs) -> TensorType:
 
 
 def _prelu(attrs: PReluAttrs, data: Array, alpha: Array) -> Array:
-    axis = normal_axis(attrs.axis, data.ndim)
-    slope = alpha.reshape(-1, *(1,) * (data.ndim - 1 - axis))
-    return np.where(data > 0, data, data * slope)
+    return np.where(data > 0, data, data * along(attrs.axis, alpha, data))
 
 
-_PRELU = register_op(
-    Op("nn.prelu", 2, _prelu_relation, _prelu, PReluAttrs, pattern=OpPattern.BROADCAST)
-)
-
-
+@operator("nn.prelu", _prelu_relation, _prelu, PReluAttrs, pattern=BROADCAST)
 def prelu(data: Expr, alpha: Expr, axis: int = 1) -> Call:
     """Return `data` where it is above 0, times its channel's `alpha` elsewhere."""
-    return call_op(_PRELU, (data, alpha), PReluAttrs(axis=axis))
+    ...
 
 
 class SoftmaxAttrs(Attrs, frozen=True):
     """Attributes of `nn.softmax` and `nn.log_softmax`."""
 
     axis: int = -1
-
-
-def _softmax_relation(types: Sequence[Type], attrs: SoftmaxAttrs) -> TensorType:
-    data = float_identity(types, attrs)
-    normal_axis(attrs.axis, len(data.shape))
-    return data
 
 
 def _softmax(attrs: SoftmaxAttrs, data: Array) -> Array:
@@ -114,58 +105,39 @@ def _log_softmax(attrs: SoftmaxAttrs, data: Array) -> Array:
     return shifted - np.log(np.exp(shifted).sum(axis=attrs.axis, keepdims=True))
 
 
-_SOFTMAX = register_op(
-    Op(
-        "nn.softmax",
-        1,
-        _softmax_relation,
-        _softmax,
-        SoftmaxAttrs,
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    )
-)
-_LOG_SOFTMAX = register_op(
-    Op(
-        "nn.log_softmax",
-        1,
-        _softmax_relation,
-        _log_softmax,
-        SoftmaxAttrs,
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    )
-)
-# A target may approximate it; what it means is the exact function.
-_FAST_SOFTMAX = register_op(
-    Op(
-        "nn.fast_softmax",
-        1,
-        _softmax_relation,
-        _softmax,
-        SoftmaxAttrs,
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    )
-)
+def _softened(name: str, compute: Compute) -> Callable[[BuilderT], BuilderT]:
+    kind, heavy = SoftmaxAttrs, OUT_ELEMWISE_FUSABLE
+    return operator(name, float_axis_identity, compute, kind, pattern=heavy)
 
 
-def fast_softmax(data: Expr, axis: int = -1) -> Call:
-    """Return `softmax`, approximately."""
-    return call_op(_FAST_SOFTMAX, (data,), SoftmaxAttrs(axis=axis))
-
-
+@_softened("nn.softmax", _softmax)
 def softmax(data: Expr, axis: int = -1) -> Call:
     """Return `exp(data)`, scaled to the sum 1 along an axis."""
-    return call_op(_SOFTMAX, (data,), SoftmaxAttrs(axis=axis))
+    ...
 
 
+# A target may approximate it; what it means is the exact function.
+@_softened("nn.fast_softmax", _softmax)
+def fast_softmax(data: Expr, axis: int = -1) -> Call:
+    """Return `softmax`, approximately."""
+    ...
+
+
+@_softened("nn.log_softmax", _log_softmax)
 def log_softmax(data: Expr, axis: int = -1) -> Call:
     """Return the logarithm of `softmax`."""
-    return call_op(_LOG_SOFTMAX, (data,), SoftmaxAttrs(axis=axis))
+    ...
 
 
 class DropoutAttrs(Attrs, frozen=True):
     """Attributes of `nn.dropout`."""
 
-    rate: float = 0.5
+    rate: Real = 0.5
+
+    def check(self) -> None:
+        """Reject what is no rate."""
+        if not 0 <= self.rate < 1:
+            raise IRTypeError(f"expected a rate from 0 up to 1, got {self.rate:.12g}")
 
 
 def _dropout_relation(types: Sequence[Type], attrs: DropoutAttrs) -> TupleType:
@@ -179,16 +151,6 @@ def _dropout(_attrs: DropoutAttrs, data: Array) -> tuple[Array, Array]:
 
 
 # In training it draws noise, as TVM says of it; where it is run here it drops nothing.
-_DROPOUT = register_op(
-    Op(
-        "nn.dropout",
-        1,
-        _dropout_relation,
-        _dropout,
-        DropoutAttrs,
-        effect=Effect.READS,
-    )
-)
 
 
 def dropout(data: Expr, rate: float = 0.5) -> TupleGetItem:
@@ -196,8 +158,14 @@ def dropout(data: Expr, rate: float = 0.5) -> TupleGetItem:
     return dropout_raw(data, rate)[0]
 
 
+@operator(
+    "nn.dropout",
+    _dropout_relation,
+    _dropout,
+    DropoutAttrs,
+    effect=Effect.READS,
+    results=2,
+)
 def dropout_raw(data: Expr, rate: float = 0.5) -> TupleWrapper:
     """Return the result of `dropout` and the mask of what it kept."""
-    if not 0 <= rate < 1:
-        raise IRTypeError(f"expected a rate from 0 up to 1, got {rate}")
-    return TupleWrapper(call_op(_DROPOUT, (data,), DropoutAttrs(rate=float(rate))), 2)
+    ...

@@ -6,26 +6,39 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelation, register_op
+from parpass.ir.op_table import Array, TypeRelation
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import Ints, ints_of_rank
-from parpass.relay.op.build import call_op
-from parpass.relay.op.layout import SPATIAL, layout_of, relaid, relaid_shape
+from parpass.relay.op.attributes import (
+    NCHW,
+    Ints,
+    MaybeNCHW,
+    as_said,
+    in_layout,
+    of_rank,
+)
+from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, operator
+from parpass.relay.op.layout import SPATIAL
+from parpass.relay.op.nn.windows import pooled, pooled_type
 from parpass.relay.op.relations import require_float, tensors
 
-Array = npt.NDArray[Any]
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+    "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d",
+    "global_avg_pool1d", "global_avg_pool2d", "global_avg_pool3d", "global_max_pool1d",
+    "global_max_pool2d", "global_max_pool3d",
+]  # fmt: skip
+
 Meaning = Callable[..., Any]
 
 
 class GlobalPool2DAttrs(Attrs, frozen=True):
     """Attributes of `nn.global_max_pool2d` and `nn.global_avg_pool2d`."""
 
-    layout: str = "NCHW"
-    out_layout: str = ""
+    layout: NCHW = "NCHW"
+    out_layout: MaybeNCHW = ""
 
 
 class AdaptivePoolAttrs(Attrs, frozen=True):
@@ -63,30 +76,26 @@ class AdaptivePoolBuilder(Protocol):
 
 
 def _relation(rank: int) -> TypeRelation:
-    canonical = f"NC{SPATIAL[rank]}"
-
     def relation(types: Sequence[Type], attrs: Any) -> TensorType:
         (data,) = tensors(types)
         require_float(data)
-        shape = relaid_shape(data.shape, attrs.layout, canonical)
-        size = attrs.get("output_size", (1,) * rank) or shape[2:]
-        layout = attrs.out_layout or attrs.layout
-        shape = relaid_shape((*shape[:2], *size), canonical, layout)
-        return TensorType(shape, data.dtype)
+        size = attrs.get("output_size", (1,) * rank)
+        return pooled_type(attrs, data, rank, lambda image: size or image)
 
     return relation
 
 
 def _compute(rank: int, meaning: Meaning) -> Callable[[Any, Array], Array]:
-    canonical = f"NC{SPATIAL[rank]}"
-
     def compute(attrs: Any, data: Array) -> Array:
-        result = relaid(data, attrs.layout, canonical)
-        size = attrs.get("output_size", (1,) * rank) or result.shape[2:]
-        # A window is a box, so that one axis can be pooled after the other.
-        for axis, count in enumerate(size, 2):
-            result = _pooled_axis(meaning, result, axis, count)
-        return relaid(result, canonical, attrs.out_layout or attrs.layout)
+        size = attrs.get("output_size", (1,) * rank)
+
+        def pool(data: Array) -> Array:
+            # A window is a box, so that one axis can be pooled after the other.
+            for axis, count in enumerate(size or data.shape[2:], 2):
+                data = _pooled_axis(meaning, data, axis, count)
+            return data
+
+        return pooled(attrs, data, rank, pool)
 
     return compute
 
@@ -108,50 +117,45 @@ def _pooled_axis(meaning: Meaning, data: Array, axis: int, count: int) -> Array:
 
 def _global(name: str, meaning: Meaning, doc: str) -> GlobalPoolBuilder:
     """Register a global pooling of images and return the builder of its calls."""
-    heavy, compute = OpPattern.OUT_ELEMWISE_FUSABLE, _compute(2, meaning)
-    op = register_op(
-        Op(f"nn.{name}", 1, _relation(2), compute, GlobalPool2DAttrs, pattern=heavy)
+    compute = _compute(2, meaning)
+
+    @operator(
+        f"nn.{name}",
+        _relation(2),
+        compute,
+        GlobalPool2DAttrs,
+        doc=doc,
+        pattern=OUT_ELEMWISE_FUSABLE,
     )
+    def build(data: Expr, layout: str = "NCHW", out_layout: str = "") -> Call: ...
 
-    def build(data: Expr, layout: str = "NCHW", out_layout: str = "") -> Call:
-        attrs = GlobalPool2DAttrs(
-            layout=layout_of(layout, "NCHW", "layout"),
-            out_layout=out_layout and layout_of(out_layout, "NCHW", "out_layout"),
-        )
-        return call_op(op, (data,), attrs)
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = doc
     return build
 
 
 def _adaptive(name: str, rank: int, meaning: Meaning, doc: str) -> AdaptivePoolBuilder:
     """Register an adaptive pooling and return the builder of its calls."""
-    heavy, compute = OpPattern.OUT_ELEMWISE_FUSABLE, _compute(rank, meaning)
     axes = f"NC{SPATIAL[rank]}"
-    op = register_op(
-        Op(f"nn.{name}", 1, _relation(rank), compute, AdaptivePoolAttrs, pattern=heavy)
-    )
 
+    @operator(
+        f"nn.{name}",
+        _relation(rank),
+        _compute(rank, meaning),
+        AdaptivePoolAttrs,
+        doc=doc,
+        forms={
+            "output_size": of_rank(rank),
+            "layout": in_layout(axes),
+            "out_layout": as_said(in_layout(axes)),
+        },
+        pattern=OUT_ELEMWISE_FUSABLE,
+    )
     def build(
         data: Expr,
         output_size: Ints | None = None,
         layout: str = axes,
         out_layout: str = "",
-    ) -> Call:
-        attrs = AdaptivePoolAttrs(
-            output_size=(
-                None
-                if output_size is None
-                else ints_of_rank(output_size, rank, "output_size")
-            ),
-            layout=layout_of(layout, axes, "layout"),
-            out_layout=out_layout and layout_of(out_layout, axes, "out_layout"),
-        )
-        return call_op(op, (data,), attrs)
+    ) -> Call: ...
 
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = doc
     return build
 
 

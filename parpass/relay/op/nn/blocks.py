@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, SupportsIndex
+from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import Ints, int_tuple, one_int, require_choice
-from parpass.relay.op.build import call_op
-from parpass.relay.op.layout import layout_of, relaid, relaid_shape
-from parpass.relay.op.nn.pad import width_pairs
+from parpass.relay.op.attributes import (
+    NCHW,
+    Count,
+    Ints,
+    IntTuple,
+    WidthPairs,
+    Widths,
+    one_of,
+)
+from parpass.relay.op.build import INJECTIVE, operator
+from parpass.relay.op.layout import relaid, relaid_shape
 from parpass.relay.op.relations import product, tensors
 
-Array = npt.NDArray[Any]
+__all__ = ["batch_to_space_nd", "depth_to_space", "space_to_batch_nd", "space_to_depth"]
+
 Pairs = tuple[tuple[int, int], ...]
 
 
@@ -39,9 +46,9 @@ class SubPixelAttrs(Attrs, frozen=True):
         mode: Whether channels count blocks first (`DCR`) or channels first (`CRD`).
     """
 
-    block_size: int
-    layout: str = "NCHW"
-    mode: str = "DCR"
+    block_size: Count
+    layout: NCHW = "NCHW"
+    mode: Annotated[str, one_of("DCR", "CRD")] = "DCR"
 
 
 def _depth_to_space_relation(types: Sequence[Type], attrs: SubPixelAttrs) -> TensorType:
@@ -77,62 +84,53 @@ def _space_to_depth(attrs: SubPixelAttrs, data: Array) -> Array:
     return relaid(parts.reshape(n, c * b * b, h // b, w // b), "NCHW", attrs.layout)
 
 
-_DEPTH_TO_SPACE = register_op(
-    Op(
-        "nn.depth_to_space",
-        1,
-        _depth_to_space_relation,
-        _depth_to_space,
-        SubPixelAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
+@operator(
+    "nn.depth_to_space",
+    _depth_to_space_relation,
+    _depth_to_space,
+    SubPixelAttrs,
+    pattern=INJECTIVE,
 )
-_SPACE_TO_DEPTH = register_op(
-    Op(
-        "nn.space_to_depth",
-        1,
-        _space_to_depth_relation,
-        _space_to_depth,
-        SubPixelAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
-)
-
-
 def depth_to_space(
     data: Expr, block_size: int, layout: str = "NCHW", mode: str = "DCR"
 ) -> Call:
     """Spread channels over blocks of places."""
-    attrs = SubPixelAttrs(
-        block_size=one_int(block_size, "block_size"),
-        layout=layout_of(layout, "NCHW", "layout"),
-        mode=require_choice(mode, ("DCR", "CRD"), "mode"),
-    )
-    return call_op(_DEPTH_TO_SPACE, (data,), attrs)
+    ...
 
 
+@operator(
+    "nn.space_to_depth",
+    _space_to_depth_relation,
+    _space_to_depth,
+    SubPixelAttrs,
+    pattern=INJECTIVE,
+)
 def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> Call:
     """Gather blocks of places into channels."""
-    attrs = SubPixelAttrs(
-        block_size=one_int(block_size, "block_size"),
-        layout=layout_of(layout, "NCHW", "layout"),
-    )
-    return call_op(_SPACE_TO_DEPTH, (data,), attrs)
+    ...
 
 
 class SpaceToBatchNDAttrs(Attrs, frozen=True):
     """Attributes of `nn.space_to_batch_nd`."""
 
-    block_shape: tuple[int, ...]
-    paddings: Pairs
+    block_shape: IntTuple
+    paddings: WidthPairs
     pad_value: float = 0.0
+
+    def check(self) -> None:
+        """Reject paddings that are not the blocks'."""
+        _require_pairs(self.block_shape, self.paddings)
 
 
 class BatchToSpaceNDAttrs(Attrs, frozen=True):
     """Attributes of `nn.batch_to_space_nd`."""
 
-    block_shape: tuple[int, ...]
-    crops: Pairs
+    block_shape: IntTuple
+    crops: WidthPairs
+
+    def check(self) -> None:
+        """Reject crops that are not the blocks'."""
+        _require_pairs(self.block_shape, self.crops)
 
 
 def _require_axes(data: TensorType, count: int) -> None:
@@ -198,54 +196,33 @@ def _from_batch(attrs: BatchToSpaceNDAttrs, data: Array) -> Array:
     return whole[(slice(None), *kept)]
 
 
-_TO_BATCH = register_op(
-    Op(
-        "nn.space_to_batch_nd",
-        1,
-        _to_batch_relation,
-        _to_batch,
-        SpaceToBatchNDAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
+@operator(
+    "nn.space_to_batch_nd",
+    _to_batch_relation,
+    _to_batch,
+    SpaceToBatchNDAttrs,
+    pattern=INJECTIVE,
 )
-_FROM_BATCH = register_op(
-    Op(
-        "nn.batch_to_space_nd",
-        1,
-        _from_batch_relation,
-        _from_batch,
-        BatchToSpaceNDAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
-)
-
-
 def space_to_batch_nd(
     data: Expr,
     block_shape: Ints,
-    paddings: Iterable[Iterable[SupportsIndex]],
+    paddings: Widths,
     pad_value: float = 0,
 ) -> Call:
     """Gather blocks of the axes behind the first into the batch."""
-    attrs = SpaceToBatchNDAttrs(
-        block_shape=int_tuple(block_shape, "block_shape"),
-        paddings=width_pairs(paddings, "paddings"),
-        pad_value=pad_value,
-    )
-    _require_pairs(attrs.block_shape, attrs.paddings)
-    return call_op(_TO_BATCH, (data,), attrs)
+    ...
 
 
-def batch_to_space_nd(
-    data: Expr, block_shape: Ints, crops: Iterable[Iterable[SupportsIndex]]
-) -> Call:
+@operator(
+    "nn.batch_to_space_nd",
+    _from_batch_relation,
+    _from_batch,
+    BatchToSpaceNDAttrs,
+    pattern=INJECTIVE,
+)
+def batch_to_space_nd(data: Expr, block_shape: Ints, crops: Widths) -> Call:
     """Spread the batch over blocks of the axes behind it, and cut off their ends."""
-    attrs = BatchToSpaceNDAttrs(
-        block_shape=int_tuple(block_shape, "block_shape"),
-        crops=width_pairs(crops, "crops"),
-    )
-    _require_pairs(attrs.block_shape, attrs.crops)
-    return call_op(_FROM_BATCH, (data,), attrs)
+    ...
 
 
 def _require_pairs(block_shape: tuple[int, ...], pairs: Pairs) -> None:

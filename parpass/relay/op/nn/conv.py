@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
+    NCDHW,
+    NCHW,
+    NCW,
+    Count,
     Ints,
-    ints_of_rank,
-    one_int,
-    optional_dtype,
-    padding_of_rank,
-)
-from parpass.relay.op.build import call_op
-from parpass.relay.op.layout import SPATIAL, layout_of, relaid, relaid_shape
-from parpass.relay.op.nn.products import matrix_product
-from parpass.relay.op.nn.windows import (
+    MaybeDType,
+    MaybeNCDHW,
+    MaybeNCHW,
+    MaybeNCW,
+    One,
     Pair,
-    window_counts,
-    window_dims,
-    windows,
+    Sides1D,
+    Sides2D,
+    Sides3D,
+    Triple,
+    in_layout,
 )
+from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
+from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
+from parpass.relay.op.nn.products import matrix_product
+from parpass.relay.op.nn.windows import window_counts, window_dims, windows
 from parpass.relay.op.relations import (
     Shape,
     agree,
@@ -39,7 +44,10 @@ from parpass.relay.op.relations import (
     unify,
 )
 
-Array = npt.NDArray[Any]
+__all__ = [
+    "contrib_conv2d_nchwc", "contrib_depthwise_conv2d_nchwc", "conv1d", "conv2d",
+    "conv3d",
+]  # fmt: skip
 
 
 class ConvAttrs(Attrs, frozen=True):
@@ -60,99 +68,112 @@ class ConvAttrs(Attrs, frozen=True):
     strides: tuple[int, ...] = ()
     padding: tuple[int, ...] = ()
     dilation: tuple[int, ...] = ()
-    groups: int = 1
-    channels: int | None = None
+    groups: Count = 1
+    channels: Count | None = None
     kernel_size: tuple[int, ...] | None = None
     data_layout: str = ""
     kernel_layout: str = ""
     out_layout: str = ""
-    out_dtype: str = ""
+    out_dtype: MaybeDType = ""
 
 
 class Conv1DAttrs(ConvAttrs, frozen=True):
     """Attributes of `nn.conv1d`."""
 
-    strides: tuple[int] = (1,)
-    padding: Pair = (0, 0)
-    dilation: tuple[int] = (1,)
-    kernel_size: tuple[int] | None = None
-    data_layout: str = "NCW"
-    kernel_layout: str = "OIW"
+    strides: One = (1,)
+    padding: Sides1D = (0, 0)
+    dilation: One = (1,)
+    kernel_size: One | None = None
+    data_layout: NCW = "NCW"
+    kernel_layout: Annotated[str, in_layout("OIW")] = "OIW"
+    out_layout: MaybeNCW = ""
 
 
 class Conv2DAttrs(ConvAttrs, frozen=True):
     """Attributes of `nn.conv2d` and of its forms for blocked layouts."""
 
     strides: Pair = (1, 1)
-    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    padding: Sides2D = (0, 0, 0, 0)
     dilation: Pair = (1, 1)
     kernel_size: Pair | None = None
-    data_layout: str = "NCHW"
-    kernel_layout: str = "OIHW"
+    data_layout: NCHW = "NCHW"
+    kernel_layout: Annotated[str, in_layout("OIHW")] = "OIHW"
+    out_layout: MaybeNCHW = ""
 
 
 class Conv3DAttrs(ConvAttrs, frozen=True):
     """Attributes of `nn.conv3d`."""
 
-    strides: tuple[int, int, int] = (1, 1, 1)
-    padding: tuple[int, int, int, int, int, int] = (0, 0, 0, 0, 0, 0)
-    dilation: tuple[int, int, int] = (1, 1, 1)
-    kernel_size: tuple[int, int, int] | None = None
-    data_layout: str = "NCDHW"
-    kernel_layout: str = "OIDHW"
+    strides: Triple = (1, 1, 1)
+    padding: Sides3D = (0, 0, 0, 0, 0, 0)
+    dilation: Triple = (1, 1, 1)
+    kernel_size: Triple | None = None
+    data_layout: NCDHW = "NCDHW"
+    kernel_layout: Annotated[str, in_layout("OIDHW")] = "OIDHW"
+    out_layout: MaybeNCDHW = ""
 
 
-class ConvBuilder(Protocol):
-    """Builds a call of a convolution."""
+def _conv(
+    data: Expr,
+    weight: Expr,
+    strides: Ints = 1,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Ints | None = None,
+    data_layout: str = ...,
+    kernel_layout: str = ...,
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> Call:
+    """Build a call of a convolution.
 
-    def __call__(
-        self,
-        data: Expr,
-        weight: Expr,
-        strides: Ints = 1,
-        padding: Ints = 0,
-        dilation: Ints = 1,
-        groups: int = 1,
-        channels: int | None = None,
-        kernel_size: Ints | None = None,
-        data_layout: str = ...,
-        kernel_layout: str = ...,
-        out_layout: str = "",
-        out_dtype: str = "",
-    ) -> Call:
-        """Return the call.
+    Padding is one int for all sides, one for each axis, or one for each side: all
+    those before the axes, then all those behind them.
 
-        Padding is one int for all sides, one for each axis, or one for each side: all
-        those before the axes, then all those behind them.
-
-        Raises:
-            IRTypeError: An attribute is out of its range, or no such layout exists.
-        """
-        ...
+    Raises:
+        IRTypeError: An attribute is out of its range, or no such layout exists.
+    """
+    ...
 
 
 def conv_relation(types: Sequence[Type], attrs: ConvAttrs) -> TensorType:
     """Relate data and weight to the result of a convolution."""
     data, weight = tensors(types)
+    image, kernel = operand_shapes(data, weight, attrs, "OI")
+    require_number(weight)
+    out_channels = checked_channels(attrs, weight, kernel[0], kernel[2:])
+    _check_groups(image[1], out_channels, kernel[1], attrs.groups)
+    counts = window_dims(image[2:], kernel[2:], attrs)
+    return result_type(data, attrs, (image[0], out_channels, *counts))
+
+
+def operand_shapes(
+    data: TensorType, weight: TensorType, attrs: ConvAttrs, channels: str
+) -> tuple[Shape, Shape]:
+    """Return the shapes of data and weight, batch and channels first.
+
+    The order of the weight's channels is `OI` or `IO`.
+
+    Raises:
+        TypeRelationError: They are not in these layouts, or of the wrong dtypes.
+    """
     if not attrs.out_dtype:
         require_same_dtype((data, weight))
     require_number(data)
-    require_number(weight)
     spatial = SPATIAL[len(attrs.strides)]
-    batch, in_channels, *image = relaid_shape(
-        data.shape, attrs.data_layout, f"NC{spatial}"
+    return (
+        relaid_shape(data.shape, attrs.data_layout, f"NC{spatial}"),
+        relaid_shape(weight.shape, attrs.kernel_layout, f"{channels}{spatial}"),
     )
-    out_channels, group_channels, *kernel = relaid_shape(
-        weight.shape, attrs.kernel_layout, f"OI{spatial}"
-    )
-    out_channels = checked_channels(attrs, weight, out_channels, tuple(kernel))
-    _check_groups(in_channels, out_channels, group_channels, attrs.groups)
-    counts = window_dims(tuple(image), tuple(kernel), attrs)
-    shape: Shape = (batch, out_channels, *counts)
-    out_layout = attrs.out_layout or attrs.data_layout
-    return TensorType(
-        relaid_shape(shape, f"NC{spatial}", out_layout), attrs.out_dtype or data.dtype
-    )
+
+
+def result_type(data: TensorType, attrs: ConvAttrs, shape: Shape) -> TensorType:
+    """Return the type of a result whose shape is known, batch and channels first."""
+    layout = attrs.out_layout or attrs.data_layout
+    shape = relaid_shape(shape, f"NC{SPATIAL[len(attrs.strides)]}", layout)
+    return TensorType(shape, attrs.out_dtype or data.dtype)
 
 
 def checked_channels(
@@ -228,93 +249,29 @@ def _columns(view: Array, rank: int, groups: int, size: int) -> Array:
     return view.transpose(order).reshape(view.shape[rank], groups, size, places)
 
 
-def _conv(name: str, kind: type[ConvAttrs], doc: str) -> ConvBuilder:
-    """Register a convolution and return the builder of its calls."""
-    default = kind()
-    rank = len(default.strides)
-    op = register_op(
-        Op(
-            f"nn.{name}",
-            2,
-            conv_relation,
-            _convolve,
-            kind,
-            pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-        )
+def _registered(
+    name: str, kind: type[ConvAttrs], doc: str
+) -> Callable[[BuilderT], BuilderT]:
+    return operator(
+        f"nn.{name}",
+        conv_relation,
+        _convolve,
+        kind,
+        doc=doc,
+        pattern=OUT_ELEMWISE_FUSABLE,
     )
 
-    def build(
-        data: Expr,
-        weight: Expr,
-        strides: Ints = 1,
-        padding: Ints = 0,
-        dilation: Ints = 1,
-        groups: int = 1,
-        channels: int | None = None,
-        kernel_size: Ints | None = None,
-        data_layout: str = default.data_layout,
-        kernel_layout: str = default.kernel_layout,
-        out_layout: str = "",
-        out_dtype: str = "",
-    ) -> Call:
-        attrs = kind(
-            **checked_attrs(
-                rank, strides, padding, dilation, groups, channels, kernel_size
-            ),
-            **checked_layouts(rank, data_layout, kernel_layout, out_layout),
-            out_dtype=optional_dtype(out_dtype),
-        )
-        return call_op(op, (data, weight), attrs)
 
-    build.__name__ = build.__qualname__ = name.lower()
-    build.__doc__ = doc
-    return build
-
-
-def checked_attrs(
-    rank: int,
-    strides: Ints,
-    padding: Ints,
-    dilation: Ints,
-    groups: int,
-    channels: int | None,
-    kernel_size: Ints | None,
-) -> dict[str, Any]:
-    """Return what says how a window of this rank moves, checked, as attributes."""
-    return {
-        "strides": ints_of_rank(strides, rank, "strides"),
-        "padding": padding_of_rank(padding, rank),
-        "dilation": ints_of_rank(dilation, rank, "dilation"),
-        "groups": one_int(groups, "groups"),
-        "channels": None if channels is None else one_int(channels, "channels"),
-        "kernel_size": (
-            None
-            if kernel_size is None
-            else ints_of_rank(kernel_size, rank, "kernel_size")
-        ),
-    }
-
-
-def checked_layouts(rank: int, data: str, kernel: str, out: str) -> dict[str, Any]:
-    """Return the layouts of a convolution of this rank, checked, as attributes."""
-    spatial = SPATIAL[rank]
-    return {
-        "data_layout": layout_of(data, f"NC{spatial}", "data_layout"),
-        "kernel_layout": layout_of(kernel, f"OI{spatial}", "kernel_layout"),
-        "out_layout": out and layout_of(out, f"NC{spatial}", "out_layout"),
-    }
-
-
-conv1d = _conv("conv1d", Conv1DAttrs, "Convolve signals with a weight.")
-conv2d = _conv("conv2d", Conv2DAttrs, "Convolve images with a weight.")
-conv3d = _conv("conv3d", Conv3DAttrs, "Convolve volumes with a weight.")
-contrib_conv2d_nchwc = _conv(
+conv1d = _registered("conv1d", Conv1DAttrs, "Convolve signals with a weight.")(_conv)
+conv2d = _registered("conv2d", Conv2DAttrs, "Convolve images with a weight.")(_conv)
+conv3d = _registered("conv3d", Conv3DAttrs, "Convolve volumes with a weight.")(_conv)
+contrib_conv2d_nchwc = _registered(
     "contrib_conv2d_NCHWc",
     Conv2DAttrs,
     "Convolve images in a blocked layout, such as NCHW8c with OIHW8i8o.",
-)
-contrib_depthwise_conv2d_nchwc = _conv(
+)(_conv)
+contrib_depthwise_conv2d_nchwc = _registered(
     "contrib_depthwise_conv2d_NCHWc",
     Conv2DAttrs,
     "Convolve each channel by itself in a blocked layout, such as OIHW1i8o.",
-)
+)(_conv)

@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import (
-    Ints,
-    ints_of_rank,
-    optional_dtype,
-)
-from parpass.relay.op.build import call_op
-from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
+from parpass.relay.op.attributes import Ints, in_layout, of_rank
+from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
+from parpass.relay.op.layout import SPATIAL, relaid
 from parpass.relay.op.nn.conv import (
+    Conv1DAttrs,
+    Conv2DAttrs,
+    Conv3DAttrs,
     ConvAttrs,
-    checked_attrs,
     checked_channels,
-    checked_layouts,
+    operand_shapes,
+    result_type,
 )
 from parpass.relay.op.nn.products import matrix_product
-from parpass.relay.op.nn.windows import Pair
-from parpass.relay.op.relations import (
-    agree,
-    product,
-    require_number,
-    require_same_dtype,
-    tensors,
-)
+from parpass.relay.op.relations import agree, product, tensors
 from parpass.runtime.dtypes import computed_in, numpy_dtype
 
-Array = npt.NDArray[Any]
+__all__ = ["conv1d_transpose", "conv2d_transpose", "conv3d_transpose"]
 
 
 class ConvTransposeAttrs(ConvAttrs, frozen=True):
@@ -49,67 +40,48 @@ class ConvTransposeAttrs(ConvAttrs, frozen=True):
     output_padding: tuple[int, ...] = ()
 
 
-class Conv1DTransposeAttrs(ConvTransposeAttrs, frozen=True):
+class Conv1DTransposeAttrs(Conv1DAttrs, ConvTransposeAttrs, frozen=True):
     """Attributes of `nn.conv1d_transpose`."""
 
-    strides: tuple[int] = (1,)
-    padding: Pair = (0, 0)
-    dilation: tuple[int] = (1,)
-    output_padding: tuple[int] = (0,)
-    kernel_size: tuple[int] | None = None
-    data_layout: str = "NCW"
-    kernel_layout: str = "IOW"
+    output_padding: Annotated[tuple[int], of_rank(1, at_least=0)] = (0,)
+    kernel_layout: Annotated[str, in_layout("IOW")] = "IOW"
 
 
-class Conv2DTransposeAttrs(ConvTransposeAttrs, frozen=True):
+class Conv2DTransposeAttrs(Conv2DAttrs, ConvTransposeAttrs, frozen=True):
     """Attributes of `nn.conv2d_transpose`."""
 
-    strides: Pair = (1, 1)
-    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
-    dilation: Pair = (1, 1)
-    output_padding: Pair = (0, 0)
-    kernel_size: Pair | None = None
-    data_layout: str = "NCHW"
-    kernel_layout: str = "IOHW"
+    output_padding: Annotated[tuple[int, int], of_rank(2, at_least=0)] = (0, 0)
+    kernel_layout: Annotated[str, in_layout("IOHW")] = "IOHW"
 
 
-class Conv3DTransposeAttrs(ConvTransposeAttrs, frozen=True):
+class Conv3DTransposeAttrs(Conv3DAttrs, ConvTransposeAttrs, frozen=True):
     """Attributes of `nn.conv3d_transpose`."""
 
-    strides: tuple[int, int, int] = (1, 1, 1)
-    padding: tuple[int, int, int, int, int, int] = (0, 0, 0, 0, 0, 0)
-    dilation: tuple[int, int, int] = (1, 1, 1)
-    output_padding: tuple[int, int, int] = (0, 0, 0)
-    kernel_size: tuple[int, int, int] | None = None
-    data_layout: str = "NCDHW"
-    kernel_layout: str = "IODHW"
+    output_padding: Annotated[tuple[int, int, int], of_rank(3, at_least=0)] = (0, 0, 0)
+    kernel_layout: Annotated[str, in_layout("IODHW")] = "IODHW"
 
 
-class ConvTransposeBuilder(Protocol):
-    """Builds a call of a transposed convolution."""
+def _conv_transpose(
+    data: Expr,
+    weight: Expr,
+    strides: Ints = 1,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    channels: int | None = None,
+    kernel_size: Ints | None = None,
+    groups: int = 1,
+    data_layout: str = ...,
+    kernel_layout: str = ...,
+    out_layout: str = "",
+    output_padding: Ints = 0,
+    out_dtype: str = "",
+) -> Call:
+    """Build a call of a transposed convolution; padding is cut off the result.
 
-    def __call__(
-        self,
-        data: Expr,
-        weight: Expr,
-        strides: Ints = 1,
-        padding: Ints = 0,
-        dilation: Ints = 1,
-        channels: int | None = None,
-        kernel_size: Ints | None = None,
-        groups: int = 1,
-        data_layout: str = ...,
-        kernel_layout: str = ...,
-        out_layout: str = "",
-        output_padding: Ints = 0,
-        out_dtype: str = "",
-    ) -> Call:
-        """Return the call; padding is cut off the result.
-
-        Raises:
-            IRTypeError: An attribute is out of its range, or no such layout exists.
-        """
-        ...
+    Raises:
+        IRTypeError: An attribute is out of its range, or no such layout exists.
+    """
+    ...
 
 
 def _length(length: Dim, size: Dim, axis: int, attrs: ConvTransposeAttrs) -> Dim:
@@ -127,17 +99,9 @@ def _length(length: Dim, size: Dim, axis: int, attrs: ConvTransposeAttrs) -> Dim
 
 def _relation(types: Sequence[Type], attrs: ConvTransposeAttrs) -> TensorType:
     data, weight = tensors(types)
-    if not attrs.out_dtype:
-        require_same_dtype((data, weight))
-    require_number(data)
-    spatial = SPATIAL[len(attrs.strides)]
-    batch, in_channels, *image = relaid_shape(
-        data.shape, attrs.data_layout, f"NC{spatial}"
-    )
-    weight_in, group_channels, *kernel = relaid_shape(
-        weight.shape, attrs.kernel_layout, f"IO{spatial}"
-    )
-    if not agree(weight_in, in_channels):
+    image, kernel = operand_shapes(data, weight, attrs, "IO")
+    in_channels = image[1]
+    if not agree(kernel[0], in_channels):
         raise TypeRelationError(
             f"expected a weight of {in_channels} input channels, got {weight}"
         )
@@ -146,13 +110,11 @@ def _relation(types: Sequence[Type], attrs: ConvTransposeAttrs) -> TensorType:
             f"expected input channels that {attrs.groups} groups divide, got "
             f"{in_channels}"
         )
-    channels = product((group_channels, attrs.groups))
-    channels = checked_channels(attrs, weight, channels, tuple(kernel))
-    sizes = enumerate(zip(image, kernel, strict=True))
+    channels = product((kernel[1], attrs.groups))
+    channels = checked_channels(attrs, weight, channels, kernel[2:])
+    sizes = enumerate(zip(image[2:], kernel[2:], strict=True))
     lengths = (_length(length, size, axis, attrs) for axis, (length, size) in sizes)
-    out_layout = attrs.out_layout or attrs.data_layout
-    shape = relaid_shape((batch, channels, *lengths), f"NC{spatial}", out_layout)
-    return TensorType(shape, attrs.out_dtype or data.dtype)
+    return result_type(data, attrs, (image[0], channels, *lengths))
 
 
 def _spread(attrs: ConvTransposeAttrs, data: Array, weight: Array) -> Array:
@@ -185,61 +147,20 @@ def _spread(attrs: ConvTransposeAttrs, data: Array, weight: Array) -> Array:
     return relaid(result, canonical, attrs.out_layout or attrs.data_layout)
 
 
-def _conv_transpose(
+def _registered(
     name: str, kind: type[ConvTransposeAttrs], doc: str
-) -> ConvTransposeBuilder:
-    """Register a transposed convolution and return the builder of its calls."""
-    default = kind()
-    rank = len(default.strides)
-    op = register_op(
-        Op(
-            f"nn.{name}",
-            2,
-            _relation,
-            _spread,
-            kind,
-            pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-        )
+) -> Callable[[BuilderT], BuilderT]:
+    return operator(
+        f"nn.{name}", _relation, _spread, kind, doc=doc, pattern=OUT_ELEMWISE_FUSABLE
     )
 
-    def build(
-        data: Expr,
-        weight: Expr,
-        strides: Ints = 1,
-        padding: Ints = 0,
-        dilation: Ints = 1,
-        channels: int | None = None,
-        kernel_size: Ints | None = None,
-        groups: int = 1,
-        data_layout: str = default.data_layout,
-        kernel_layout: str = default.kernel_layout,
-        out_layout: str = "",
-        output_padding: Ints = 0,
-        out_dtype: str = "",
-    ) -> Call:
-        attrs = kind(
-            **checked_attrs(
-                rank, strides, padding, dilation, groups, channels, kernel_size
-            ),
-            **checked_layouts(rank, data_layout, kernel_layout, out_layout),
-            output_padding=ints_of_rank(
-                output_padding, rank, "output_padding", at_least=0
-            ),
-            out_dtype=optional_dtype(out_dtype),
-        )
-        return call_op(op, (data, weight), attrs)
 
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = doc
-    return build
-
-
-conv1d_transpose = _conv_transpose(
+conv1d_transpose = _registered(
     "conv1d_transpose", Conv1DTransposeAttrs, "Spread signals through a weight."
-)
-conv2d_transpose = _conv_transpose(
+)(_conv_transpose)
+conv2d_transpose = _registered(
     "conv2d_transpose", Conv2DTransposeAttrs, "Spread images through a weight."
-)
-conv3d_transpose = _conv_transpose(
+)(_conv_transpose)
+conv3d_transpose = _registered(
     "conv3d_transpose", Conv3DTransposeAttrs, "Spread volumes through a weight."
-)
+)(_conv_transpose)

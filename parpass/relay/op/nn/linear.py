@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import dtype_name
-from parpass.relay.op.build import call_op
-from parpass.relay.op.nn.products import matrix_product
+from parpass.relay.op.attributes import MaybeDType
+from parpass.relay.op.build import BROADCAST, INJECTIVE, OUT_ELEMWISE_FUSABLE, operator
+from parpass.relay.op.nn.products import along, matrix_product
 from parpass.relay.op.relations import (
     agree,
     broadcast_shape,
@@ -28,7 +26,7 @@ from parpass.relay.op.relations import (
     unify,
 )
 
-Array = npt.NDArray[Any]
+__all__ = ["batch_flatten", "batch_matmul", "bias_add", "dense", "matmul"]
 
 
 def _require_factors(lhs: TensorType, rhs: TensorType, out_dtype: str) -> None:
@@ -48,7 +46,7 @@ class DenseAttrs(Attrs, frozen=True):
     """
 
     units: int | None = None
-    out_dtype: str = ""
+    out_dtype: MaybeDType = ""
 
 
 def _dense_relation(types: Sequence[Type], attrs: DenseAttrs) -> TensorType:
@@ -68,33 +66,19 @@ def _dense(attrs: DenseAttrs, data: Array, weight: Array) -> Array:
     return matrix_product(data, weight.T, attrs.out_dtype)
 
 
-_DENSE = register_op(
-    Op(
-        "nn.dense",
-        2,
-        _dense_relation,
-        _dense,
-        DenseAttrs,
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    )
-)
-
-
+@operator("nn.dense", _dense_relation, _dense, DenseAttrs, pattern=OUT_ELEMWISE_FUSABLE)
 def dense(
     data: Expr, weight: Expr, units: int | None = None, out_dtype: str = ""
 ) -> Call:
     """Return `data @ transpose(weight)`; the weight has a row for each unit."""
-    attrs = DenseAttrs(
-        units=units, out_dtype=dtype_name(out_dtype) if out_dtype else ""
-    )
-    return call_op(_DENSE, (data, weight), attrs)
+    ...
 
 
 class MatmulAttrs(Attrs, frozen=True):
     """Attributes of `nn.matmul`; see `DenseAttrs`."""
 
     units: int | None = None
-    out_dtype: str = ""
+    out_dtype: MaybeDType = ""
     transpose_a: bool = False
     transpose_b: bool = False
 
@@ -121,18 +105,9 @@ def _matmul(attrs: MatmulAttrs, a: Array, b: Array) -> Array:
     return matrix_product(a, b.T if attrs.transpose_b else b, attrs.out_dtype)
 
 
-_MATMUL = register_op(
-    Op(
-        "nn.matmul",
-        2,
-        _matmul_relation,
-        _matmul,
-        MatmulAttrs,
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    )
+@operator(
+    "nn.matmul", _matmul_relation, _matmul, MatmulAttrs, pattern=OUT_ELEMWISE_FUSABLE
 )
-
-
 def matmul(
     tensor_a: Expr,
     tensor_b: Expr,
@@ -142,19 +117,13 @@ def matmul(
     transpose_b: bool = False,
 ) -> Call:
     """Return the product with a matrix, each transposed first if so said."""
-    attrs = MatmulAttrs(
-        units=units,
-        out_dtype=dtype_name(out_dtype) if out_dtype else "",
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-    )
-    return call_op(_MATMUL, (tensor_a, tensor_b), attrs)
+    ...
 
 
 class BatchMatmulAttrs(Attrs, frozen=True):
     """Attributes of `nn.batch_matmul`; an empty dtype means the operands'."""
 
-    out_dtype: str = ""
+    out_dtype: MaybeDType = ""
     transpose_a: bool = False
     transpose_b: bool = True
 
@@ -182,18 +151,13 @@ def _batch_matmul(attrs: BatchMatmulAttrs, a: Array, b: Array) -> Array:
     return matrix_product(a, b, attrs.out_dtype)
 
 
-_BATCH_MATMUL = register_op(
-    Op(
-        "nn.batch_matmul",
-        2,
-        _batch_matmul_relation,
-        _batch_matmul,
-        BatchMatmulAttrs,
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    )
+@operator(
+    "nn.batch_matmul",
+    _batch_matmul_relation,
+    _batch_matmul,
+    BatchMatmulAttrs,
+    pattern=OUT_ELEMWISE_FUSABLE,
 )
-
-
 def batch_matmul(
     tensor_a: Expr,
     tensor_b: Expr,
@@ -202,12 +166,7 @@ def batch_matmul(
     transpose_b: bool = True,
 ) -> Call:
     """Return the matrix product for each matrix of two batches."""
-    attrs = BatchMatmulAttrs(
-        out_dtype=dtype_name(out_dtype) if out_dtype else "",
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-    )
-    return call_op(_BATCH_MATMUL, (tensor_a, tensor_b), attrs)
+    ...
 
 
 class BiasAddAttrs(Attrs, frozen=True):
@@ -226,25 +185,13 @@ def _bias_add_relation(types: Sequence[Type], attrs: BiasAddAttrs) -> TensorType
 
 
 def _bias_add(attrs: BiasAddAttrs, data: Array, bias: Array) -> Array:
-    axis = normal_axis(attrs.axis, data.ndim)
-    return data + bias.reshape(-1, *(1,) * (data.ndim - 1 - axis))
+    return data + along(attrs.axis, bias, data)
 
 
-_BIAS_ADD = register_op(
-    Op(
-        "nn.bias_add",
-        2,
-        _bias_add_relation,
-        _bias_add,
-        BiasAddAttrs,
-        pattern=OpPattern.BROADCAST,
-    )
-)
-
-
+@operator("nn.bias_add", _bias_add_relation, _bias_add, BiasAddAttrs, pattern=BROADCAST)
 def bias_add(data: Expr, bias: Expr, axis: int = 1) -> Call:
     """Add a vector along an axis."""
-    return call_op(_BIAS_ADD, (data, bias), BiasAddAttrs(axis=axis))
+    ...
 
 
 def _batch_flatten_relation(types: Sequence[Type], _attrs: None) -> TensorType:
@@ -258,17 +205,9 @@ def _batch_flatten(_attrs: None, data: Array) -> Array:
     return data.reshape(data.shape[0], int(np.prod(data.shape[1:])))
 
 
-_BATCH_FLATTEN = register_op(
-    Op(
-        "nn.batch_flatten",
-        1,
-        _batch_flatten_relation,
-        _batch_flatten,
-        pattern=OpPattern.INJECTIVE,
-    )
+@operator(
+    "nn.batch_flatten", _batch_flatten_relation, _batch_flatten, pattern=INJECTIVE
 )
-
-
 def batch_flatten(data: Expr) -> Call:
     """Join all dimensions but the first."""
-    return call_op(_BATCH_FLATTEN, (data,))
+    ...

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import require_choice
-from parpass.relay.op.build import call_op
+from parpass.relay.op.attributes import one_of
+from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, operator
 from parpass.relay.op.relations import (
     float_identity,
     require_integer,
@@ -23,7 +22,7 @@ from parpass.relay.op.relations import (
     tensors,
 )
 
-Array = npt.NDArray[Any]
+__all__ = ["cross_entropy", "cross_entropy_with_logits", "nll_loss"]
 
 
 def _cross_entropy_relation(types: Sequence[Type], attrs: Any) -> TensorType:
@@ -43,22 +42,16 @@ def _with_logits(_attrs: None, logs: Array, targets: Array) -> Array:
     return np.asarray(-(logs * targets).sum() / logs.dtype.type(logs.shape[0]))
 
 
-_CROSS_ENTROPY = register_op(
-    Op("nn.cross_entropy", 2, _cross_entropy_relation, _cross_entropy)
-)
-_WITH_LOGITS = register_op(
-    Op("nn.cross_entropy_with_logits", 2, _cross_entropy_relation, _with_logits)
-)
-
-
+@operator("nn.cross_entropy", _cross_entropy_relation, _cross_entropy)
 def cross_entropy(predictions: Expr, targets: Expr) -> Call:
     """Return the mean of `-sum(targets * log(predictions))` over the batch."""
-    return call_op(_CROSS_ENTROPY, (predictions, targets))
+    ...
 
 
+@operator("nn.cross_entropy_with_logits", _cross_entropy_relation, _with_logits)
 def cross_entropy_with_logits(predictions: Expr, targets: Expr) -> Call:
     """Return `cross_entropy` of predictions that are logarithms already."""
-    return call_op(_WITH_LOGITS, (predictions, targets))
+    ...
 
 
 class NLLLossAttrs(Attrs, frozen=True):
@@ -69,7 +62,7 @@ class NLLLossAttrs(Attrs, frozen=True):
         ignore_index: The target that does not count.
     """
 
-    reduction: str = "mean"
+    reduction: Annotated[str, one_of("mean", "sum", "none")] = "mean"
     ignore_index: int = -100
 
 
@@ -103,18 +96,13 @@ def _nll_loss(
     return np.asarray(total / factors.sum() if attrs.reduction == "mean" else total)
 
 
-_NLL_LOSS = register_op(
-    Op(
-        "nn.nll_loss",
-        3,
-        _nll_loss_relation,
-        _nll_loss,
-        NLLLossAttrs,
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    )
+@operator(
+    "nn.nll_loss",
+    _nll_loss_relation,
+    _nll_loss,
+    NLLLossAttrs,
+    pattern=OUT_ELEMWISE_FUSABLE,
 )
-
-
 def nll_loss(
     predictions: Expr,
     targets: Expr,
@@ -123,8 +111,4 @@ def nll_loss(
     ignore_index: int = -100,
 ) -> Call:
     """Return the negative log-likelihood of target classes, weighted by class."""
-    attrs = NLLLossAttrs(
-        reduction=require_choice(reduction, ("mean", "sum", "none"), "reduction"),
-        ignore_index=ignore_index,
-    )
-    return call_op(_NLL_LOSS, (predictions, targets, weights), attrs)
+    ...

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, TupleWrapper
-from parpass.relay.op.attributes import Ints, one_int, optional_int_tuple
-from parpass.relay.op.build import call_op
+from parpass.relay.op.attributes import Count, Ints, IntTuple, Real
+from parpass.relay.op.build import operator
+from parpass.relay.op.nn.products import along
 from parpass.relay.op.relations import (
+    float_axis_identity,
     float_identity,
     normal_axes,
     normal_axis,
@@ -24,7 +24,9 @@ from parpass.relay.op.relations import (
     tensors,
 )
 
-Array = npt.NDArray[Any]
+__all__ = [
+    "batch_norm", "group_norm", "instance_norm", "l2_normalize", "layer_norm", "lrn",
+]  # fmt: skip
 
 
 class NormAttrs(Attrs, frozen=True):
@@ -57,23 +59,26 @@ def _affine_relation(
 
 
 def _normalised(
-    attrs: NormAttrs, data: Array, around: Array, variance: Array, affine: list[Array]
+    attrs: NormAttrs, data: Array, around: Array, variance: Array, *affine: Array
 ) -> Array:
     """Return `(data - around) / sqrt(variance + epsilon) * gamma + beta`."""
-    tail = (1,) * (data.ndim - 1 - normal_axis(attrs.axis, data.ndim))
-    gamma, beta = (vector.reshape(-1, *tail) for vector in affine)
     factor = 1 / np.sqrt(variance + data.dtype.type(attrs.epsilon))
-    result = (data - around) * factor
-    result = result * gamma if attrs.scale else result
-    return result + beta if attrs.center else result
+    return _scaled(attrs, (data - around) * factor, *affine)
+
+
+def _scaled(
+    attrs: NormAttrs | GroupNormAttrs, data: Array, gamma: Array, beta: Array
+) -> Array:
+    data = data * along(attrs.axis, gamma, data) if attrs.scale else data
+    return data + along(attrs.axis, beta, data) if attrs.center else data
 
 
 def _normalised_over(
-    axes: tuple[int, ...], attrs: NormAttrs, data: Array, affine: list[Array]
+    axes: tuple[int, ...], attrs: NormAttrs, data: Array, *affine: Array
 ) -> Array:
     around = data.mean(axis=axes, keepdims=True)
     variance = np.square(data - around).mean(axis=axes, keepdims=True)
-    return _normalised(attrs, data, around, variance, affine)
+    return _normalised(attrs, data, around, variance, *affine)
 
 
 class BatchNormAttrs(NormAttrs, frozen=True):
@@ -93,17 +98,11 @@ def _batch_norm(
     moving_mean: Array,
     moving_var: Array,
 ) -> tuple[Array, Array, Array]:
-    tail = (1,) * (data.ndim - 1 - normal_axis(attrs.axis, data.ndim))
-    around, variance = moving_mean.reshape(-1, *tail), moving_var.reshape(-1, *tail)
-    result = _normalised(attrs, data, around, variance, [gamma, beta])
-    return result, moving_mean, moving_var
+    moving = (along(attrs.axis, one, data) for one in (moving_mean, moving_var))
+    return _normalised(attrs, data, *moving, gamma, beta), moving_mean, moving_var
 
 
-_BATCH_NORM = register_op(
-    Op("nn.batch_norm", 5, _batch_norm_relation, _batch_norm, BatchNormAttrs)
-)
-
-
+@operator("nn.batch_norm", _batch_norm_relation, _batch_norm, BatchNormAttrs, results=3)
 def batch_norm(
     data: Expr,
     gamma: Expr,
@@ -120,9 +119,7 @@ def batch_norm(
     Returns:
         The result, the moving mean and the moving variance.
     """
-    attrs = BatchNormAttrs(axis=axis, epsilon=epsilon, center=center, scale=scale)
-    args = data, gamma, beta, moving_mean, moving_var
-    return TupleWrapper(call_op(_BATCH_NORM, args, attrs), 3)
+    ...
 
 
 class LayerNormAttrs(NormAttrs, frozen=True):
@@ -131,28 +128,31 @@ class LayerNormAttrs(NormAttrs, frozen=True):
     axis: int = -1
 
 
-def _layer_norm(attrs: NormAttrs, data: Array, gamma: Array, beta: Array) -> Array:
-    axis = normal_axis(attrs.axis, data.ndim)
-    return _normalised_over((axis,), attrs, data, [gamma, beta])
-
-
-_LAYER_NORM = register_op(
-    Op("nn.layer_norm", 3, _affine_relation, _layer_norm, LayerNormAttrs)
-)
-
-
-def layer_norm(
+def _channels(
     data: Expr,
     gamma: Expr,
     beta: Expr,
-    axis: int = -1,
+    axis: int = ...,
     epsilon: float = 1e-5,
     center: bool = True,
     scale: bool = True,
 ) -> Call:
-    """Normalise along one axis by the mean and the variance found there."""
-    attrs = LayerNormAttrs(axis=axis, epsilon=epsilon, center=center, scale=scale)
-    return call_op(_LAYER_NORM, (data, gamma, beta), attrs)
+    """Build a call of a normalisation that computes mean and variance itself."""
+    ...
+
+
+def _layer_norm(attrs: NormAttrs, data: Array, gamma: Array, beta: Array) -> Array:
+    axis = normal_axis(attrs.axis, data.ndim)
+    return _normalised_over((axis,), attrs, data, gamma, beta)
+
+
+layer_norm = operator(
+    "nn.layer_norm",
+    _affine_relation,
+    _layer_norm,
+    LayerNormAttrs,
+    doc="Normalise along one axis by the mean and the variance found there.",
+)(_channels)
 
 
 class InstanceNormAttrs(NormAttrs, frozen=True):
@@ -162,32 +162,22 @@ class InstanceNormAttrs(NormAttrs, frozen=True):
 def _instance_norm(attrs: NormAttrs, data: Array, gamma: Array, beta: Array) -> Array:
     channel = normal_axis(attrs.axis, data.ndim)
     axes = tuple(axis for axis in range(1, data.ndim) if axis != channel)
-    return _normalised_over(axes, attrs, data, [gamma, beta])
+    return _normalised_over(axes, attrs, data, gamma, beta)
 
 
-_INSTANCE_NORM = register_op(
-    Op("nn.instance_norm", 3, _affine_relation, _instance_norm, InstanceNormAttrs)
-)
-
-
-def instance_norm(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    axis: int = 1,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> Call:
-    """Normalise each channel of each instance by its own mean and variance."""
-    attrs = InstanceNormAttrs(axis=axis, epsilon=epsilon, center=center, scale=scale)
-    return call_op(_INSTANCE_NORM, (data, gamma, beta), attrs)
+instance_norm = operator(
+    "nn.instance_norm",
+    _affine_relation,
+    _instance_norm,
+    InstanceNormAttrs,
+    doc="Normalise each channel of each instance by its own mean and variance.",
+)(_channels)
 
 
 class GroupNormAttrs(Attrs, frozen=True):
     """Attributes of `nn.group_norm`; see `NormAttrs`."""
 
-    num_groups: int
+    num_groups: Count
     axis: int = 1
     epsilon: float = 1e-5
     center: bool = True
@@ -212,19 +202,11 @@ def _group_norm(attrs: GroupNormAttrs, data: Array, gamma: Array, beta: Array) -
     around = grouped.mean(axis=axes, keepdims=True)
     centred = grouped - around
     variance = np.square(centred).mean(axis=axes, keepdims=True)
-    result = (centred / np.sqrt(variance + data.dtype.type(attrs.epsilon))).reshape(
-        shape
-    )
-    tail = (1,) * (data.ndim - 1 - axis)
-    result = result * gamma.reshape(-1, *tail) if attrs.scale else result
-    return result + beta.reshape(-1, *tail) if attrs.center else result
+    result = centred / np.sqrt(variance + data.dtype.type(attrs.epsilon))
+    return _scaled(attrs, result.reshape(shape), gamma, beta)
 
 
-_GROUP_NORM = register_op(
-    Op("nn.group_norm", 3, _group_norm_relation, _group_norm, GroupNormAttrs)
-)
-
-
+@operator("nn.group_norm", _group_norm_relation, _group_norm, GroupNormAttrs)
 def group_norm(
     data: Expr,
     gamma: Expr,
@@ -236,14 +218,7 @@ def group_norm(
     scale: bool = True,
 ) -> Call:
     """Normalise each group of channels of each instance by its mean and variance."""
-    attrs = GroupNormAttrs(
-        num_groups=one_int(num_groups, "num_groups"),
-        axis=axis,
-        epsilon=epsilon,
-        center=center,
-        scale=scale,
-    )
-    return call_op(_GROUP_NORM, (data, gamma, beta), attrs)
+    ...
 
 
 class LRNAttrs(Attrs, frozen=True):
@@ -255,15 +230,14 @@ class LRNAttrs(Attrs, frozen=True):
 
     size: int = 5
     axis: int = 1
-    bias: float = 2
-    alpha: float = 0.00001
-    beta: float = 0.75
+    bias: Real = 2.0
+    alpha: Real = 0.00001
+    beta: Real = 0.75
 
-
-def _lrn_relation(types: Sequence[Type], attrs: LRNAttrs) -> TensorType:
-    data = float_identity(types, attrs)
-    normal_axis(attrs.axis, len(data.shape))
-    return data
+    def check(self) -> None:
+        """Reject a size without a middle."""
+        if self.size < 1 or self.size % 2 == 0:
+            raise IRTypeError(f"expected an odd size from 1 on, got {self.size}")
 
 
 def _lrn(attrs: LRNAttrs, data: Array) -> Array:
@@ -276,17 +250,7 @@ def _lrn(attrs: LRNAttrs, data: Array) -> Array:
     return data / base ** of_dtype(attrs.beta)
 
 
-_LRN = register_op(
-    Op(
-        "nn.lrn",
-        1,
-        _lrn_relation,
-        _lrn,
-        LRNAttrs,
-    )
-)
-
-
+@operator("nn.lrn", float_axis_identity, _lrn, LRNAttrs)
 def lrn(
     data: Expr,
     size: int = 5,
@@ -296,19 +260,14 @@ def lrn(
     beta: float = 0.75,
 ) -> Call:
     """Divide by `(bias + alpha / size * sum of the neighbours' squares) ** beta`."""
-    if size < 1 or size % 2 == 0:
-        raise IRTypeError(f"expected an odd size from 1 on, got {size}")
-    attrs = LRNAttrs(
-        size=size, axis=axis, bias=float(bias), alpha=float(alpha), beta=float(beta)
-    )
-    return call_op(_LRN, (data,), attrs)
+    ...
 
 
 class L2NormalizeAttrs(Attrs, frozen=True):
     """Attributes of `nn.l2_normalize`; without an axis all axes count."""
 
-    eps: float
-    axis: tuple[int, ...] | None = None
+    eps: Real
+    axis: IntTuple | None = None
 
 
 def _l2_normalize_relation(
@@ -324,18 +283,7 @@ def _l2_normalize(attrs: L2NormalizeAttrs, data: Array) -> Array:
     return data / np.sqrt(np.maximum(squares, data.dtype.type(attrs.eps)))
 
 
-_L2_NORMALIZE = register_op(
-    Op(
-        "nn.l2_normalize",
-        1,
-        _l2_normalize_relation,
-        _l2_normalize,
-        L2NormalizeAttrs,
-    )
-)
-
-
+@operator("nn.l2_normalize", _l2_normalize_relation, _l2_normalize, L2NormalizeAttrs)
 def l2_normalize(data: Expr, eps: float, axis: Ints | None = None) -> Call:
     """Divide by the Euclidean length along some axes, at least `sqrt(eps)`."""
-    attrs = L2NormalizeAttrs(eps=float(eps), axis=optional_int_tuple(axis, "axis"))
-    return call_op(_L2_NORMALIZE, (data,), attrs)
+    ...

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, register_op
+from parpass.ir.op_table import Array
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import Ints, ints_of_rank, padding_of_rank
-from parpass.relay.op.build import call_op
-from parpass.relay.op.layout import SPATIAL, layout_of, relaid, relaid_shape
-from parpass.relay.op.nn.windows import (
+from parpass.relay.op.attributes import (
+    NCDHW,
+    NCHW,
+    NCW,
+    Ints,
+    MaybeNCDHW,
+    MaybeNCHW,
+    MaybeNCW,
+    One,
     Pair,
+    Sides1D,
+    Sides2D,
+    Sides3D,
+    Triple,
+)
+from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
+from parpass.relay.op.nn.windows import (
+    pooled,
+    pooled_type,
     window_counts,
     window_dims,
     windows,
 )
 from parpass.relay.op.relations import require_float, require_number, tensors
 
-Array = npt.NDArray[Any]
+__all__ = [
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d",
+]  # fmt: skip
 
 
 class PoolAttrs(Attrs, frozen=True):
@@ -51,11 +66,12 @@ class PoolAttrs(Attrs, frozen=True):
 class MaxPool1DAttrs(PoolAttrs, frozen=True):
     """Attributes of `nn.max_pool1d`."""
 
-    pool_size: tuple[int] = (1,)
-    strides: tuple[int] = (1,)
-    padding: Pair = (0, 0)
-    dilation: tuple[int] = (1,)
-    layout: str = "NCW"
+    pool_size: One = (1,)
+    strides: One = (1,)
+    padding: Sides1D = (0, 0)
+    dilation: One = (1,)
+    layout: NCW = "NCW"
+    out_layout: MaybeNCW = ""
 
 
 class MaxPool2DAttrs(PoolAttrs, frozen=True):
@@ -63,19 +79,21 @@ class MaxPool2DAttrs(PoolAttrs, frozen=True):
 
     pool_size: Pair = (1, 1)
     strides: Pair = (1, 1)
-    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    padding: Sides2D = (0, 0, 0, 0)
     dilation: Pair = (1, 1)
-    layout: str = "NCHW"
+    layout: NCHW = "NCHW"
+    out_layout: MaybeNCHW = ""
 
 
 class MaxPool3DAttrs(PoolAttrs, frozen=True):
     """Attributes of `nn.max_pool3d`."""
 
-    pool_size: tuple[int, int, int] = (1, 1, 1)
-    strides: tuple[int, int, int] = (1, 1, 1)
-    padding: tuple[int, int, int, int, int, int] = (0, 0, 0, 0, 0, 0)
-    dilation: tuple[int, int, int] = (1, 1, 1)
-    layout: str = "NCDHW"
+    pool_size: Triple = (1, 1, 1)
+    strides: Triple = (1, 1, 1)
+    padding: Sides3D = (0, 0, 0, 0, 0, 0)
+    dilation: Triple = (1, 1, 1)
+    layout: NCDHW = "NCDHW"
+    out_layout: MaybeNCDHW = ""
 
 
 class AvgPool1DAttrs(MaxPool1DAttrs, frozen=True):
@@ -101,53 +119,41 @@ class AvgPool3DAttrs(MaxPool3DAttrs, frozen=True):
     count_include_pad: bool = False
 
 
-class MaxPoolBuilder(Protocol):
-    """Builds a call of a maximum pooling."""
-
-    def __call__(
-        self,
-        data: Expr,
-        pool_size: Ints = 1,
-        strides: Ints = 1,
-        dilation: Ints = 1,
-        padding: Ints = 0,
-        layout: str = ...,
-        out_layout: str = "",
-        ceil_mode: bool = False,
-    ) -> Call:
-        """Return the call."""
-        ...
+def _pool(
+    data: Expr,
+    pool_size: Ints = 1,
+    strides: Ints = 1,
+    dilation: Ints = 1,
+    padding: Ints = 0,
+    layout: str = ...,
+    out_layout: str = "",
+    ceil_mode: bool = False,
+) -> Call:
+    """Build a call of a pooling; see `nn.conv2d` for the padding."""
+    ...
 
 
-class AvgPoolBuilder(Protocol):
-    """Builds a call of an average pooling."""
-
-    def __call__(
-        self,
-        data: Expr,
-        pool_size: Ints = 1,
-        strides: Ints = 1,
-        dilation: Ints = 1,
-        padding: Ints = 0,
-        layout: str = ...,
-        out_layout: str = "",
-        ceil_mode: bool = False,
-        count_include_pad: bool = False,
-    ) -> Call:
-        """Return the call."""
-        ...
+def _counting_pool(
+    data: Expr,
+    pool_size: Ints = 1,
+    strides: Ints = 1,
+    dilation: Ints = 1,
+    padding: Ints = 0,
+    layout: str = ...,
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Call:
+    """Build a call of a pooling that may count the padding."""
+    ...
 
 
 def _relation(types: Sequence[Type], attrs: PoolAttrs) -> TensorType:
     (data,) = tensors(types)
     require_number(data)
-    canonical = f"NC{SPATIAL[len(attrs.strides)]}"
-    batch, channels, *image = relaid_shape(data.shape, attrs.layout, canonical)
-    size = attrs.pool_size
-    counts = window_dims(tuple(image), size, attrs, ceil_mode=attrs.ceil_mode)
-    layout = attrs.out_layout or attrs.layout
-    shape = relaid_shape((batch, channels, *counts), canonical, layout)
-    return TensorType(shape, data.dtype)
+    size, ceil_mode = attrs.pool_size, attrs.ceil_mode
+    counts = partial(window_dims, kernel=size, how=attrs, ceil_mode=ceil_mode)
+    return pooled_type(attrs, data, len(attrs.strides), counts)
 
 
 def _avg_relation(types: Sequence[Type], attrs: PoolAttrs) -> TensorType:
@@ -156,7 +162,7 @@ def _avg_relation(types: Sequence[Type], attrs: PoolAttrs) -> TensorType:
     return result
 
 
-def _pooled(meaning: np.ufunc, attrs: PoolAttrs, data: Array, fill: float) -> Array:
+def _joined(meaning: np.ufunc, attrs: PoolAttrs, fill: float, data: Array) -> Array:
     """Return each window's elements, joined by a function of two."""
     size = attrs.pool_size
     counts = window_counts(data.shape[2:], size, attrs, ceil_mode=attrs.ceil_mode)
@@ -166,109 +172,47 @@ def _pooled(meaning: np.ufunc, attrs: PoolAttrs, data: Array, fill: float) -> Ar
 
 
 def _max_pool(attrs: PoolAttrs, data: Array) -> Array:
-    canonical = f"NC{SPATIAL[len(attrs.strides)]}"
-    floats = data.dtype.kind == "f"
-    lowest = -np.inf if floats else np.iinfo(data.dtype).min
-    data = relaid(data, attrs.layout, canonical)
-    result = _pooled(np.maximum, attrs, data, lowest)
-    return relaid(result, canonical, attrs.out_layout or attrs.layout)
+    lowest = -np.inf if data.dtype.kind == "f" else np.iinfo(data.dtype).min
+    largest = partial(_joined, np.maximum, attrs, lowest)
+    return pooled(attrs, data, len(attrs.strides), largest)
 
 
 def _avg_pool(attrs: Any, data: Array) -> Array:
-    canonical = f"NC{SPATIAL[len(attrs.strides)]}"
-    data = relaid(data, attrs.layout, canonical)
-    total = _pooled(np.add, attrs, data, 0)
-    if attrs.count_include_pad:
-        result = total / data.dtype.type(np.prod(attrs.pool_size))
-    else:
+    total = partial(_joined, np.add, attrs, 0)
+
+    def mean(data: Array) -> Array:
+        if attrs.count_include_pad:
+            return total(data) / data.dtype.type(np.prod(attrs.pool_size))
         inside = np.ones((1, 1, *data.shape[2:]), data.dtype)
-        result = total / np.maximum(_pooled(np.add, attrs, inside, 0), 1)
-    return relaid(result, canonical, attrs.out_layout or attrs.layout)
+        return total(data) / np.maximum(total(inside), 1)
 
-
-def _avg_pool_op(name: str, kind: type[Any], doc: str) -> AvgPoolBuilder:
-    """Register an average pooling and return the builder of its calls."""
-    default = kind()
-    rank = len(default.strides)
-    heavy = OpPattern.OUT_ELEMWISE_FUSABLE
-    op = register_op(Op(f"nn.{name}", 1, _avg_relation, _avg_pool, kind, pattern=heavy))
-
-    def build(
-        data: Expr,
-        pool_size: Ints = 1,
-        strides: Ints = 1,
-        dilation: Ints = 1,
-        padding: Ints = 0,
-        layout: str = default.layout,
-        out_layout: str = "",
-        ceil_mode: bool = False,
-        count_include_pad: bool = False,
-    ) -> Call:
-        window = _window(rank, pool_size, strides, dilation, padding)
-        attrs = kind(
-            **window,
-            **_layouts(rank, layout, out_layout),
-            ceil_mode=ceil_mode,
-            count_include_pad=count_include_pad,
-        )
-        return call_op(op, (data,), attrs)
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = doc
-    return build
-
-
-def _max_pool_op(name: str, kind: type[Any], doc: str) -> MaxPoolBuilder:
-    """Register a maximum pooling and return the builder of its calls."""
-    default = kind()
-    rank = len(default.strides)
-    heavy = OpPattern.OUT_ELEMWISE_FUSABLE
-    op = register_op(Op(f"nn.{name}", 1, _relation, _max_pool, kind, pattern=heavy))
-
-    def build(
-        data: Expr,
-        pool_size: Ints = 1,
-        strides: Ints = 1,
-        dilation: Ints = 1,
-        padding: Ints = 0,
-        layout: str = default.layout,
-        out_layout: str = "",
-        ceil_mode: bool = False,
-    ) -> Call:
-        window = _window(rank, pool_size, strides, dilation, padding)
-        layouts = _layouts(rank, layout, out_layout)
-        return call_op(op, (data,), kind(**window, **layouts, ceil_mode=ceil_mode))
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = doc
-    return build
-
-
-def _window(
-    rank: int, pool_size: Ints, strides: Ints, dilation: Ints, padding: Ints
-) -> dict[str, tuple[int, ...]]:
-    return {
-        "pool_size": ints_of_rank(pool_size, rank, "pool_size"),
-        "strides": ints_of_rank(strides, rank, "strides"),
-        "dilation": ints_of_rank(dilation, rank, "dilation"),
-        "padding": padding_of_rank(padding, rank),
-    }
-
-
-def _layouts(rank: int, layout: str, out_layout: str) -> dict[str, str]:
-    axes = f"NC{SPATIAL[rank]}"
-    return {
-        "layout": layout_of(layout, axes, "layout"),
-        "out_layout": out_layout and layout_of(out_layout, axes, "out_layout"),
-    }
+    return pooled(attrs, data, len(attrs.strides), mean)
 
 
 _MAX = "Return the largest element of each window; padding never wins."
 _AVG = "Return the mean of each window, by default of what lies inside the data."
 
-max_pool1d = _max_pool_op("max_pool1d", MaxPool1DAttrs, _MAX)
-max_pool2d = _max_pool_op("max_pool2d", MaxPool2DAttrs, _MAX)
-max_pool3d = _max_pool_op("max_pool3d", MaxPool3DAttrs, _MAX)
-avg_pool1d = _avg_pool_op("avg_pool1d", AvgPool1DAttrs, _AVG)
-avg_pool2d = _avg_pool_op("avg_pool2d", AvgPool2DAttrs, _AVG)
-avg_pool3d = _avg_pool_op("avg_pool3d", AvgPool3DAttrs, _AVG)
+
+def _max(name: str, kind: type[PoolAttrs]) -> Callable[[BuilderT], BuilderT]:
+    return operator(
+        f"nn.{name}", _relation, _max_pool, kind, doc=_MAX, pattern=OUT_ELEMWISE_FUSABLE
+    )
+
+
+def _avg(name: str, kind: type[PoolAttrs]) -> Callable[[BuilderT], BuilderT]:
+    return operator(
+        f"nn.{name}",
+        _avg_relation,
+        _avg_pool,
+        kind,
+        doc=_AVG,
+        pattern=OUT_ELEMWISE_FUSABLE,
+    )
+
+
+max_pool1d = _max("max_pool1d", MaxPool1DAttrs)(_pool)
+max_pool2d = _max("max_pool2d", MaxPool2DAttrs)(_pool)
+max_pool3d = _max("max_pool3d", MaxPool3DAttrs)(_pool)
+avg_pool1d = _avg("avg_pool1d", AvgPool1DAttrs)(_counting_pool)
+avg_pool2d = _avg("avg_pool2d", AvgPool2DAttrs)(_counting_pool)
+avg_pool3d = _avg("avg_pool3d", AvgPool3DAttrs)(_counting_pool)

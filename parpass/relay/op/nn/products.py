@@ -1,15 +1,12 @@
-"""Products of matrices, on which dense layers and convolutions stand."""
+"""What layers of networks stand on: products of matrices, vectors along an axis."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from parpass.ir.op_table import Array
+from parpass.relay.op.relations import normal_axis
 from parpass.runtime.dtypes import computed_in, numpy_dtype
-
-Array = npt.NDArray[Any]
 
 
 def matrix_product(lhs: Array, rhs: Array, out_dtype: str = "") -> Array:
@@ -30,3 +27,8 @@ def matrix_product(lhs: Array, rhs: Array, out_dtype: str = "") -> Array:
 
 def _for_blas(array: Array) -> Array:
     return array if all(array.strides) else np.ascontiguousarray(array)
+
+
+def along(axis: int, vector: Array, data: Array) -> Array:
+    """Return a vector in the shape in which it broadcasts along an axis of the data."""
+    return vector.reshape(-1, *(1,) * (data.ndim - 1 - normal_axis(axis, data.ndim)))

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy.typing as npt
+from typing import Annotated, Any
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, register_op
+from parpass.ir.op_table import Array
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import require_choice
-from parpass.relay.op.build import call_op
+from parpass.relay.op.attributes import NCDHW, NCHW, one_of
+from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.image.resize import ResizeAttrs, resized
-from parpass.relay.op.layout import layout_of, relaid_shape
+from parpass.relay.op.layout import relaid_shape
 from parpass.relay.op.relations import Shape, require_number, tensors
 
-Array = npt.NDArray[Any]
+__all__ = ["upsampling", "upsampling3d"]
+
 
 _METHODS = {
     "nearest_neighbor": "nearest_neighbor",
@@ -33,8 +32,10 @@ class UpSamplingAttrs(Attrs, frozen=True):
 
     scale_h: float = 1.0
     scale_w: float = 1.0
-    layout: str = "NCHW"
-    method: str = "nearest_neighbor"
+    layout: NCHW = "NCHW"
+    method: Annotated[str, one_of("nearest_neighbor", "bilinear", "bicubic")] = (
+        "nearest_neighbor"
+    )
     align_corners: bool = False
 
 
@@ -44,9 +45,11 @@ class UpSampling3DAttrs(Attrs, frozen=True):
     scale_d: float = 1.0
     scale_h: float = 1.0
     scale_w: float = 1.0
-    layout: str = "NCDHW"
-    method: str = "nearest_neighbor"
-    coordinate_transformation_mode: str = "half_pixel"
+    layout: NCDHW = "NCDHW"
+    method: Annotated[str, one_of("nearest_neighbor", "trilinear")] = "nearest_neighbor"
+    coordinate_transformation_mode: Annotated[
+        str, one_of("half_pixel", "align_corners", "asymmetric")
+    ] = "half_pixel"
 
 
 def _scales(attrs: UpSamplingAttrs | UpSampling3DAttrs) -> tuple[float, ...]:
@@ -89,28 +92,7 @@ def _upsample(attrs: Any, data: Array) -> Array:
     return resized(how, data)
 
 
-_UPSAMPLING = register_op(
-    Op(
-        "nn.upsampling",
-        1,
-        _relation,
-        _upsample,
-        UpSamplingAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
-)
-_UPSAMPLING3D = register_op(
-    Op(
-        "nn.upsampling3d",
-        1,
-        _relation,
-        _upsample,
-        UpSampling3DAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
-)
-
-
+@operator("nn.upsampling", _relation, _upsample, UpSamplingAttrs, pattern=INJECTIVE)
 def upsampling(
     data: Expr,
     scale_h: float = 1,
@@ -120,17 +102,10 @@ def upsampling(
     align_corners: bool = False,
 ) -> Call:
     """Resize images by factors; `round(length * scale)` long."""
-    methods = ("nearest_neighbor", "bilinear", "bicubic")
-    attrs = UpSamplingAttrs(
-        scale_h=scale_h,
-        scale_w=scale_w,
-        layout=layout_of(layout, "NCHW", "layout"),
-        method=require_choice(method, methods, "method"),
-        align_corners=align_corners,
-    )
-    return call_op(_UPSAMPLING, (data,), attrs)
+    ...
 
 
+@operator("nn.upsampling3d", _relation, _upsample, UpSampling3DAttrs, pattern=INJECTIVE)
 def upsampling3d(
     data: Expr,
     scale_d: float = 1,
@@ -141,15 +116,4 @@ def upsampling3d(
     coordinate_transformation_mode: str = "half_pixel",
 ) -> Call:
     """Resize volumes by factors; `round(length * scale)` long."""
-    rules = ("half_pixel", "align_corners", "asymmetric")
-    attrs = UpSampling3DAttrs(
-        scale_d=scale_d,
-        scale_h=scale_h,
-        scale_w=scale_w,
-        layout=layout_of(layout, "NCDHW", "layout"),
-        method=require_choice(method, ("nearest_neighbor", "trilinear"), "method"),
-        coordinate_transformation_mode=require_choice(
-            coordinate_transformation_mode, rules, "coordinate_transformation_mode"
-        ),
-    )
-    return call_op(_UPSAMPLING3D, (data,), attrs)
+    ...

@@ -6,18 +6,17 @@ first two dimensions are batch and channels; other layouts are brought to this o
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from parpass.ir.op_table import TypeRelationError
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import Dim
-from parpass.relay.op.layout import SPATIAL
+from parpass.ir.ty import Dim, TensorType
+from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
+from parpass.relay.op.relations import Shape
 
-Array = npt.NDArray[Any]
-Pair = tuple[int, int]
 Ints = tuple[int, ...]
 
 _SIDES = {"D": "depth", "H": "height", "W": "width"}
@@ -128,3 +127,37 @@ def _padded(
         extent = (count - 1) * how.strides[at] + (kernel[at] - 1) * how.dilation[at] + 1
         sides.append((before, max(after, extent - before - data.shape[at + 2])))
     return np.pad(data, sides, constant_values=fill) if any(map(any, sides)) else data
+
+
+class Placed(Protocol):
+    """The attributes that say how images lie in memory.
+
+    Attributes:
+        layout: The layout of the data.
+        out_layout: That of the result; empty for the data's.
+    """
+
+    @property
+    def layout(self) -> str: ...  # noqa: D102 -- described above
+    @property
+    def out_layout(self) -> str: ...  # noqa: D102 -- described above
+
+
+def pooled_type(
+    how: Placed, data: TensorType, rank: int, pool: Callable[[Shape], Shape]
+) -> TensorType:
+    """Return the type of a pooling's result; `pool` gives the lengths of its image."""
+    canonical = f"NC{SPATIAL[rank]}"
+    batch, channels, *image = relaid_shape(data.shape, how.layout, canonical)
+    shape = (batch, channels, *pool(tuple(image)))
+    layout = how.out_layout or how.layout
+    return TensorType(relaid_shape(shape, canonical, layout), data.dtype)
+
+
+def pooled(
+    how: Placed, data: Array, rank: int, pool: Callable[[Array], Array]
+) -> Array:
+    """Return the result of a pooling that knows batch and channels first alone."""
+    canonical = f"NC{SPATIAL[rank]}"
+    result = pool(relaid(data, how.layout, canonical))
+    return relaid(result, canonical, how.out_layout or how.layout)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, SupportsIndex
+from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
-from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
-from parpass.relay.op.attributes import int_tuple, require_choice
-from parpass.relay.op.build import call_op
+from parpass.relay.op.attributes import WidthPairs, Widths, one_of
+from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.relations import require_rank, tensors
 
-Array = npt.NDArray[Any]
+__all__ = ["mirror_pad", "pad"]
+
+
+PadMode = Annotated[str, one_of("constant", "edge", "reflect")]
 
 
 class PadAttrs(Attrs, frozen=True):
@@ -30,8 +31,8 @@ class PadAttrs(Attrs, frozen=True):
             mirrors at the edge.
     """
 
-    pad_width: tuple[tuple[int, int], ...]
-    pad_mode: str = "constant"
+    pad_width: WidthPairs
+    pad_mode: PadMode = "constant"
 
 
 def _pad_relation(types: Sequence[Type], attrs: PadAttrs) -> TensorType:
@@ -61,14 +62,10 @@ def _pad(attrs: PadAttrs, data: Array, value: Array) -> Array:
     return np.pad(data, attrs.pad_width, mode)
 
 
-_PAD = register_op(
-    Op("nn.pad", 2, _pad_relation, _pad, PadAttrs, pattern=OpPattern.INJECTIVE)
-)
-
-
+@operator("nn.pad", _pad_relation, _pad, PadAttrs, pattern=INJECTIVE)
 def pad(
     data: Expr,
-    pad_width: Iterable[Iterable[SupportsIndex]],
+    pad_width: Widths,
     pad_value: Operand = 0,
     pad_mode: str = "constant",
 ) -> Call:
@@ -78,26 +75,7 @@ def pad(
         IRTypeError: `pad_width` is not a pair of ints from 0 on for each axis, or
             `pad_mode` is none of TVM's.
     """
-    mode = require_choice(pad_mode, ("constant", "edge", "reflect"), "pad_mode")
-    attrs = PadAttrs(pad_width=width_pairs(pad_width, "pad_width"), pad_mode=mode)
-    return call_op(_PAD, (data, pad_value), attrs)
-
-
-def width_pairs(
-    value: Iterable[Iterable[SupportsIndex]], what: str
-) -> tuple[tuple[int, int], ...]:
-    """Return a pair of ints from 0 on for each axis, those before and behind.
-
-    Raises:
-        IRTypeError: The value is none; `what` names the attribute.
-    """
-    pairs: list[tuple[int, int]] = []
-    for pair in value:
-        ints = int_tuple(pair, what)
-        if len(ints) != 2 or min(ints) < 0:
-            raise IRTypeError(f"expected pairs of ints from 0 on, got {pair!r}")
-        pairs.append((ints[0], ints[1]))
-    return tuple(pairs)
+    ...
 
 
 class MirrorPadAttrs(Attrs, frozen=True):
@@ -107,8 +85,8 @@ class MirrorPadAttrs(Attrs, frozen=True):
         mode: `SYMMETRIC` repeats the element at the edge, `REFLECT` does not.
     """
 
-    pad_width: tuple[tuple[int, int], ...]
-    mode: str = "SYMMETRIC"
+    pad_width: WidthPairs
+    mode: Annotated[str, one_of("SYMMETRIC", "REFLECT")] = "SYMMETRIC"
 
 
 def _mirror_pad_relation(types: Sequence[Type], attrs: MirrorPadAttrs) -> TensorType:
@@ -123,24 +101,13 @@ def _mirror_pad(attrs: MirrorPadAttrs, data: Array) -> Array:
     return np.pad(data, attrs.pad_width, mode)
 
 
-_MIRROR_PAD = register_op(
-    Op(
-        "nn.mirror_pad",
-        1,
-        _mirror_pad_relation,
-        _mirror_pad,
-        MirrorPadAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
+@operator(
+    "nn.mirror_pad",
+    _mirror_pad_relation,
+    _mirror_pad,
+    MirrorPadAttrs,
+    pattern=INJECTIVE,
 )
-
-
-def mirror_pad(
-    data: Expr, pad_width: Iterable[Iterable[SupportsIndex]], mode: str = "SYMMETRIC"
-) -> Call:
+def mirror_pad(data: Expr, pad_width: Widths, mode: str = "SYMMETRIC") -> Call:
     """Add the elements that a mirror at the edge of each axis shows."""
-    attrs = MirrorPadAttrs(
-        pad_width=width_pairs(pad_width, "pad_width"),
-        mode=require_choice(mode, ("SYMMETRIC", "REFLECT"), "mode"),
-    )
-    return call_op(_MIRROR_PAD, (data,), attrs)
+    ...

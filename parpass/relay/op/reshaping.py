@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
-
-import numpy.typing as npt
+from typing import cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import Ints, int_tuple
-from parpass.relay.op.build import call_op
+from parpass.relay.op.attributes import Ints, IntTuple
+from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.layout import Layout, relaid, relaid_shape
 from parpass.relay.op.relations import Shape, agree, product, shape_text, tensors
 
-Array = npt.NDArray[Any]
+__all__ = ["layout_transform", "reshape", "reshape_like"]
 
 
 class ReshapeAttrs(Attrs, frozen=True):
@@ -32,8 +30,20 @@ class ReshapeAttrs(Attrs, frozen=True):
         allowzero: Whether 0 is a length of 0.
     """
 
-    newshape: tuple[int, ...]
+    newshape: IntTuple
     allowzero: bool = False
+
+    def check(self) -> None:
+        """Reject codes that cannot be read."""
+        dims = self.newshape
+        splits = [dims[at + 1 : at + 3] for at, dim in enumerate(dims) if dim == -4]
+        rests = dims.count(-1) - sum(-1 in split for split in splits)
+        if rests > 1 or any(dim < -4 for dim in dims):
+            raise IRTypeError(
+                f"expected ints from -4 on and one -1 at most, got {dims}"
+            )
+        if any(len(two) < 2 or two.count(-1) > 1 or min(two) < -1 for two in splits):
+            raise IRTypeError(f"expected two factors behind each -4, got {dims}")
 
 
 class _Reader:
@@ -128,19 +138,9 @@ def _reshape(attrs: ReshapeAttrs, data: Array) -> Array:
     return data.reshape(cast("tuple[int, ...]", reshaped(data.shape, attrs)))
 
 
-_RESHAPE = register_op(
-    Op(
-        "reshape",
-        1,
-        _reshape_relation,
-        _reshape,
-        ReshapeAttrs,
-        pattern=OpPattern.INJECTIVE,
-        moves=True,
-    )
+@operator(
+    "reshape", _reshape_relation, _reshape, ReshapeAttrs, pattern=INJECTIVE, moves=True
 )
-
-
 def reshape(data: Expr, newshape: Ints, allowzero: bool = False) -> Call:
     """Arrange the elements in another shape.
 
@@ -150,15 +150,7 @@ def reshape(data: Expr, newshape: Ints, allowzero: bool = False) -> Call:
     Raises:
         IRTypeError: There are two -1, or a dimension is below -4.
     """
-    dims = int_tuple(newshape, "newshape")
-    splits = [dims[at + 1 : at + 3] for at, dim in enumerate(dims) if dim == -4]
-    rests = dims.count(-1) - sum(-1 in split for split in splits)
-    if rests > 1 or any(dim < -4 for dim in dims):
-        raise IRTypeError(f"expected ints from -4 on and one -1 at most, got {dims}")
-    if any(len(two) < 2 or two.count(-1) > 1 or min(two) < -1 for two in splits):
-        raise IRTypeError(f"expected two factors behind each -4, got {dims}")
-    attrs = ReshapeAttrs(newshape=dims, allowzero=allowzero)
-    return call_op(_RESHAPE, (data,), attrs)
+    ...
 
 
 class ReshapeLikeAttrs(Attrs, frozen=True):
@@ -193,19 +185,14 @@ def _reshape_like(attrs: ReshapeLikeAttrs, data: Array, like: Array) -> Array:
     return data.reshape(cast("tuple[int, ...]", _like(data.shape, like.shape, attrs)))
 
 
-_RESHAPE_LIKE = register_op(
-    Op(
-        "reshape_like",
-        2,
-        _reshape_like_relation,
-        _reshape_like,
-        ReshapeLikeAttrs,
-        pattern=OpPattern.INJECTIVE,
-        moves=True,
-    )
+@operator(
+    "reshape_like",
+    _reshape_like_relation,
+    _reshape_like,
+    ReshapeLikeAttrs,
+    pattern=INJECTIVE,
+    moves=True,
 )
-
-
 def reshape_like(
     data: Expr,
     shape_like: Expr,
@@ -215,10 +202,7 @@ def reshape_like(
     rhs_end: int | None = None,
 ) -> Call:
     """Give a range of dimensions the lengths of a range of another tensor's."""
-    attrs = ReshapeLikeAttrs(
-        lhs_begin=lhs_begin, lhs_end=lhs_end, rhs_begin=rhs_begin, rhs_end=rhs_end
-    )
-    return call_op(_RESHAPE_LIKE, (data, shape_like), attrs)
+    ...
 
 
 class LayoutTransformAttrs(Attrs, frozen=True):
@@ -226,6 +210,15 @@ class LayoutTransformAttrs(Attrs, frozen=True):
 
     src_layout: str
     dst_layout: str
+
+    def check(self) -> None:
+        """Reject layouts of different axes."""
+        source, target = Layout.of(self.src_layout), Layout.of(self.dst_layout)
+        if not source.has(target.primal):
+            raise IRTypeError(
+                f"expected layouts of the same axes, got '{self.src_layout}' and "
+                f"'{self.dst_layout}'"
+            )
 
 
 def _layout_transform_relation(
@@ -240,25 +233,14 @@ def _layout_transform(attrs: LayoutTransformAttrs, data: Array) -> Array:
     return relaid(data, attrs.src_layout, attrs.dst_layout)
 
 
-_LAYOUT_TRANSFORM = register_op(
-    Op(
-        "layout_transform",
-        1,
-        _layout_transform_relation,
-        _layout_transform,
-        LayoutTransformAttrs,
-        pattern=OpPattern.INJECTIVE,
-        moves=True,
-    )
+@operator(
+    "layout_transform",
+    _layout_transform_relation,
+    _layout_transform,
+    LayoutTransformAttrs,
+    pattern=INJECTIVE,
+    moves=True,
 )
-
-
 def layout_transform(data: Expr, src_layout: str, dst_layout: str) -> Call:
     """Store a tensor in another layout, such as NCHW as NHWC, or NCHW16c."""
-    source, target = Layout.of(src_layout), Layout.of(dst_layout)
-    if not source.has(target.primal):
-        raise IRTypeError(
-            f"expected layouts of the same axes, got '{src_layout}' and '{dst_layout}'"
-        )
-    attrs = LayoutTransformAttrs(src_layout=src_layout, dst_layout=dst_layout)
-    return call_op(_LAYOUT_TRANSFORM, (data,), attrs)
+    ...

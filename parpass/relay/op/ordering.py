@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, TupleWrapper
-from parpass.relay.op.attributes import dtype_name, require_choice
-from parpass.relay.op.build import call_op
+from parpass.relay.op.attributes import DType, one_of
+from parpass.relay.op.build import operator
 from parpass.relay.op.relations import (
     agree,
+    axis_identity,
     normal_axis,
     require_number,
     require_same_dtype,
     tensors,
 )
 
-Array = npt.NDArray[Any]
+__all__ = ["argsort", "searchsorted", "sort", "topk"]
 
 
 def _order(data: Array, axis: int, *, ascending: bool) -> Array:
@@ -39,13 +39,7 @@ class ArgsortAttrs(Attrs, frozen=True):
 
     axis: int = -1
     is_ascend: bool = True
-    dtype: str = "int32"
-
-
-def _sort_relation(types: Sequence[Type], attrs: ArgsortAttrs) -> TensorType:
-    (data,) = tensors(types)
-    normal_axis(attrs.axis, len(data.shape))
-    return data
+    dtype: DType = "int32"
 
 
 def _sort(attrs: ArgsortAttrs, data: Array) -> Array:
@@ -54,28 +48,28 @@ def _sort(attrs: ArgsortAttrs, data: Array) -> Array:
 
 
 def _argsort_relation(types: Sequence[Type], attrs: ArgsortAttrs) -> TensorType:
-    return TensorType(_sort_relation(types, attrs).shape, attrs.dtype)
+    return TensorType(axis_identity(types, attrs).shape, attrs.dtype)
 
 
 def _argsort(attrs: ArgsortAttrs, data: Array) -> Array:
     return _order(data, attrs.axis, ascending=attrs.is_ascend).astype(attrs.dtype)
 
 
-_SORT = register_op(Op("sort", 1, _sort_relation, _sort, ArgsortAttrs))
-_ARGSORT = register_op(Op("argsort", 1, _argsort_relation, _argsort, ArgsortAttrs))
-
-
+@operator("sort", axis_identity, _sort, ArgsortAttrs)
 def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> Call:
     """Sort along an axis."""
-    return call_op(_SORT, (data,), ArgsortAttrs(axis=axis, is_ascend=is_ascend))
+    ...
 
 
+@operator("argsort", _argsort_relation, _argsort, ArgsortAttrs)
 def argsort(
     data: Expr, axis: int = -1, is_ascend: bool = True, dtype: str = "int32"
 ) -> Call:
     """Return the indices that sort along an axis; equal elements keep their order."""
-    attrs = ArgsortAttrs(axis=axis, is_ascend=is_ascend, dtype=dtype_name(dtype))
-    return call_op(_ARGSORT, (data,), attrs)
+    ...
+
+
+RetType = Annotated[str, one_of("both", "values", "indices")]
 
 
 class TopKAttrs(Attrs, frozen=True):
@@ -89,9 +83,9 @@ class TopKAttrs(Attrs, frozen=True):
 
     k: int = 1
     axis: int = -1
-    ret_type: str = "both"
+    ret_type: RetType = "both"
     is_ascend: bool = False
-    dtype: str = "int32"
+    dtype: DType = "int32"
 
 
 def _topk_relation(types: Sequence[Type], attrs: TopKAttrs) -> Type:
@@ -120,9 +114,12 @@ def _topk(attrs: TopKAttrs, data: Array) -> Array | tuple[Array, Array]:
     return values if attrs.ret_type == "values" else indices
 
 
-_TOPK = register_op(Op("topk", 1, _topk_relation, _topk, TopKAttrs))
+def results_of_topk(call: Call) -> int | None:
+    """Return how many results there are, None where there is one tensor."""
+    return 2 if call.attrs.ret_type == "both" else None
 
 
+@operator("topk", _topk_relation, _topk, TopKAttrs, results=results_of_topk)
 def topk(
     data: Expr,
     k: int = 1,
@@ -132,15 +129,7 @@ def topk(
     dtype: str = "int32",
 ) -> Call | TupleWrapper:
     """Return the largest or smallest elements along an axis, and where they are."""
-    attrs = TopKAttrs(
-        k=k,
-        axis=axis,
-        ret_type=require_choice(ret_type, ("both", "values", "indices"), "ret_type"),
-        is_ascend=is_ascend,
-        dtype=dtype_name(dtype),
-    )
-    call = call_op(_TOPK, (data,), attrs)
-    return TupleWrapper(call, 2) if ret_type == "both" else call
+    ...
 
 
 class SearchSortedAttrs(Attrs, frozen=True):
@@ -151,7 +140,7 @@ class SearchSortedAttrs(Attrs, frozen=True):
     """
 
     right: bool = False
-    dtype: str = "int32"
+    dtype: DType = "int32"
 
 
 def _searchsorted_relation(
@@ -181,14 +170,9 @@ def _searchsorted(attrs: SearchSortedAttrs, found: Array, values: Array) -> Arra
     return result
 
 
-_SEARCHSORTED = register_op(
-    Op("searchsorted", 2, _searchsorted_relation, _searchsorted, SearchSortedAttrs)
-)
-
-
+@operator("searchsorted", _searchsorted_relation, _searchsorted, SearchSortedAttrs)
 def searchsorted(
     sorted_sequence: Expr, values: Expr, right: bool = False, dtype: str = "int32"
 ) -> Call:
     """Return where values would have to be put for a sequence to stay sorted."""
-    attrs = SearchSortedAttrs(right=right, dtype=dtype_name(dtype))
-    return call_op(_SEARCHSORTED, (sorted_sequence, values), attrs)
+    ...

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_table import Array, TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper
-from parpass.relay.op.attributes import require_choice
-from parpass.relay.op.build import call_op
+from parpass.relay.op.attributes import one_of
+from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.join import as_tuple
 from parpass.relay.op.relations import (
     agree,
@@ -26,7 +25,7 @@ from parpass.relay.op.relations import (
     tensors,
 )
 
-Array = npt.NDArray[Any]
+__all__ = ["adv_index", "argwhere", "gather", "gather_nd", "take"]
 
 
 class TakeAttrs(Attrs, frozen=True):
@@ -41,7 +40,14 @@ class TakeAttrs(Attrs, frozen=True):
 
     axis: int | None = None
     batch_dims: int = 0
-    mode: str = "clip"
+    mode: Annotated[str, one_of("clip", "wrap", "fast")] = "clip"
+
+    def check(self) -> None:
+        """Reject batches without an axis."""
+        if self.batch_dims != 0 and self.axis is None:
+            raise IRTypeError(
+                f"expected an axis with batch_dims {self.batch_dims}, got none"
+            )
 
 
 def _take_relation(types: Sequence[Type], attrs: TakeAttrs) -> TensorType:
@@ -88,19 +94,7 @@ def _take(attrs: TakeAttrs, data: Array, indices: Array) -> Array:
     return np.stack(rows).reshape(*data.shape[:shared], *rows[0].shape)
 
 
-_TAKE = register_op(
-    Op(
-        "take",
-        2,
-        _take_relation,
-        _take,
-        TakeAttrs,
-        pattern=OpPattern.INJECTIVE,
-        moves=True,
-    )
-)
-
-
+@operator("take", _take_relation, _take, TakeAttrs, pattern=INJECTIVE, moves=True)
 def take(
     data: Expr,
     indices: Operand,
@@ -113,11 +107,7 @@ def take(
     Raises:
         IRTypeError: There are `batch_dims` without an axis, or `mode` is none of TVM's.
     """
-    if batch_dims != 0 and axis is None:
-        raise IRTypeError(f"expected an axis with batch_dims {batch_dims}, got none")
-    mode = require_choice(mode, ("clip", "wrap", "fast"), "mode")
-    attrs = TakeAttrs(axis=axis, batch_dims=batch_dims, mode=mode)
-    return call_op(_TAKE, (data, indices), attrs)
+    ...
 
 
 class GatherAttrs(Attrs, frozen=True):
@@ -152,14 +142,10 @@ def _gather(attrs: GatherAttrs, data: Array, indices: Array) -> Array:
     return np.take_along_axis(data[tuple(parts)], indices, attrs.axis)
 
 
-_GATHER = register_op(
-    Op("gather", 2, _gather_relation, _gather, GatherAttrs, pattern=OpPattern.INJECTIVE)
-)
-
-
+@operator("gather", _gather_relation, _gather, GatherAttrs, pattern=INJECTIVE)
 def gather(data: Expr, axis: int, indices: Expr) -> Call:
     """Pick elements along an axis; each index stands where its element goes."""
-    return call_op(_GATHER, (data, indices), GatherAttrs(axis=axis))
+    ...
 
 
 class GatherNDAttrs(Attrs, frozen=True):
@@ -199,24 +185,14 @@ def _gather_nd(attrs: GatherNDAttrs, data: Array, indices: Array) -> Array:
     return data[(*batch, *indices)]
 
 
-_GATHER_ND = register_op(
-    Op(
-        "gather_nd",
-        2,
-        _gather_nd_relation,
-        _gather_nd,
-        GatherNDAttrs,
-        pattern=OpPattern.INJECTIVE,
-    )
+@operator(
+    "gather_nd", _gather_nd_relation, _gather_nd, GatherNDAttrs, pattern=INJECTIVE
 )
-
-
 def gather_nd(
     data: Expr, indices: Expr, batch_dims: int = 0, index_rank: int | None = None
 ) -> Call:
     """Pick elements or slices; the first dimension of the indices leads to each."""
-    attrs = GatherNDAttrs(batch_dims=batch_dims, index_rank=index_rank)
-    return call_op(_GATHER_ND, (data, indices), attrs)
+    ...
 
 
 def _adv_index_relation(types: Sequence[Type], _attrs: None) -> TensorType:
@@ -238,14 +214,12 @@ def _adv_index(_attrs: None, fields: tuple[Array, ...]) -> Array:
     return np.asarray(fields[0][fields[1:]])
 
 
-_ADV_INDEX = register_op(
-    Op("adv_index", 1, _adv_index_relation, _adv_index, pattern=OpPattern.INJECTIVE)
+@operator(
+    "adv_index", _adv_index_relation, _adv_index, argument=as_tuple, pattern=INJECTIVE
 )
-
-
 def adv_index(inputs: Expr | TupleWrapper | Tuple | Iterable[Operand]) -> Call:
     """Index the first tensor by the others, which broadcast, as numpy does."""
-    return call_op(_ADV_INDEX, (as_tuple(inputs),))
+    ...
 
 
 def _argwhere_relation(types: Sequence[Type], _attrs: None) -> TensorType:
@@ -257,9 +231,7 @@ def _argwhere(_attrs: None, condition: Array) -> Array:
     return np.argwhere(condition).astype("int32")
 
 
-_ARGWHERE = register_op(Op("argwhere", 1, _argwhere_relation, _argwhere))
-
-
+@operator("argwhere", _argwhere_relation, _argwhere)
 def argwhere(condition: Expr) -> Call:
     """Return the indices of the elements that are not 0, one row for each."""
-    return call_op(_ARGWHERE, (condition,))
+    ...
