@@ -14,9 +14,9 @@ from rich.pretty import pretty_repr
 from parpass import IRModule, load_json, relay, save_json
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, SizeLimitError, UntypedError
-from parpass.relay.dict_attrs import DictAttrs
+from parpass.ir.attrs import DictAttrs
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Expr, as_expr
-from parpass.relay.op.registry import Op
 from tests.support.deep import DEPTH, KINDS
 
 X = relay.var("x", shape=(2, 3))

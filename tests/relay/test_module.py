@@ -11,8 +11,8 @@ from parpass.errors import (
     ReadOnlyModuleError,
     UnknownGlobalError,
 )
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Function, GlobalVar, Var, const
-from parpass.relay.module import IRModule
 from tests.support.programs import call_op
 
 X, Y = Var("x"), Var("y")

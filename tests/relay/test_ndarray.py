@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parpass.relay import wire
+from parpass.ir import wire
 from parpass.relay.expr import Constant, Function
-from parpass.relay.ndarray import NDArray
+from parpass.runtime.ndarray import NDArray
 from tests.support.op_calls import Array
 
 Change = Callable[[Array], Array]

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
+from parpass.ir.node import Role, bindings, children, post_order, reflection
+from parpass.ir.op_table import Op
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -16,8 +18,6 @@ from parpass.relay.expr import (
     Var,
     const,
 )
-from parpass.relay.node import Role, bindings, children, layout, post_order
-from parpass.relay.op.registry import Op
 from tests.support.deep import DEEPEST, DEPTH, KINDS, calls
 from tests.support.programs import call_op
 
@@ -37,17 +37,17 @@ def test_children_come_in_order_of_evaluation():
 
 def test_a_rebuilt_node_has_the_new_children_and_the_old_values():
     call = Call(ADD, (X, Y), attrs=None, type_args=())
-    again = layout(Call).rebuild(call, [ADD, Z, Z])
+    again = reflection(Call).rebuild(call, [ADD, Z, Z])
     assert children(again) == (ADD, Z, Z)
     function = Function((X, Y), X, attrs={"Primitive": 1})
-    again = layout(Function).rebuild(function, [Y, Z, Z])
+    again = reflection(Function).rebuild(function, [Y, Z, Z])
     assert (again.params, again.body) == ((Y, Z), Z)
     assert again.attrs == {"Primitive": 1}
 
 
 def test_a_rebuilt_node_has_lost_its_inferred_type():
     typed = Let(X, Y, Z, None, const(1).checked_type)
-    assert layout(Let).rebuild(typed, [X, Y, Y]).checked_type_ is None
+    assert reflection(Let).rebuild(typed, [X, Y, Y]).checked_type_ is None
 
 
 def test_bindings_are_the_variables_bound_in_the_last_child():
@@ -57,10 +57,10 @@ def test_bindings_are_the_variables_bound_in_the_last_child():
 
 
 def test_spans_inferred_types_and_meanings_of_operators_are_no_structure():
-    assert layout(Var).roles["checked_type_"] is Role.META
-    assert layout(Call).roles["span"] is Role.META
-    assert layout(Op).values == ("name",)
-    assert layout(Constant).values == ("data",)
+    assert reflection(Var).roles["checked_type_"] is Role.META
+    assert reflection(Call).roles["span"] is Role.META
+    assert reflection(Op).values == ("name",)
+    assert reflection(Constant).values == ("data",)
 
 
 def test_post_order_has_every_node_once_and_children_first():

@@ -12,6 +12,16 @@ import pytest
 
 from parpass import relay
 from parpass.errors import DiagnosticError, EvaluationError, SizeLimitError
+from parpass.ir.module import IRModule
+from parpass.ir.structure.structural import structural_equal, structural_hash
+from parpass.ir.type_structure import (
+    MAX_TYPE_DEPTH,
+    MAX_TYPE_SIZE,
+    is_complete,
+    substitute,
+    type_vars_in,
+)
+from parpass.ir.wire import decode, encode
 from parpass.relay import (
     Function,
     FuncType,
@@ -29,14 +39,9 @@ from parpass.relay import (
 )
 from parpass.relay.analysis import all_dtypes
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.module import IRModule
-from parpass.relay.structural import structural_equal, structural_hash
 from parpass.relay.transform import FoldConstant, InferType
-from parpass.relay.ty import MAX_TYPE_DEPTH, MAX_TYPE_SIZE
-from parpass.relay.type_functor import is_complete, substitute, type_vars_in
 from parpass.relay.typing.infer import infer_type
 from parpass.relay.typing.solver import TypeSolver
-from parpass.relay.wire import decode, encode
 
 pytestmark = pytest.mark.timeout(20)
 

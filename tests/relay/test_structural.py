@@ -13,7 +13,16 @@ from hypothesis import given, settings
 from parpass import relay
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, StructuralMismatchError
-from parpass.relay import wire
+from parpass.ir import wire
+from parpass.ir.attrs import Attrs
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
+from parpass.ir.structure.structural import (
+    assert_structural_equal,
+    structural_equal,
+    structural_hash,
+)
+from parpass.ir.ty import FuncType, TensorType, TypeVar
 from parpass.relay.expr import (
     Call,
     Expr,
@@ -27,14 +36,6 @@ from parpass.relay.expr import (
     const,
     var,
 )
-from parpass.relay.module import IRModule
-from parpass.relay.op.registry import Attrs, Op
-from parpass.relay.structural import (
-    assert_structural_equal,
-    structural_equal,
-    structural_hash,
-)
-from parpass.relay.ty import FuncType, TensorType, TypeVar
 from tests.support.deep import DEPTH, KINDS, calls, function_of
 from tests.support.programs import call_op, functions, modules
 
@@ -293,7 +294,7 @@ def test_the_hash_has_64_bits_and_is_the_same_in_every_process():
     script = (
         "import numpy as np\n"
         "from parpass import relay\n"
-        "from parpass.relay.structural import structural_hash\n"
+        "from parpass.ir.structure.structural import structural_hash\n"
         "x = relay.var('x', shape=(2, 3))\n"
         "body = relay.add(x, relay.const(np.arange(5.0)))\n"
         "result = relay.TensorType((2, 3))\n"

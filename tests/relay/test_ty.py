@@ -7,8 +7,8 @@ import pytest
 
 from parpass import relay
 from parpass.errors import IRTypeError
-from parpass.relay.dtypes import DTYPES
-from parpass.relay.ty import tensor_type
+from parpass.ir.ty import tensor_type
+from parpass.runtime.dtypes import DTYPES
 
 TENSOR = relay.TensorType((2, 3), "float32")
 

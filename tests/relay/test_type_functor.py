@@ -5,8 +5,7 @@ from hypothesis import given
 
 from parpass import assert_structural_equal
 from parpass.errors import IRTypeError
-from parpass.relay import TypeFunctor, TypeMutator, TypeVisitor
-from parpass.relay.ty import (
+from parpass.ir.ty import (
     Any,
     FuncType,
     IncompleteType,
@@ -15,7 +14,8 @@ from parpass.relay.ty import (
     Type,
     TypeVar,
 )
-from parpass.relay.type_functor import substitute, type_vars_in
+from parpass.ir.type_structure import substitute, type_vars_in
+from parpass.relay import TypeFunctor, TypeMutator, TypeVisitor
 from tests.support import texts
 
 A, B = TypeVar("A"), TypeVar("B")

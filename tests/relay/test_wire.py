@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from parpass.relay import wire
+from parpass.ir import wire
+from parpass.ir.ledger import ledger_entry
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.op_table import Op
+from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Tuple, Var, const
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.op.registry import Op
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType
-from parpass.relay.ty import TensorType
-from parpass.relay.typing.ledger import ledger_entry
 from parpass.runner.travel.large_values import Original
 from parpass.transform.adapter import LargeValue
 from tests.support.deep import DEPTH, KINDS, calls, function_of

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from parpass import relay
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
-from parpass.relay.module import IRModule
 from parpass.transform import FunctionPass, ModulePass, PassContext, PassInfo
 
 Run = Callable[[Any, Any], Any]

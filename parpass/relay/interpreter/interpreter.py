@@ -16,6 +16,8 @@ from typing import Any, cast
 import numpy as np
 
 from parpass.errors import EvaluationError, quoted
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -28,7 +30,7 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.interpreter.activation import Activation, enter
+from parpass.relay.interpreter.frame import Activation, enter
 from parpass.relay.interpreter.op_value import evaluate_call
 from parpass.relay.interpreter.values import (
     Array,
@@ -38,9 +40,7 @@ from parpass.relay.interpreter.values import (
     describe,
     map_arrays,
 )
-from parpass.relay.module import IRModule
-from parpass.relay.ndarray import NDArray
-from parpass.relay.op.registry import Op
+from parpass.runtime.ndarray import NDArray
 
 
 def evaluate(

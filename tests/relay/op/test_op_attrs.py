@@ -4,8 +4,8 @@ import pytest
 
 from parpass.errors import IRError, UnknownOpError
 from parpass.ir import register_op_attr
+from parpass.ir.op_attrs import TempOpAttr, op_attrs
 from parpass.relay.op import register_alter_op_layout, register_convert_op_layout
-from parpass.relay.op.op_attrs import TempOpAttr, op_attrs
 
 KEY = "test.op_attrs"
 

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pytest
 
-from parpass.relay.serialization.checks import check_of
+from parpass.ir.serialization.checks import check_of
 
 
 @pytest.mark.parametrize(

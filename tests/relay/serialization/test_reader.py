@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from parpass import load_json, relay, save_json
 from parpass.errors import IRTypeError, MalformedJSONError
+from parpass.ir.attrs import Attrs
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op, register_op
+from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.ty import TensorType
 from parpass.relay.expr import Function, If, Let, TupleGetItem, Var, const
-from parpass.relay.module import IRModule
-from parpass.relay.op.registry import Attrs, Op, register_op
 from parpass.relay.op.relations import identity
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType
-from parpass.relay.ty import TensorType
 
 
 def everything() -> IRModule:

@@ -17,17 +17,18 @@ from examples.real_networks import network_paths
 from parpass import load_json, relay, save_json, structural_equal
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, SizeLimitError, StructuralMismatchError
-from parpass.relay.dict_attrs import DictAttrs
+from parpass.ir.attrs import Attrs, DictAttrs
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.op_table import Op
+from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import FuncType, TensorType, TupleType, Type
+from parpass.ir.type_structure import MAX_TYPE_DEPTH
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Tuple, Var, const
 from parpass.relay.frontend.onnx import from_onnx
-from parpass.relay.module import IRModule
-from parpass.relay.ndarray import NDArray
-from parpass.relay.node import post_order
-from parpass.relay.op.registry import Attrs, Op
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType
-from parpass.relay.ty import MAX_TYPE_DEPTH, FuncType, TensorType, TupleType, Type
-from parpass.relay.ty import Any as UnknownDim
+from parpass.runtime.ndarray import NDArray
 from tests.support.deep import DEPTH, KINDS, X, function_of
 from tests.support.programs import call_op, functions, modules
 from tests.support.texts import decorated_modules
