@@ -22,7 +22,7 @@ from parpass import IRModule, relay
 from parpass.ir.node import count_nodes
 from parpass.ir.op_attrs import TempOpAttr
 from parpass.relay import transform
-from parpass.relay.transform.layout.alter_op_layout import conv2d_nchwc
+from parpass.relay.transform.relayout.alter_op_layout import conv2d_nchwc
 from parpass.transform import Pass, PassContext
 
 SIZES = (1_000, 10_000, 100_000)

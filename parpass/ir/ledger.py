@@ -15,7 +15,7 @@ from parpass.ir.node import Node
 from parpass.ir.ty import FuncType
 
 
-class Typed(NamedTuple):
+class LedgerEntry(NamedTuple):
     """What InferType knows of a function that it gave.
 
     Attributes:
@@ -27,14 +27,14 @@ class Typed(NamedTuple):
     nodes: int
 
 
-_typed: WeakKeyDictionary[Node, Typed] = WeakKeyDictionary()
+_entries: WeakKeyDictionary[Node, LedgerEntry] = WeakKeyDictionary()
 
 
-def remember_typed(function: Node, typed: Typed) -> None:
+def enter_in_ledger(function: Node, entry: LedgerEntry) -> None:
     """Take down what InferType knows of a function that it gave."""
-    _typed[function] = typed
+    _entries[function] = entry
 
 
-def typed_under(function: Node) -> Typed | None:
+def ledger_entry(function: Node) -> LedgerEntry | None:
     """Return what InferType knows of a function, None if it did not give it."""
-    return _typed.get(function)
+    return _entries.get(function)

@@ -22,7 +22,7 @@ from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from parpass.ir.ledger import Typed, remember_typed, typed_under
+from parpass.ir.ledger import LedgerEntry, enter_in_ledger, ledger_entry
 from parpass.ir.node import breadth_first, post_order
 from parpass.ir.relay_expr import BaseFunc, GlobalVar, global_var_named
 from parpass.runtime.ndarray import NDArray
@@ -44,15 +44,15 @@ def encode(function: BaseFunc, keep_outside: KeepOutside | None = None) -> bytes
         function: The function.
         keep_outside: Called with the array of each constant; see `KeepOutside`.
     """
-    typed = typed_under(function)
+    entry = ledger_entry(function)
     before = None
-    if typed is None or typed.nodes > _FEW:
+    if entry is None or entry.nodes > _FEW:
         before = breadth_first(function)[::-1]
     try:
-        return FunctionPickler(keep_outside).pickled(before, function, typed)
+        return FunctionPickler(keep_outside).pickled(before, function, entry)
     except RecursionError:
         before = post_order(function)
-        return FunctionPickler(keep_outside).pickled(before, function, typed)
+        return FunctionPickler(keep_outside).pickled(before, function, entry)
 
 
 def open_encoder(
@@ -69,11 +69,11 @@ def open_encoder(
     pickled = FunctionPickler(keep_outside).pickled
 
     def encode_next(function: BaseFunc) -> bytes | None:
-        typed = typed_under(function)
-        if typed is not None and typed.nodes > _SMALL:
+        entry = ledger_entry(function)
+        if entry is not None and entry.nodes > _SMALL:
             return None
         # To count the nodes of one that is not typed would take half as long as this.
-        return pickled(None, function, typed)
+        return pickled(None, function, entry)
 
     return encode_next
 
@@ -107,7 +107,7 @@ def open_decoder(
     def decode_next() -> Any:
         _, function, used, nodes = load()
         if nodes is not None:
-            remember_typed(function, Typed(used or {}, nodes))
+            enter_in_ledger(function, LedgerEntry(used or {}, nodes))
         return function
 
     return decode_next
@@ -135,14 +135,17 @@ class FunctionPickler:
             }
 
     def pickled(
-        self, before: Sequence[Any] | None, function: BaseFunc, typed: Typed | None
+        self,
+        before: Sequence[Any] | None,
+        function: BaseFunc,
+        entry: LedgerEntry | None,
     ) -> bytes:
         """Return a function as bytes, nodes of it before it, and what is known of it.
 
         Raises:
             Exception: It cannot be pickled; this is of no use any more.
         """
-        used, nodes = (None, None) if typed is None else typed
+        used, nodes = (None, None) if entry is None else entry
         self._pickler.dump((before, function, used or None, nodes))
         return self._sink.taken()
 

@@ -40,7 +40,7 @@ from parpass.relay import (
 from parpass.relay.analysis import all_dtypes
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.transform import FoldConstant, InferType
-from parpass.relay.transform.infer_type import infer_type
+from parpass.relay.typing.infer import infer_type
 from parpass.relay.typing.solver import TypeSolver
 
 pytestmark = pytest.mark.timeout(20)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from parpass.ir import wire
-from parpass.ir.ledger import typed_under
+from parpass.ir.ledger import ledger_entry
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.op_table import Op
@@ -126,7 +126,7 @@ def test_functions_of_a_run_come_out_as_they_went_in(module: IRModule):
     for again, function in zip(run_of(*given), given, strict=True):
         assert_structural_equal(again, function)
         assert _types(again) == _types(function)
-        assert typed_under(again) == typed_under(function)
+        assert ledger_entry(again) == ledger_entry(function)
 
 
 def test_functions_of_a_run_share_what_they_shared():

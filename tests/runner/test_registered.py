@@ -21,7 +21,7 @@ from parpass.errors import SlowerRunWarning
 from parpass.ir import register_op_attr
 from parpass.ir.op_attrs import TempOpAttr, op_attrs
 from parpass.ir.op_table import Op
-from parpass.relay.transform.layout.alter_op_layout import conv2d_nchwc
+from parpass.relay.transform.relayout.alter_op_layout import conv2d_nchwc
 from parpass.runner import Runner
 from parpass.runtime.registry import declare_functions
 from parpass.transform import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from parpass import IRModule, PassContext, relay
-from parpass.ir.ledger import Typed, remember_typed
+from parpass.ir.ledger import LedgerEntry, enter_in_ledger
 from parpass.runner import Runner, RunReport
 from parpass.runner.placing.forecasts import Ledger, Place, best_place
 from parpass.runner.stage.work import StageWork
@@ -155,7 +155,9 @@ def test_values_travel_with_functions_below_the_bytes_that_are_large(runner: Run
 def test_without_remembered_analyses_types_are_inferred_again():
     x = relay.var("x", shape=(2,))
     function = relay.Function((x,), relay.abs(x))
-    remember_typed(function, Typed({}, nodes=3))  # which is wrong: it has no types
+    enter_in_ledger(
+        function, LedgerEntry({}, nodes=3)
+    )  # which is wrong: it has no types
     mod = IRModule({"f": function})
     assert relay.transform.InferType()(mod)["f"] is function
     with context(remembered_analyses=False):

@@ -62,10 +62,13 @@ def _union(options: tuple[Any, ...]) -> Check:
     checks = [check_of(option) for option in options]
 
     def check(value: Any) -> Misfit | None:
-        found = [misfit for one in checks if (misfit := one(value)) is not None]
-        if len(found) < len(checks):
-            return None
-        return _misfit(" or ".join(misfit.expected for misfit in found), value)
+        found: list[str] = []
+        for one in checks:
+            misfit = one(value)
+            if misfit is None:
+                return None
+            found.append(misfit.expected)
+        return _misfit(" or ".join(found), value)
 
     return check
 

@@ -48,6 +48,9 @@ from parpass.relay.dataflow_pattern.sugar import (
     wildcard,
 )
 
+DFPattern.match = match
+DFPattern.partition = partition
+
 __all__ = [
     "AltPattern",
     "AttrPattern",

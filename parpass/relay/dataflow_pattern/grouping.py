@@ -13,39 +13,27 @@ from typing import cast
 
 from parpass.ir.node import children
 from parpass.ir.op_table import Op
-from parpass.relay.dataflow_pattern.graph import ExprGraph, RootKey, nodes_of
-from parpass.relay.dataflow_pattern.leaves import ExprTypes
-from parpass.relay.dataflow_pattern.matching import Matcher, NodeMap, op_name
+from parpass.relay.dataflow_pattern.expr_graph import ExprGraph, nodes_of
+from parpass.relay.dataflow_pattern.expr_types import ExprTypes
+from parpass.relay.dataflow_pattern.matching import Matcher, NodeMap
 from parpass.relay.dataflow_pattern.pattern import (
-    AltPattern,
-    AttrPattern,
     CallPattern,
     ConstantPattern,
-    DataTypePattern,
     DFPattern,
     DominatorPattern,
     ExprPattern,
     FunctionPattern,
-    IfPattern,
-    LetPattern,
-    ShapePattern,
-    TupleGetItemPattern,
     TuplePattern,
-    TypePattern,
-    VarPattern,
     sub_patterns,
 )
+from parpass.relay.dataflow_pattern.root_keys import root_keys
 from parpass.relay.expr import (
     Call,
     Constant,
     Expr,
     Function,
     GlobalVar,
-    If,
-    Let,
     Tuple,
-    TupleGetItem,
-    Var,
 )
 
 # Marks a function that a partition made; no match is looked for inside of it.
@@ -196,59 +184,3 @@ def _reached(root: Expr, inputs: Mapping[Expr, None]) -> list[Expr]:
             below = [child for child in children(node) if child not in inputs]
             stack += [(child, False) for child in reversed(below)]
     return order
-
-
-_KINDS: dict[type[DFPattern], type[Expr]] = {
-    ConstantPattern: Constant,
-    FunctionPattern: Function,
-    IfPattern: If,
-    LetPattern: Let,
-    TupleGetItemPattern: TupleGetItem,
-    TuplePattern: Tuple,
-    VarPattern: Var,
-}
-
-
-def root_keys(pattern: DFPattern) -> frozenset[RootKey] | None:
-    """Return what an expression must be for a match; None if it may be anything."""
-    keys: set[RootKey] = set()
-    seen: set[DFPattern] = set()
-    waiting = [pattern]
-    while waiting:
-        part = waiting.pop()
-        if part in seen:
-            continue
-        seen.add(part)
-        match part:
-            case CallPattern():
-                keys |= _call_keys(part)
-            case ExprPattern():
-                keys.add(type(part.expr))
-            case AltPattern():
-                waiting += (part.left, part.right)
-            case DominatorPattern():
-                waiting.append(part.child)
-            case AttrPattern() | TypePattern() | DataTypePattern() | ShapePattern():
-                waiting.append(part.pattern)
-            case _ if type(part) in _KINDS:
-                keys.add(_KINDS[type(part)])
-            case _ if part.inputs:  # a wildcard that is redirected
-                waiting += part.inputs
-            case _:
-                return None
-    return frozenset(keys)
-
-
-def _call_keys(pattern: CallPattern) -> set[RootKey]:
-    callee = pattern.op
-    while isinstance(callee, AttrPattern):
-        callee = callee.pattern
-    if isinstance(callee, AltPattern):
-        return _call_keys(CallPattern(callee.left, None)) | _call_keys(
-            CallPattern(callee.right, None)
-        )
-    if not isinstance(callee, ExprPattern) or not isinstance(callee.expr, Op):
-        return {Call}
-    # A product may match a quotient that is associated otherwise, and the reverse.
-    other = {"multiply": "divide", "divide": "multiply"}.get(op_name(callee) or "")
-    return {callee.expr, Op.get(other)} if other else {callee.expr}

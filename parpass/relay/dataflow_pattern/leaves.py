@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from parpass.errors import DiagnosticError
-from parpass.ir.module import IRModule
-from parpass.ir.node import count_nodes, post_order
+from parpass.ir.node import count_nodes
 from parpass.ir.op_table import Op
 from parpass.ir.structure.structural import structural_equal
 from parpass.ir.ty import TensorType, Type
@@ -78,55 +76,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(_plain(item) for item in cast("Sequence[Any]", value))
     return value
-
-
-class ExprTypes:
-    """Tells the types of expressions, inferred where InferType has not run.
-
-    Args:
-        mod: Has the functions that the expressions refer to.
-    """
-
-    def __init__(self, mod: IRModule | None = None) -> None:
-        self._mod = mod
-        self._inferred: dict[Expr, Type | None] = {}
-        self._roots: set[Expr] = set()
-
-    def type_of(self, expr: Expr, root: Expr) -> Type | None:
-        """Return the type of an expression, None if it cannot be found.
-
-        Args:
-            expr: The expression.
-            root: What it is a part of; all of it is inferred at once.
-        """
-        known: Type | None = getattr(expr, "checked_type_", None)
-        if known is not None or isinstance(expr, Op):
-            return known
-        if root not in self._roots:
-            self._roots.add(root)
-            self._infer_all(root)
-        if expr not in self._inferred:
-            typed = self._typed(expr)
-            self._inferred[expr] = None if typed is None else typed.checked_type
-        return self._inferred[expr]
-
-    def _infer_all(self, root: Expr) -> None:
-        typed = self._typed(root)
-        before, after = post_order(root), [] if typed is None else post_order(typed)
-        # Typed nodes are in the same order, unless two names of a global became one.
-        if len(before) == len(after):
-            for old, new in zip(before, after, strict=True):
-                found: Type | None = getattr(new, "checked_type_", None)
-                self._inferred[cast("Expr", old)] = found
-
-    def _typed(self, expr: Expr) -> Expr | None:
-        # Loaded here, for passes import this package, and InferType is a pass.
-        from parpass.relay.transform.infer_type import infer_type
-
-        try:
-            return infer_type(expr, self._mod)
-        except DiagnosticError:
-            return None
 
 
 def satisfies(constraint: Constraint, found: Type | None) -> bool:

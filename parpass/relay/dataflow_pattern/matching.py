@@ -11,14 +11,9 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from parpass.ir.node import children
-from parpass.ir.op_table import Op
-from parpass.relay.dataflow_pattern.graph import ExprGraph
-from parpass.relay.dataflow_pattern.leaves import (
-    ExprTypes,
-    has_attrs,
-    matches_leaf,
-    satisfies,
-)
+from parpass.relay.dataflow_pattern.expr_graph import ExprGraph
+from parpass.relay.dataflow_pattern.expr_types import ExprTypes
+from parpass.relay.dataflow_pattern.leaves import has_attrs, matches_leaf, satisfies
 from parpass.relay.dataflow_pattern.pattern import (
     AltPattern,
     AttrPattern,
@@ -26,17 +21,20 @@ from parpass.relay.dataflow_pattern.pattern import (
     DataTypePattern,
     DFPattern,
     DominatorPattern,
-    ExprPattern,
     FunctionPattern,
     IfPattern,
     LetPattern,
-    Patterns,
     ShapePattern,
     TupleGetItemPattern,
     TuplePattern,
     TypePattern,
     WildcardPattern,
     sub_patterns,
+)
+from parpass.relay.dataflow_pattern.reassociation import (
+    COMMUTATIVE,
+    op_name,
+    reassociated,
 )
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem
 
@@ -154,11 +152,11 @@ class Matcher:
             if (yield from self._all(pattern.args, expr.args)):
                 return True
             self._take_back(after_op)
-            if op_name(pattern.op) in _COMMUTATIVE:
+            if op_name(pattern.op) in COMMUTATIVE:
                 return (yield from self._all(pattern.args, expr.args[::-1]))
             return False
         self._take_back(noted)
-        for other in _reassociated(pattern, expr):
+        for other in reassociated(pattern, expr):
             if (yield other, expr):
                 return True
         return False
@@ -258,54 +256,6 @@ class Matcher:
 
 def _dataflow(node: Expr) -> Sequence[Expr]:
     return node.args if isinstance(node, Call) else children(node)
-
-
-_COMMUTATIVE = frozenset({"add", "multiply"})
-
-
-def op_name(pattern: DFPattern) -> str | None:
-    """Return the name of the operator that a pattern stands for, if it is one."""
-    if isinstance(pattern, ExprPattern) and isinstance(pattern.expr, Op):
-        return pattern.expr.name
-    return None
-
-
-def _is_call_of(name: str, expr: Expr) -> bool:
-    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == name
-
-
-def _reassociated(pattern: CallPattern, call: Call) -> Iterator[CallPattern]:
-    """Give the patterns of `a * (b / c)` for `a * b / c`, and the other way round."""
-    args = pattern.args
-    if args is None or len(args) != 2:
-        return
-    wanted = op_name(pattern.op)
-    if wanted == "divide" and _is_call_of("multiply", call):
-        product = _pair_of("multiply", args[0])
-        if product and _any_call_of("divide", call.args):
-            multiply, factors = product
-            for factor, other in (factors, factors[::-1]):
-                quotient = CallPattern(pattern.op, (factor, args[1]))
-                yield CallPattern(multiply, (other, quotient))
-    elif wanted == "multiply" and _is_call_of("divide", call):
-        for one, factor in (args, args[::-1]):
-            quotient = _pair_of("divide", one)
-            if quotient and _any_call_of("multiply", call.args):
-                divide, (dividend, divisor) = quotient
-                product = CallPattern(pattern.op, (dividend, factor))
-                yield CallPattern(divide, (product, divisor))
-
-
-def _pair_of(name: str, pattern: DFPattern) -> tuple[DFPattern, Patterns] | None:
-    """Return callee and arguments of the pattern of a call with two, else None."""
-    if not isinstance(pattern, CallPattern) or op_name(pattern.op) != name:
-        return None
-    args = tuple(pattern.args or ())
-    return (pattern.op, args) if len(args) == 2 else None
-
-
-def _any_call_of(name: str, exprs: Sequence[Expr]) -> bool:
-    return any(_is_call_of(name, expr) for expr in exprs)
 
 
 _STEPS: dict[type[DFPattern], Callable[[Matcher, Any, Expr], Steps]] = {

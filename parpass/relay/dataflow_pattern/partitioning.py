@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from parpass.errors.warning import warn
 from parpass.ir.op_table import Op
-from parpass.relay.dataflow_pattern.graph import ExprGraph
+from parpass.relay.dataflow_pattern.expr_graph import ExprGraph
+from parpass.relay.dataflow_pattern.expr_types import ExprTypes
 from parpass.relay.dataflow_pattern.grouping import PARTITIONED, Group, find_groups
-from parpass.relay.dataflow_pattern.leaves import ExprTypes
 from parpass.relay.dataflow_pattern.pattern import DFPattern, FunctionPattern
 from parpass.relay.dataflow_pattern.rewriting import with_new_children
 from parpass.relay.expr import (
@@ -24,16 +24,11 @@ from parpass.relay.expr import (
 )
 
 
-def always(_expr: Expr) -> bool:
-    """Return true: the check that `partition` makes if it is given no other."""
-    return True
-
-
 def partition(
     pattern: DFPattern,
     expr: Expr,
     attrs: Mapping[str, Any] | None = None,
-    check: Callable[[Any], bool] = always,
+    check: Callable[[Any], bool] = bool,
 ) -> Expr:
     """Return an expression with each match put into a function, which is called.
 
@@ -45,7 +40,8 @@ def partition(
         pattern: The pattern.
         expr: The expression.
         attrs: More attributes for the functions.
-        check: Called with what matched; if it returns false, that stays as it is.
+        check: Called with what matched; if it returns false, that stays as it is. An
+            expression has no truth value, so `bool` itself is no check.
     """
     if isinstance(pattern, FunctionPattern):
         warn(
@@ -59,7 +55,7 @@ def partition(
     new: dict[Expr, Expr] = {}
     for pre in graph.order:
         post = with_new_children(pre, new)
-        if pre in numbers and check(pre):
+        if pre in numbers and (check is bool or check(pre)):
             number = numbers[pre]
             function = _function_of(groups[number], number, attrs or {})
             args = tuple(new.get(arg, arg) for arg in groups[number].inputs)

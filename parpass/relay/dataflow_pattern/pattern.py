@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.op_table import Op
@@ -102,22 +102,21 @@ class DFPattern:
         """Return this pattern, where all that leads to it comes from `parent`."""
         return DominatorPattern(parent, path or WildcardPattern(), self)
 
-    def match(self, expr: Expr) -> bool:
-        """Return whether an expression looks like this pattern."""
-        from parpass.relay.dataflow_pattern.matching import match
+    if TYPE_CHECKING:  # These two are made of patterns, and the package sets them.
 
-        return match(self, expr)
+        def match(self, /, expr: Expr) -> bool:
+            """Return whether an expression looks like this pattern."""
+            ...
 
-    def partition(
-        self,
-        expr: Expr,
-        attrs: Mapping[str, Any] | None = None,
-        check: Callable[[Expr], bool] = bool,
-    ) -> Expr:
-        """Return an expression with matches put into functions; see `partition`."""
-        from parpass.relay.dataflow_pattern.partitioning import always, partition
-
-        return partition(self, expr, attrs, always if check is bool else check)
+        def partition(
+            self,
+            /,
+            expr: Expr,
+            attrs: Mapping[str, Any] | None = None,
+            check: Callable[[Any], bool] = bool,
+        ) -> Expr:
+            """Return an expression with matches put into functions."""
+            ...
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self})"

@@ -17,11 +17,12 @@ from parpass.errors import IRError, IRTypeError
 from parpass.ir.module import IRModule
 from parpass.ir.node import reflection
 from parpass.ir.structure.structural import structural_equal
-from parpass.relay.dataflow_pattern.graph import ExprGraph
+from parpass.relay.dataflow_pattern.expr_graph import ExprGraph
+from parpass.relay.dataflow_pattern.expr_types import ExprTypes
 from parpass.relay.dataflow_pattern.grouping import Group, find_groups
-from parpass.relay.dataflow_pattern.leaves import ExprTypes
 from parpass.relay.dataflow_pattern.pattern import DFPattern
 from parpass.relay.expr import Call, Expr, TupleGetItem
+from parpass.relay.typing.infer import infer_type
 
 _MAX_ROUNDS = 100
 
@@ -142,9 +143,6 @@ class _Rewriter:
         return result
 
     def _typed(self, expr: Expr) -> Expr:
-        # Loaded here, for passes import this package, and InferType is a pass.
-        from parpass.relay.transform.infer_type import infer_type
-
         is_typed = getattr(expr, "checked_type_", None) is not None
         return expr if is_typed else infer_type(expr, self._mod)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from parpass.errors import StructuralMismatchError
 from parpass.ir import wire
-from parpass.ir.ledger import typed_under
+from parpass.ir.ledger import ledger_entry
 from parpass.ir.module import IRModule
 from parpass.ir.node import count_nodes
 from parpass.ir.ty import FuncType
@@ -81,9 +81,9 @@ class RelayAdapter:
 
     def size(self, function: Function, limit: int) -> int:
         """Return the number of nodes."""
-        typed = typed_under(function)
-        if typed is not None:
-            return min(typed.nodes, limit)
+        entry = ledger_entry(function)
+        if entry is not None:
+            return min(entry.nodes, limit)
         return count_nodes(function, limit)
 
     def restoring_pass(self) -> Pass:

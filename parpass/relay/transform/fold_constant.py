@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 
 from parpass.errors import EvaluationError
 from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
-from parpass.ir.ty import TensorType
 from parpass.relay.analysis.effects import Effects
+from parpass.relay.analysis.findings import Finding, emit_notes
+from parpass.relay.analysis.static_types import static_tensor
+from parpass.relay.binding import substitute
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -25,15 +27,14 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.functor import ExprMutator
-from parpass.relay.transform.constants import (
+from parpass.relay.transform.constant_values import (
     ConstantChecker,
     constant_of,
     is_simple_constant,
     with_device_of,
     without_device,
 )
-from parpass.relay.transform.evaluation import Evaluator
-from parpass.relay.transform.report import Finding, emit_notes
+from parpass.relay.transform.evaluator import Evaluator
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 # Operators that are never evaluated. Those that ask for the shape of their argument
@@ -116,7 +117,7 @@ class ConstantFolder(ExprMutator):
         self._evaluator = evaluator
         self._checker = ConstantChecker()
         self._let_values: dict[Expr, Expr] = {}
-        self._known: dict[Expr, Expr] = {}
+        self._known: dict[Var, Expr] = {}
         self._effects = Effects(self._let_values, mod)
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
@@ -164,7 +165,7 @@ class ConstantFolder(ExprMutator):
     def visit_function(self, fn: Function) -> Expr:
         """Leave a primitive function as it is, save for variables known outside."""
         if fn.has_nonzero_attr("Primitive"):
-            return _Substitution(self._known).visit(fn)
+            return substitute(fn, self._known)
         return super().visit_function(fn)
 
     def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
@@ -196,17 +197,18 @@ class ConstantFolder(ExprMutator):
 
     def _fold_by_type(self, call: Call, name: str) -> Expr | None:
         # Of the call as it was, for a rewritten argument has no type yet.
-        shape = _static_shape(call.args[0])
-        if shape is None:
+        found = static_tensor(getattr(call.args[0], "checked_type_", None))
+        if found is None:
             return None
+        shape = found.concrete_shape
         told = math.prod(shape) if name == "ndarray_size" else shape
         try:
-            found = np.asarray(told, call.attrs.dtype)
+            value = np.asarray(told, call.attrs.dtype)
         except OverflowError as error:
             self.kept.append(Finding(call.span, f"operator '{name}': {error}"))
             return None
         self.folded += 1
-        return constant_of(found, call.span)
+        return constant_of(value, call.span)
 
     def _evaluate(self, call: Call, op: Op) -> Expr:
         try:
@@ -216,22 +218,3 @@ class ConstantFolder(ExprMutator):
             return call
         self.folded += 1
         return result
-
-
-class _Substitution(ExprMutator):
-    """Replaces variables and does nothing else."""
-
-    def __init__(self, known: dict[Expr, Expr]) -> None:
-        super().__init__()
-        self._known = known
-
-    def visit_var(self, var: Var) -> Expr:
-        return self._known.get(var, var)
-
-
-def _static_shape(expr: Expr) -> list[int] | None:
-    found: Any = getattr(expr, "checked_type_", None)
-    if not isinstance(found, TensorType):
-        return None
-    dims = [dim for dim in found.shape if isinstance(dim, int)]
-    return dims if len(dims) == len(found.shape) else None

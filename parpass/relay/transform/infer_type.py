@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
-
-from parpass.ir.ledger import Typed, remember_typed, typed_under
+from parpass.ir.ledger import (
+    LedgerEntry,
+    enter_in_ledger,
+    ledger_entry,
+)
 from parpass.ir.module import IRModule
 from parpass.ir.ty import Type
+from parpass.relay.analysis.findings import emit_errors
 from parpass.relay.expr import Expr, Function
-from parpass.relay.transform.report import Finding, emit_errors, raise_errors
 from parpass.relay.typing.global_types import GlobalTypes
-from parpass.relay.typing.inferencer import TypeInferencer
+from parpass.relay.typing.infer import infer_type
 from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_pass
 from parpass.transform.optimizations import optimizations_in
-
-ExprT = TypeVar("ExprT", bound=Expr)
 
 _GLOBAL_TYPES = "relay.global_types"
 
@@ -69,37 +69,9 @@ class InferType(FunctionwisePass):
             emit_errors(inferred.findings, ctx)
             return func
         if inferred.function.checked_type_ is not None:
-            typed = Typed(inferred.used_globals, inferred.nodes)
-            remember_typed(inferred.function, typed)
+            entry = LedgerEntry(inferred.used_globals, inferred.nodes)
+            enter_in_ledger(inferred.function, entry)
         return inferred.function
-
-
-def infer_type(expr: ExprT, mod: IRModule | None = None) -> ExprT:
-    """Return an expression with types on all of its nodes.
-
-    Args:
-        expr: The expression; its free variables must be annotated.
-        mod: Has the functions that the expression refers to.
-
-    Raises:
-        DiagnosticError: The expression is ill-typed; it holds all that was found.
-    """
-    inferencer = TypeInferencer(GlobalTypes(mod))
-    typed = inferencer.visit(expr)
-    inferencer.inference.report_unknown()
-    scopes = inferencer.scope_findings(expr)
-    raise_errors([*scopes, *inferencer.inference.findings])
-    raise_errors(
-        [
-            Finding(
-                getattr(user, "span", None),
-                f"expected a well-typed function, got '{name}', which has errors",
-            )
-            for name, user in inferencer.ill_typed_globals.items()
-        ]
-    )
-    inferencer.complete()
-    return cast("ExprT", typed)
 
 
 def InferTypeLocal(expr: Expr) -> Type:  # noqa: N802 -- TVM's name
@@ -108,8 +80,8 @@ def InferTypeLocal(expr: Expr) -> Type:  # noqa: N802 -- TVM's name
 
 
 def _is_typed(func: Function, types: GlobalTypes) -> bool:
-    typed = typed_under(func)
-    return typed is not None and all(
+    entry = ledger_entry(func)
+    return entry is not None and all(
         name in types.names and types.type_of(name) == found
-        for name, found in typed.used_globals.items()
+        for name, found in entry.used_globals.items()
     )

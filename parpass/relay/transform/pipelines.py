@@ -21,10 +21,10 @@ from parpass.relay.transform.functions.remove_unused_functions import (
 )
 from parpass.relay.transform.fusion.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType
-from parpass.relay.transform.layout.alter_op_layout import AlterOpLayout
 from parpass.relay.transform.normal_forms.to_basic_block_normal_form import (
     ToBasicBlockNormalForm,
 )
+from parpass.relay.transform.relayout.alter_op_layout import AlterOpLayout
 from parpass.relay.transform.scale_axis.fold_scale_axis import FoldScaleAxis
 from parpass.relay.transform.simplify.canonicalize_cast import CanonicalizeCast
 from parpass.relay.transform.simplify.canonicalize_ops import CanonicalizeOps

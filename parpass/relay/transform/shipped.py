@@ -24,8 +24,6 @@ from parpass.relay.transform.fusion.defuse_ops import DefuseOps
 from parpass.relay.transform.fusion.functions_from_fusion import FunctionsFromFusion
 from parpass.relay.transform.fusion.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType, InferTypeLocal
-from parpass.relay.transform.layout.alter_op_layout import AlterOpLayout
-from parpass.relay.transform.layout.convert_layout import ConvertLayout
 from parpass.relay.transform.normal_forms.to_a_normal_form import (
     ToANormalForm,
     ToANormalFormExpr,
@@ -36,6 +34,8 @@ from parpass.relay.transform.normal_forms.to_basic_block_normal_form import (
 )
 from parpass.relay.transform.normal_forms.to_graph_normal_form import ToGraphNormalForm
 from parpass.relay.transform.pipelines import default_pipeline
+from parpass.relay.transform.relayout.alter_op_layout import AlterOpLayout
+from parpass.relay.transform.relayout.convert_layout import ConvertLayout
 from parpass.relay.transform.scale_axis.backward_fold_scale_axis import (
     BackwardFoldScaleAxis,
 )

@@ -9,19 +9,17 @@ errors are the same in whatever order, and in whichever process, functions are v
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from parpass.ir.module import IRModule, stated_type
 from parpass.ir.ty import FuncType
 from parpass.relay.analysis import called_globals
 from parpass.relay.analysis.components import strong_components
+from parpass.relay.analysis.findings import Finding
 from parpass.relay.analysis.type_variables import unbound_type_vars
 from parpass.relay.expr import Expr, Function, GlobalVar
-from parpass.relay.transform.report import Finding
+from parpass.relay.typing.inferencer import TypeInferencer
 from parpass.relay.typing.solver import TypeSolver
-
-if TYPE_CHECKING:
-    from parpass.relay.typing.inferencer import TypeInferencer
 
 
 class Inferred(NamedTuple):
@@ -126,8 +124,6 @@ class GlobalTypes:
         assumed: Mapping[str, FuncType],
     ) -> list[Inferred]:
         """Infer functions; if they call each other, with assumed types for them all."""
-        from parpass.relay.typing.inferencer import TypeInferencer
-
         typed: list[tuple[Function, TypeInferencer]] = []
         for name, function in functions.items():
             inferencer = TypeInferencer(self, solver, assumed)
@@ -187,8 +183,8 @@ def _inferred(old: Function, new: Function, inferencer: TypeInferencer) -> Infer
             for node, var in unbound_type_vars(old)
         ]
     findings = [
-        *inferencer.free_findings(),
-        *inferencer.scope_findings(old),
+        *inferencer.scoping.free_findings(),
+        *inferencer.scoping.findings(old),
         *unbound,
         *inferencer.inference.findings,
     ]

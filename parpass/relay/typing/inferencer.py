@@ -11,9 +11,9 @@ into the nodes at the end; a program that states its types pays nothing for that
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import is_
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec.structs import force_setattr
 
@@ -24,15 +24,30 @@ from parpass.ir.ty import FuncType, TensorType, Type
 from parpass.ir.type_structure import type_vars_in
 from parpass.relay.expr import Call, Constant, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.functor import ExprMutator
-from parpass.relay.transform.report import Finding
-from parpass.relay.typing.global_types import GlobalTypes
-from parpass.relay.typing.progress import Inference
+from parpass.relay.typing.inference import Inference
 from parpass.relay.typing.rules import RULES, type_of_call
 from parpass.relay.typing.scoping import Scoping
 from parpass.relay.typing.solver import TypeSolver
 
 _NAMES = {GlobalVar, Op}
 _LET, _FUNCTION = reflection(Let), reflection(Function)
+
+
+class Globals(Protocol):
+    """Answers which types global functions have; those of a module are GlobalTypes."""
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of the functions."""
+        ...
+
+    def type_of(self, name: str) -> FuncType | None:
+        """Return the type of a function, None if it cannot be found."""
+        ...
+
+    def own_global_var(self, global_var: GlobalVar) -> GlobalVar:
+        """Return the module's own global variable of that name, if it has one."""
+        ...
 
 
 class TypeInferencer(ExprMutator):
@@ -50,14 +65,13 @@ class TypeInferencer(ExprMutator):
         inference: The errors, and what is not known yet.
         used_globals: The types of the global functions that were referred to.
         ill_typed_globals: Those whose own body has errors, reported there.
-        free_vars: The variables that nothing bound before they were used.
         scoping: Where variables are bound and used.
         has_type_vars: Whether a type variable is bound, or used in an annotation.
     """
 
     def __init__(
         self,
-        global_types: GlobalTypes,
+        global_types: Globals,
         solver: TypeSolver | None = None,
         assumed: Mapping[str, FuncType] | None = None,
     ) -> None:
@@ -65,36 +79,10 @@ class TypeInferencer(ExprMutator):
         self.inference = Inference(solver or TypeSolver())
         self.used_globals: dict[str, FuncType] = {}
         self.ill_typed_globals: dict[str, Expr] = {}
-        self.free_vars: list[Var] = []
         self.scoping = Scoping()
         self.has_type_vars = False
         self._global_types = global_types
         self._assumed = assumed or {}
-        self._let_values: dict[Expr, Expr] = {}
-        self._params: set[Expr] = set()
-
-    def free_findings(self) -> list[Finding]:
-        """Return the uses of variables that nothing binds, as errors."""
-        return [
-            Finding(
-                var.span, f"variable '{var.name_hint}' is used, and nothing binds it"
-            )
-            for var in self.free_vars
-            if not self._is_bound(var)
-        ]
-
-    def scope_findings(self, root: Expr) -> list[Finding]:
-        """Return what is wrong with the variables that an expression binds.
-
-        Args:
-            root: The expression, which was visited.
-        """
-        if any(map(self._is_bound, self.free_vars)):
-            self.scoping.is_suspect = True
-        return self.scoping.findings(root)
-
-    def _is_bound(self, var: Var) -> bool:
-        return var in self._let_values or var in self._params
 
     def conclude(self, name: str, function: Function, found: Type | None) -> None:
         """Compare what was assumed of a function with what was found for it."""
@@ -133,41 +121,22 @@ class TypeInferencer(ExprMutator):
         """Return all children, so that no nesting of scopes is too deep."""
         if isinstance(expr, Let):
             # A variable's type is its value's, so the value comes first.
-            if expr.var in self._let_values or expr.var in self._params:
-                self.scoping.is_suspect = True
-            self._let_values[expr.var] = expr.value
+            self.scoping.bind(expr.var, expr.value)
             return (expr.value, expr.var, expr.body)
         if isinstance(expr, Function):
-            self._enter(expr)
+            self.scoping.enter(expr)
             if expr.type_params:
                 self.has_type_vars = True
             if expr.ret_type is not None:
                 self._note_annotation(expr.ret_type)
         return reflection(type(expr)).children(expr)
 
-    def _enter(self, fn: Function) -> None:
-        known = len(self._params)
-        self._params.update(fn.params)
-        is_new = len(self._params) == known + len(fn.params)
-        if not is_new or not self._let_values.keys().isdisjoint(fn.params):
-            self.scoping.is_suspect = True
-        if self.scoping.has_left:
-            self.scoping.look(())
-        self.scoping.starts[fn] = len(self.scoping.visited)
-
     def visit_var(self, var: Var) -> Expr:
         """Return the variable with its declared type, or with its value's."""
         found = var.type_annotation
-        value = self._let_values.get(var)
-        if value is not None:
-            scoping = self.scoping
-            if scoping.has_left:
-                scoping.look((value,))
-            scoping.starts[var] = len(scoping.visited)
-            if value not in self.memo_map and not isinstance(value, Function):
-                scoping.is_suspect = True
-        elif var not in self._params:
-            self.free_vars.append(var)
+        value = self.scoping.value_of(var)
+        if value is not None and value not in self.memo_map:
+            self.scoping.is_suspect |= not isinstance(value, Function)
         if found is None:
             found = self._type_of_unannotated(var, value)
         else:
@@ -176,7 +145,7 @@ class TypeInferencer(ExprMutator):
             return var
         typed = Var(var.name_hint, var.type_annotation, var.span, found)
         if self.inference.solver.in_use and found is not None:
-            if var in self._params:
+            if var in self.scoping.params:
                 force_setattr(typed, "type_annotation", found)
             self.inference.finish_later(typed)
         return typed
@@ -198,7 +167,7 @@ class TypeInferencer(ExprMutator):
             return self._type_of_own_closure(value, name)
         if value is not None:  # which is no function and refers to itself
             return None
-        kind = "parameter" if var in self._params else "free variable"
+        kind = "parameter" if var in self.scoping.params else "free variable"
         if kind == "free variable" and var.checked_type_ is not None:
             return var.checked_type_
         message = f"expected a type annotation on {kind} '{name}'"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
 from parpass.ir.op_table import Op
 from parpass.ir.ty import FuncType, IncompleteType, TensorType, TupleType, Type
 from parpass.relay.expr import (
@@ -31,7 +32,7 @@ from parpass.relay.op.relations import (
     number_identity,
 )
 from parpass.relay.typing.attribute_kinds import wrong_attribute
-from parpass.relay.typing.progress import Inference
+from parpass.relay.typing.inference import Inference
 
 Types = Sequence[Type | None]
 Rule = Callable[[Any, Types, Inference], Type | None]
@@ -70,14 +71,14 @@ def type_of_call(
 def _call_of_operator(
     call: Call, op: Op, args: Types, known: Sequence[Type], inference: Inference
 ) -> Type | None:
-    what = f"operator '{op.name}'"
+    wrong = None
     if len(args) != op.num_inputs:
-        inference.excuse(known)
-        return inference.error(call, _arity(what, op.num_inputs, len(args)))
-    wrong = _wrong_attributes(op, call.attrs) if op.attrs_type is not None else None
+        wrong = _arity(f"operator '{op.name}'", op.num_inputs, len(args))
+    elif op.attrs_type is not None:
+        wrong = _wrong_attributes(op.name, op.attrs_type, call.attrs)
     if wrong is not None:
         inference.excuse(known)
-        return inference.error(call, f"{what}: {wrong}")
+        return inference.error(call, wrong)
     if len(known) != len(args):
         return None
     solver = inference.solver
@@ -86,11 +87,13 @@ def _call_of_operator(
     return _relate(call, op, known, inference)
 
 
-def _wrong_attributes(op: Op, attrs: Any) -> str | None:
-    if op.attrs_type is None or isinstance(attrs, op.attrs_type):
-        return wrong_attribute(attrs)
-    wanted, got = op.attrs_type.__name__, type(attrs).__name__
-    return f"expected attributes {wanted}, got {got}"
+def _wrong_attributes(name: str, wanted: type[Attrs], attrs: Any) -> str | None:
+    if isinstance(attrs, wanted):
+        wrong = wrong_attribute(attrs)
+    else:
+        got = type(attrs).__name__
+        wrong = f"expected attributes {wanted.__name__}, got {got}"
+    return wrong and f"operator '{name}': {wrong}"
 
 
 def _relate(

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from parpass.ir.node import Node, bindings, post_order
+from parpass.relay.analysis.findings import Finding
 from parpass.relay.analysis.scopes import uses_out_of_scope
 from parpass.relay.expr import Expr, Function, Let, Var
-from parpass.relay.transform.report import Finding
 
 
 class Scoping:
@@ -23,14 +23,16 @@ class Scoping:
         visited: The nodes since the scope began that is open now, variables aside; the
             visitor adds to it.
         starts: How many nodes were visited when a scope began: of a function, and, by
-            the variable, of a `let`. The visitor adds to it.
+            the variable, of a `let`.
+        params: The parameters of the functions that were entered.
         has_left: Whether a scope was left; from then on the visitor is to `look` at
             what nodes use.
         is_suspect: Whether a variable may be bound twice, or used outside.
     """
 
     __slots__ = (
-        "_closed", "_end", "_start", "has_left", "is_suspect", "starts", "visited"
+        "_closed", "_end", "_free", "_start", "_values", "has_left", "is_suspect",
+        "params", "starts", "visited",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -38,10 +40,41 @@ class Scoping:
         self.starts: dict[Expr, int] = {}
         self.has_left = False
         self.is_suspect = False
+        self.params: set[Expr] = set()
+        self._values: dict[Expr, Expr] = {}  # by the variable of the `let`
+        self._free: list[Var] = []  # those that nothing bound before they were used
         self._closed: set[Expr] = set()
         # Scopes that end together, as those of a chain of `let`s, are closed together,
         # and the last ones of a function never.
         self._start = self._end = 0
+
+    def bind(self, var: Var, value: Expr) -> None:
+        """Note that a `let` binds a variable; its scope begins where it is visited."""
+        if var in self._values or var in self.params:
+            self.is_suspect = True
+        self._values[var] = value
+
+    def enter(self, fn: Function) -> None:
+        """Note that the scope of a function's parameters begins."""
+        known = len(self.params)
+        self.params.update(fn.params)
+        is_new = len(self.params) == known + len(fn.params)
+        if not is_new or not self._values.keys().isdisjoint(fn.params):
+            self.is_suspect = True
+        if self.has_left:
+            self.look(())
+        self.starts[fn] = len(self.visited)
+
+    def value_of(self, var: Var) -> Expr | None:
+        """Return what a `let` binds to a variable that is visited, else None."""
+        value = self._values.get(var)
+        if value is not None:
+            if self.has_left:
+                self.look((value,))
+            self.starts[var] = len(self.visited)
+        elif var not in self.params:
+            self._free.append(var)
+        return value
 
     def leave(self, scope: Expr, variables: Sequence[Expr]) -> None:
         """Note that all was visited in the scope of variables."""
@@ -63,9 +96,26 @@ class Scoping:
             del self.visited[self._start : self._end]
             self._end = self._start
 
+    def free_findings(self) -> list[Finding]:
+        """Return the uses of variables that nothing binds, as errors."""
+        return [
+            Finding(
+                var.span, f"variable '{var.name_hint}' is used, and nothing binds it"
+            )
+            for var in self._free
+            if not self._is_bound(var)
+        ]
+
+    def _is_bound(self, var: Var) -> bool:
+        return var in self._values or var in self.params
+
     def findings(self, root: Expr) -> list[Finding]:
-        """Return what is wrong with the variables that an expression binds."""
-        if not self.is_suspect:
+        """Return what is wrong with the variables that an expression binds.
+
+        Args:
+            root: The expression, all of which was visited.
+        """
+        if not self.is_suspect and not any(map(self._is_bound, self._free)):
             return []
         order = post_order(root)
         binders: dict[Expr, Node] = {}

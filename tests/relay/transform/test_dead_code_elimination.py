@@ -11,7 +11,7 @@ from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, 
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.transform import DeadCodeElimination
 from parpass.relay.transform.dead_code_elimination import eliminate_dead_code
-from parpass.relay.transform.infer_type import infer_type
+from parpass.relay.typing.infer import infer_type
 from parpass.transform import PassContext
 from tests.support.deep import DEPTHS
 from tests.support.docs import shows

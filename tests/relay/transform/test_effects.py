@@ -16,7 +16,7 @@ from parpass.relay import transform
 from parpass.relay.expr import Expr, Function, If, Let, Tuple, TupleGetItem
 from parpass.relay.op import nn
 from parpass.relay.transform import ToANormalForm, ToBasicBlockNormalForm
-from parpass.relay.transform.infer_type import infer_type
+from parpass.relay.typing.infer import infer_type
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from tests.support.effects import effect, effectful_modules, observed

@@ -14,7 +14,7 @@ from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.op.relations import identity
 from parpass.relay.transform import EliminateCommonSubexpr
 from parpass.relay.transform.eliminate_common_subexpr import eliminate_common_subexpr
-from parpass.relay.transform.infer_type import infer_type
+from parpass.relay.typing.infer import infer_type
 from parpass.transform import PassContext
 from tests.support.deep import DEPTHS
 from tests.support.docs import shows

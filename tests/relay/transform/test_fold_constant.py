@@ -22,9 +22,9 @@ from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.op.relations import identity
 from parpass.relay.op.sequence import SequenceMaskAttrs
 from parpass.relay.transform import FoldConstant, InferType
-from parpass.relay.transform.constants import ConstantChecker
+from parpass.relay.transform.constant_values import ConstantChecker
 from parpass.relay.transform.fold_constant import fold_constant
-from parpass.relay.transform.infer_type import infer_type
+from parpass.relay.typing.infer import infer_type
 from parpass.transform import Pass, PassContext
 from tests.support.deep import DEPTHS
 from tests.support.docs import shows

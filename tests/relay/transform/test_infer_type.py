@@ -14,7 +14,7 @@ from parpass.ir.ty import Any, FuncType, TensorType, TupleType, Type
 from parpass.ir.wire import decode, encode
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, Var
 from parpass.relay.transform import InferType, InferTypeLocal
-from parpass.relay.transform.infer_type import infer_type
+from parpass.relay.typing.infer import infer_type
 from parpass.transform import PassContext
 from tests.support.deep import DEPTHS
 from tests.support.docs import shows

@@ -14,7 +14,7 @@ from parpass.ir.ty import TensorType
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, Var, const
 from parpass.relay.transform import InferType
-from parpass.relay.transform.infer_type import infer_type
+from parpass.relay.typing.infer import infer_type
 
 SCALAR = TensorType((), "float32")
 COND = relay.var("c", "bool")

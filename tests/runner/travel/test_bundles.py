@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from parpass import IRModule, relay
-from parpass.ir.ledger import typed_under
+from parpass.ir.ledger import ledger_entry
 from parpass.ir.node import post_order
 from parpass.relay.registered.module_adapter import RelayAdapter
 from parpass.runner.travel.bundles import (
@@ -166,7 +166,7 @@ def test_what_is_known_of_functions_travels_in_a_bundle(
     packed = pack(list(mod.functions_by_name.values()), RelayAdapter())
     for one, function in zip(packed, mod.functions_by_name.values(), strict=True):
         made = unpack(one, RelayAdapter(), values, mod)
-        assert typed_under(made) == typed_under(function)
+        assert ledger_entry(made) == ledger_entry(function)
 
 
 def test_what_was_packed_or_unpacked_is_freed_without_the_collector(

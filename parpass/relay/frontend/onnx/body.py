@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+import numpy as np
 import onnx
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
 
 from parpass.ir.ty import TensorType
-from parpass.relay.frontend.onnx.types import type_proto
 
 Attributes = Mapping[str, AttributeProto]
 
@@ -51,7 +51,7 @@ def body_of(
         # Bodies that ONNX writes anew for later versions mean the same.
         version = _newest(found.context_dependent_function_opset_versions, opset)
         protos = [
-            (TypeProto() if one is None else type_proto(one)).SerializeToString()
+            (TypeProto() if one is None else _type_proto(one)).SerializeToString()
             for one in types
         ]
         text = found.get_context_dependent_function_with_opset_version(
@@ -120,9 +120,16 @@ def allows(
     if schema is None:
         return True
     pairs = zip(node.input, types, strict=True)
-    given = {name: type_proto(one) for name, one in pairs if one is not None}
+    given = {name: _type_proto(one) for name, one in pairs if one is not None}
     try:
         onnx.shape_inference.infer_node_outputs(schema, node, given)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
         return False
     return True
+
+
+def _type_proto(tensor: TensorType) -> onnx.TypeProto:
+    """Return a tensor's type as ONNX writes it; a dimension may be unknown."""
+    code = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(tensor.dtype))
+    shape = [dim if isinstance(dim, int) else None for dim in tensor.shape]
+    return onnx.helper.make_tensor_type_proto(code, shape)

@@ -28,13 +28,13 @@ from parpass.relay.frontend.onnx.model import (
     operator_name,
     opsets_of,
 )
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators import CONVERTERS
 from parpass.relay.frontend.onnx.parameter import ParameterTypes
 from parpass.relay.frontend.onnx.scope import Scope
 from parpass.relay.frontend.onnx.spans import SpanMarker, listing_line, span_of, title
 from parpass.relay.frontend.onnx.support import unsupported
-from parpass.relay.frontend.onnx.types import TypeOf
+from parpass.relay.typing.built import BuiltTypes
 
 # Functions that call others twice, and these others twice, grow without an end.
 _MOST_NODES = 50_000
@@ -56,7 +56,7 @@ class GraphImporter:
         self._source = model.source
         self._graph = model.proto.graph
         self._declared = types
-        self._types = TypeOf()
+        self._types = BuiltTypes()
         self._values = KnownValues()
         self._spans = SpanMarker()
         self._functions = set[str]()  # those that are being converted
@@ -134,7 +134,7 @@ class GraphImporter:
         place: str,
     ) -> list[Expr]:
         opset = scope.opsets.get(domain_of(proto), 0)
-        node = Node(
+        node = OnnxNode(
             proto,
             place=place,
             source=self._source,
@@ -153,7 +153,7 @@ class GraphImporter:
                 for result in (converted if several else (converted,))
             ]
             for result in results:
-                self._types.visit(result)
+                self._types.type_of(result)
         except IRError as error:
             types = [None if one is None else self._types.tensor(one) for one in inputs]
             allowed = allows(schema_of(proto, opset), proto, types)

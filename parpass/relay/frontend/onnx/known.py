@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import EvaluationError
-from parpass.ir.op_table import Op
-from parpass.relay.expr import Call, Constant, Expr, If, Tuple, TupleGetItem, Var
+from parpass.ir.node import children
+from parpass.relay.expr import Constant, Expr, Var
 from parpass.relay.functor import ExprFunctor
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.transform.evaluation import Evaluator
+from parpass.relay.transform.evaluator import Evaluator
 from parpass.relay.transform.fold_constant import ConstantFolder
 from parpass.transform import PassContext
 
@@ -60,21 +60,5 @@ class _Varies(ExprFunctor[bool]):
     def visit_var(self, var: Var) -> bool:
         return True
 
-    def visit_constant(self, const: Constant) -> bool:
-        return False
-
-    def visit_op(self, op: Op) -> bool:
-        return False
-
-    def visit_call(self, call: Call) -> bool:
-        return any(self.visit(arg) for arg in call.args)
-
-    def visit_tuple(self, tup: Tuple) -> bool:
-        return any(self.visit(field) for field in tup.fields)
-
-    def visit_tuple_getitem(self, op: TupleGetItem) -> bool:
-        return self.visit(op.tuple_value)
-
-    def visit_if(self, if_: If) -> bool:
-        parts = (if_.cond, if_.true_branch, if_.false_branch)
-        return any(self.visit(part) for part in parts)
+    def visit_default(self, expr: Expr) -> bool:
+        return any(map(self.visit, children(expr)))

@@ -15,7 +15,7 @@ from parpass.ir.ty import Dim, TensorType
 from parpass.relay.expr import Constant, Expr, const
 from parpass.relay.frontend.onnx.known import KnownValues
 from parpass.relay.frontend.onnx.tensor_proto import array_of
-from parpass.relay.frontend.onnx.types import TypeOf
+from parpass.relay.typing.built import BuiltTypes
 
 _MOST_STEPS = 10_000
 
@@ -23,7 +23,7 @@ Branch = Callable[[onnx.GraphProto, Sequence[Expr]], list[Expr]]
 """Converts a graph inside of a node, on inputs, to its results."""
 
 
-class Node:
+class OnnxNode:
     """Inputs and attributes of one node, checked as they are read.
 
     A converter reads all attributes and inputs that it honours; those left unread are
@@ -48,7 +48,7 @@ class Node:
         source: str,
         opset: int,
         inputs: Sequence[Expr | None],
-        types: TypeOf,
+        types: BuiltTypes,
         values: KnownValues,
         branch: Branch,
     ) -> None:

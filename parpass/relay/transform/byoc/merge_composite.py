@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, cast
 from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
 from parpass.relay.dataflow_pattern import DFPattern, partition
-from parpass.relay.dataflow_pattern.partitioning import always
 from parpass.relay.expr import Function
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 Check = Callable[[Any], bool]
@@ -19,7 +18,7 @@ Check = Callable[[Any], bool]
 class _Row(NamedTuple):
     name: str
     pattern: DFPattern
-    check: Check = always
+    check: Check = bool
 
 
 @register_pass("relay._transform.MergeComposite")

@@ -30,7 +30,7 @@ from parpass.relay.transform.byoc.regions import (
     is_call_of,
 )
 from parpass.relay.transform.infer_type import InferType
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import (
     ModulePass,
     PassContext,

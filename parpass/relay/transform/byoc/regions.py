@@ -8,7 +8,7 @@ from typing import cast
 from parpass.diagnostic import Span
 from parpass.errors import IRError
 from parpass.ir.node import children, post_order
-from parpass.ir.op_table import Op
+from parpass.relay.analysis.calls import call_of
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem
 
 BEGIN = "annotation.compiler_begin"
@@ -19,7 +19,7 @@ DEFAULT = "default"
 
 def is_call_of(expr: Expr, name: str) -> bool:
     """Return whether an expression is a call of the operator of that name."""
-    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == name
+    return call_of(expr, name) is not None
 
 
 def compiler_of(mark: Expr) -> str:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
-from parpass.relay.expr import Call, Expr, Function
-from parpass.relay.transform.combine.combine_along_axis import AxisCombiner
-from parpass.relay.transform.combine.combine_parallel import tensor_type
-from parpass.relay.transform.typed import typed_function
-from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+from parpass.relay.expr import Call, Expr
+from parpass.relay.transform.combine.axis_combiner import AxisCombiner
+from parpass.relay.transform.combine.parallel_combiner import CombiningPass, tensor_type
+from parpass.transform import PassInfo, register_pass
 
 
 @register_pass("relay._transform.CombineParallelBatchMatmul")
-class CombineParallelBatchMatmul(FunctionPass):
+class CombineParallelBatchMatmul(CombiningPass):
     """Join batches of products with the same left side.
 
     ::
@@ -48,19 +46,8 @@ class CombineParallelBatchMatmul(FunctionPass):
 
     pass_info = PassInfo(4, "CombineParallelBatchMatmul", required=("InferType",))
 
-    def __init__(self, min_num_branches: int = 3) -> None:
-        self.min_num_branches = min_num_branches
-
-    def transform_function(
-        self, func: Function, mod: IRModule, ctx: PassContext
-    ) -> Function:
-        """Return the function with parallel products joined."""
-        result, count = BatchMatmulCombiner(self.min_num_branches).run(
-            typed_function(func, mod)
-        )
-        if count:
-            ctx.count("combined", count)
-        return result
+    def _combiner(self) -> BatchMatmulCombiner:
+        return BatchMatmulCombiner(self.min_num_branches)
 
 
 class BatchMatmulCombiner(AxisCombiner):

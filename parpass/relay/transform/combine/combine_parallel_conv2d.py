@@ -6,17 +6,15 @@ from collections.abc import Hashable
 
 from msgspec import structs
 
-from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
-from parpass.relay.expr import Call, Expr, Function
-from parpass.relay.transform.combine.combine_along_axis import AxisCombiner
-from parpass.relay.transform.combine.combine_parallel import tensor_type
-from parpass.relay.transform.typed import typed_function
-from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+from parpass.relay.expr import Call, Expr
+from parpass.relay.transform.combine.axis_combiner import AxisCombiner
+from parpass.relay.transform.combine.parallel_combiner import CombiningPass, tensor_type
+from parpass.transform import PassInfo, register_pass
 
 
 @register_pass("relay._transform.CombineParallelConv2D")
-class CombineParallelConv2D(FunctionPass):
+class CombineParallelConv2D(CombiningPass):
     """Join convolutions of the same data, and the elementwise calls behind them.
 
     ::
@@ -52,19 +50,8 @@ class CombineParallelConv2D(FunctionPass):
 
     pass_info = PassInfo(4, "CombineParallelConv2d", required=("InferType",))
 
-    def __init__(self, min_num_branches: int = 3) -> None:
-        self.min_num_branches = min_num_branches
-
-    def transform_function(
-        self, func: Function, mod: IRModule, ctx: PassContext
-    ) -> Function:
-        """Return the function with parallel convolutions joined."""
-        result, count = Conv2DCombiner(self.min_num_branches).run(
-            typed_function(func, mod)
-        )
-        if count:
-            ctx.count("combined", count)
-        return result
+    def _combiner(self) -> Conv2DCombiner:
+        return Conv2DCombiner(self.min_num_branches)
 
 
 class Conv2DCombiner(AxisCombiner):

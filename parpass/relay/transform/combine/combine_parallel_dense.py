@@ -7,25 +7,24 @@ from typing import cast
 
 from msgspec import structs
 
-from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op, OpPattern
-from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem
+from parpass.relay.expr import Call, Expr, Tuple, TupleGetItem
 from parpass.relay.op import expand_dims, split, squeeze, stack
 from parpass.relay.op.nn import batch_matmul
-from parpass.relay.transform.combine.combine_along_axis import AxisCombiner
-from parpass.relay.transform.combine.combine_parallel import (
+from parpass.relay.transform.combine.axis_combiner import AxisCombiner
+from parpass.relay.transform.combine.parallel_combiner import (
+    CombiningPass,
     ParallelCombiner,
     Step,
     tensor_type,
 )
-from parpass.relay.transform.typed import typed_function
-from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+from parpass.transform import PassInfo, register_pass
 
 _DENSE = Op.get("nn.dense")
 
 
 @register_pass("relay._transform.CombineParallelDense")
-class CombineParallelDense(FunctionPass):
+class CombineParallelDense(CombiningPass):
     """Join matrix products of the same data, and the elementwise calls behind them.
 
     ::
@@ -63,18 +62,12 @@ class CombineParallelDense(FunctionPass):
     pass_info = PassInfo(4, "CombineParallelDense", required=("InferType",))
 
     def __init__(self, min_num_branches: int = 3, to_batch: bool = True) -> None:
-        self.min_num_branches = min_num_branches
+        super().__init__(min_num_branches)
         self.to_batch = to_batch
 
-    def transform_function(
-        self, func: Function, mod: IRModule, ctx: PassContext
-    ) -> Function:
-        """Return the function with parallel products joined."""
+    def _combiner(self) -> ParallelCombiner:
         kind = DenseToBatchCombiner if self.to_batch else DenseToDenseCombiner
-        result, count = kind(self.min_num_branches).run(typed_function(func, mod))
-        if count:
-            ctx.count("combined", count)
-        return result
+        return kind(self.min_num_branches)
 
 
 class DenseToDenseCombiner(AxisCombiner):

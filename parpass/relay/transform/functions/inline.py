@@ -13,7 +13,7 @@ from parpass.relay.binding import with_new_variables
 from parpass.relay.expr import Call, Expr, Function, GlobalVar
 from parpass.relay.functor import ExprMutator
 from parpass.relay.transform.functions.call_in_place import body_in_place
-from parpass.relay.transform.functions.copies import Copies
+from parpass.relay.transform.functions.copy_limit import CopyLimit
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
 
@@ -63,7 +63,7 @@ class Inline(ModulePass):
         }
         if not any(graph.callers[name] for name in marked):
             return mod
-        inlined, copies = 0, Copies(ctx)
+        inlined, copies = 0, CopyLimit(ctx)
         for component in graph.sccs():  # callees first
             for var in component:
                 inliner = Inliner(functions, marked, mod, copies)
@@ -94,7 +94,7 @@ class Inliner(ExprMutator):
         functions: Mapping[str, Function],
         marked: set[str],
         mod: IRModule,
-        copies: Copies,
+        copies: CopyLimit,
     ) -> None:
         super().__init__()
         self.inlined = 0

@@ -13,8 +13,8 @@ from parpass.relay.analysis import free_type_vars, free_vars
 from parpass.relay.binding import substitute
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.functor import ExprMutator
-from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.transform.normal_forms.block_writer import is_opaque
+from parpass.relay.typing.infer import infer_type
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
 CLOSURE = "Closure"  # marks a global function that takes what a closure captured

@@ -1,10 +1,5 @@
-"""Which operators are computed together: the analysis behind FuseOps.
+"""Which operators are computed together, and what becomes of them.
 
-Three steps, each a file: the data flow from values to users, who post-dominates whom,
-and the groups that follow.
+The analysis behind FuseOps has three steps, each a file: the data flow from values to
+users, who post-dominates whom, and the groups that follow.
 """
-
-from parpass.relay.transform.fusion.forward_graph import ForwardGraph
-from parpass.relay.transform.fusion.groups import Groups, fusion_groups
-
-__all__ = ["ForwardGraph", "Groups", "fusion_groups"]

@@ -10,7 +10,7 @@ from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let
 from parpass.relay.functor import ExprMutator
 from parpass.relay.transform.functions.call_in_place import body_in_place
-from parpass.relay.transform.functions.copies import Copies
+from parpass.relay.transform.functions.copy_limit import CopyLimit
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
@@ -58,7 +58,7 @@ Tensor[(10, 20), float32] {
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with the bodies of primitive functions in it."""
-        defuser = OperatorDefuser(mod, Copies(ctx))
+        defuser = OperatorDefuser(mod, CopyLimit(ctx))
         result = defuser.visit(func)
         if defuser.replaced:
             ctx.count("replaced", defuser.replaced)
@@ -67,7 +67,7 @@ Tensor[(10, 20), float32] {
 
 def defuse_ops(expr: ExprT, mod: IRModule | None = None) -> ExprT:
     """Return an expression with its primitive functions undone; see `DefuseOps`."""
-    return cast("ExprT", OperatorDefuser(mod, Copies()).visit(expr))
+    return cast("ExprT", OperatorDefuser(mod, CopyLimit()).visit(expr))
 
 
 class OperatorDefuser(ExprMutator):
@@ -77,7 +77,7 @@ class OperatorDefuser(ExprMutator):
         replaced: How many calls were replaced.
     """
 
-    def __init__(self, mod: IRModule | None, copies: Copies) -> None:
+    def __init__(self, mod: IRModule | None, copies: CopyLimit) -> None:
         super().__init__()
         self.replaced = 0
         self._copies = copies

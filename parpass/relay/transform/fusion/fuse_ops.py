@@ -19,9 +19,9 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.functor import ExprMutator
-from parpass.relay.transform.fusion import ForwardGraph, fusion_groups
-from parpass.relay.transform.fusion.forward_graph import is_left_alone
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.transform.fusion.forward_graph import ForwardGraph, is_left_alone
+from parpass.relay.transform.fusion.groups import fusion_groups
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)

@@ -17,9 +17,9 @@ from parpass.ir.node import children, post_order, reflection
 from parpass.ir.op_table import Op
 from parpass.relay.analysis.basic_blocks import BlockTree, used_across_blocks
 from parpass.relay.analysis.effects import effects_across_blocks
+from parpass.relay.analysis.findings import Finding, emit_errors, raise_errors
 from parpass.relay.analysis.scopes import Scope
 from parpass.relay.expr import Expr, Function, GlobalVar, Let, Var
-from parpass.relay.transform.report import Finding, emit_errors, raise_errors
 from parpass.transform import PassContext
 
 # What a function with one of these holds was made by a pass, as it has to be.

@@ -6,35 +6,33 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar, cast
 
-from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
 from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr, Function
-from parpass.relay.functor import ExprMutator
 from parpass.relay.op import multiply
-from parpass.relay.transform.scale_axis import (
+from parpass.relay.transform.scale_axis.scale import (
     Demand,
     Need,
-    along_axes,
+    Scale,
     broadcasts_to,
-    is_foldable,
-    is_known_as,
-    scaled_weight,
-    squeezed,
-    tensor_type,
+    common,
 )
-from parpass.relay.transform.scale_axis.scale import common
-from parpass.relay.transform.typed import typed_function
-from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+from parpass.relay.transform.scale_axis.scale_folder import (
+    RELUS,
+    SUMS,
+    ScaleFolder,
+    ScaleFoldingPass,
+    scaled_side,
+    with_other_side,
+)
+from parpass.relay.transform.scale_axis.weights import is_foldable, with_scaled_weight
+from parpass.transform import PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
 
-_RELUS = frozenset({"nn.relu", "nn.leaky_relu"})
-_SUMS = frozenset({"add", "subtract"})
-
 
 @register_pass("relay._transform.BackwardFoldScaleAxis")
-class BackwardFoldScaleAxis(FunctionPass):
+class BackwardFoldScaleAxis(ScaleFoldingPass):
     """Fold the scales of channels into the weights of the convolutions before them.
 
     ::
@@ -68,15 +66,8 @@ class BackwardFoldScaleAxis(FunctionPass):
 
     pass_info = PassInfo(3, "BackwardFoldScaleAxis", required=("InferType",))
 
-    def transform_function(
-        self, func: Function, mod: IRModule, ctx: PassContext
-    ) -> Function:
-        """Return the function with scales folded backward."""
-        folder = _BackwardFolder(typed_function(func, mod))
-        result = folder.folded()
-        if folder.count:
-            ctx.count("folded", folder.count)
-        return cast("Function", result)
+    def _folder(self, func: Function) -> ScaleFolder:
+        return _BackwardFolder(func)
 
 
 def backward_fold_scale_axis(expr: ExprT) -> ExprT:
@@ -88,18 +79,23 @@ def backward_fold_scale_axis(expr: ExprT) -> ExprT:
     return cast("ExprT", _BackwardFolder(expr).folded())
 
 
-class _Scale(NamedTuple):
-    """The factor of a multiplication that is to be dropped.
+class _Dropped(NamedTuple):
+    """A product that is to be dropped: its factor moves up.
 
     Attributes:
-        call: The multiplication.
-        factor: Which of its arguments is the scale.
-        axes: The axes of the other argument that are scaled.
+        product: The product.
+        data: Which of its arguments takes its place.
+        axes: The axes of that argument that are scaled.
     """
 
-    call: Call
-    factor: int
+    product: Call
+    data: int
     axes: tuple[int, ...]
+
+    @property
+    def factor(self) -> Expr:
+        """The scale, as it was."""
+        return self.product.args[1 - self.data]
 
 
 class _Offers:
@@ -121,10 +117,10 @@ class _Offers:
                     self.found[node] = offer
 
     def _offer(self, call: Call, name: str) -> Demand | None:
-        if name in _RELUS:
+        if name in RELUS:
             given = self.found.get(call.args[0])
             return given and given.with_need(Need.POSITIVE)
-        if name in _SUMS:
+        if name in SUMS:
             return self._offer_of_sum(call)
         return is_foldable(call, forward=False)
 
@@ -144,83 +140,62 @@ class _Offers:
         return None
 
 
-class _BackwardFolder(ExprMutator):
+class _BackwardFolder(ScaleFolder):
     """Rewrites values to what they are after scaling, and drops multiplications."""
 
     def __init__(self, root: Expr) -> None:
-        super().__init__()
-        self.count = 0
-        self._root = root
+        super().__init__(root)
         order = cast("list[Expr]", post_order(root))
         self._offers = _Offers(order)
-        self._dropped: dict[Expr, int] = {}
-        self._scales: dict[Expr, _Scale] = {}
-        self._squeezed: dict[Call, Expr] = {}
+        self._dropped: dict[Expr, _Dropped] = {}
+        self._scaled: dict[Expr, _Dropped] = {}
+        self._scales: dict[_Dropped, Scale] = {}
         for node in reversed(order):
             if isinstance(node, Call) and isinstance(node.op, Op):
                 self._pass_up(node, node.op.name)
 
-    def folded(self) -> Expr:
-        return self.visit(self._root)
-
     def _pass_up(self, call: Call, name: str) -> None:
         if name == "multiply":
             self._take(call)
-        scale = self._scales.get(call)
-        if scale is not None and name in _RELUS:
-            self._scales[call.args[0]] = scale
-        elif scale is not None and name in _SUMS:
+        scaled = self._scaled.get(call)
+        if scaled is not None and name in RELUS:
+            self._scaled[call.args[0]] = scaled
+        elif scaled is not None and name in SUMS:
             for side in self._offers.sides[call]:
-                self._scales[call.args[side]] = scale
+                self._scaled[call.args[side]] = scaled
 
     def _take(self, call: Call) -> None:
-        for data, factor in ((0, 1), (1, 0)):
-            of, by = call.args[data], call.args[factor]
-            offer = self._offers.found.get(of)
-            if offer is None or not broadcasts_to(of, by, offer.axes):
-                continue
-            if is_known_as(by, offer.need):
-                self._dropped[call] = data
-                self._scales[of] = _Scale(call, factor, offer.axes)
-                return
+        offers = self._offers.found
+        found = scaled_side(call, lambda at: offers.get(call.args[at]), call.args)
+        if found is not None:
+            data, offer = found
+            dropped = _Dropped(call, data, offer.axes)
+            self._dropped[call] = self._scaled[call.args[data]] = dropped
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
         """Return the children, and the scale that is to be applied."""
         below = super().visited_before(expr)
-        scale = self._scales.get(expr)
-        return below if scale is None else (*below, scale.call.args[scale.factor])
+        scaled = self._scaled.get(expr)
+        return below if scaled is None else (*below, scaled.factor)
 
     def visit_call(self, call: Call) -> Expr:
         if call in self._dropped:
-            return self.memo_map[call.args[self._dropped[call]]]
+            return self.memo_map[call.args[self._dropped[call].data]]
         new = cast("Call", super().visit_call(call))
-        scale = self._scales.get(call)
-        if scale is None or cast("Op", call.op).name in _RELUS:
+        scaled = self._scaled.get(call)
+        if scaled is None or cast("Op", call.op).name in RELUS:
             return new
-        value, is_scalar = self._value(scale)
-        args = list(new.args)
-        if call in self._offers.sides:
-            sides = self._offers.sides[call]
-            if len(sides) == 2:
-                return new
-            found = tensor_type(call.args[sides[0]])
-            assert found is not None
-            by = along_axes(value, is_scalar, found.shape, scale.axes)
-            args[1 - sides[0]] = multiply(args[1 - sides[0]], by)
-        else:
-            self.count += 1
-            args[1] = scaled_weight(
-                call, args[1], value, is_scalar=is_scalar, forward=False
-            )
-        return Call(new.op, tuple(args), new.attrs, new.type_args, new.span)
+        sides = self._offers.sides.get(call, ())
+        if len(sides) == 2:
+            return new
+        scale = self._scale(scaled)
+        if sides:
+            return with_other_side(call, new, sides[0], scale, multiply)
+        self.count += 1
+        return with_scaled_weight(call, new, scale, forward=False)
 
-    def _value(self, scale: _Scale) -> tuple[Expr, bool]:
-        """Return a scale, with one dimension for each axis, and if it is a scalar."""
-        call = scale.call
-        old = call.args[scale.factor]
-        if call not in self._squeezed:
-            data = call.args[1 - scale.factor]
-            new = self.memo_map[old]
-            self._squeezed[call] = squeezed(new, old, data, scale.axes)
-        found = tensor_type(old)
-        return self._squeezed[call], found is not None and not found.shape
+    def _scale(self, dropped: _Dropped) -> Scale:
+        if dropped not in self._scales:
+            factor = self.memo_map[dropped.factor]
+            self._scales[dropped] = Scale.of(*dropped, factor)
+        return self._scales[dropped]

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
-from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
 from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr, Function
-from parpass.relay.functor import ExprMutator
 from parpass.relay.op import divide
-from parpass.relay.transform.scale_axis import (
+from parpass.relay.transform.scale_axis.scale import (
     Demand,
     Need,
-    along_axes,
+    Scale,
     broadcasts_to,
-    is_foldable,
-    is_known_as,
-    scaled_weight,
-    squeezed,
-    tensor_type,
+    common,
 )
-from parpass.relay.transform.scale_axis.scale import common
-from parpass.relay.transform.typed import typed_function
-from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+from parpass.relay.transform.scale_axis.scale_folder import (
+    RELUS,
+    SUMS,
+    ScaleFolder,
+    ScaleFoldingPass,
+    scaled_side,
+    with_other_side,
+)
+from parpass.relay.transform.scale_axis.weights import is_foldable, with_scaled_weight
+from parpass.transform import PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
 
-_RELUS = frozenset({"nn.relu", "nn.leaky_relu"})
-_SUMS = frozenset({"add", "subtract"})
-
 
 @register_pass("relay._transform.ForwardFoldScaleAxis")
-class ForwardFoldScaleAxis(FunctionPass):
+class ForwardFoldScaleAxis(ScaleFoldingPass):
     """Fold the scales of channels into the weights of the convolutions behind them.
 
     ::
@@ -66,15 +64,8 @@ class ForwardFoldScaleAxis(FunctionPass):
 
     pass_info = PassInfo(3, "ForwardFoldScaleAxis", required=("InferType",))
 
-    def transform_function(
-        self, func: Function, mod: IRModule, ctx: PassContext
-    ) -> Function:
-        """Return the function with scales folded forward."""
-        folder = _ForwardFolder(typed_function(func, mod))
-        result = folder.folded()
-        if folder.count:
-            ctx.count("folded", folder.count)
-        return cast("Function", result)
+    def _folder(self, func: Function) -> ScaleFolder:
+        return _ForwardFolder(func)
 
 
 def forward_fold_scale_axis(expr: ExprT) -> ExprT:
@@ -86,26 +77,13 @@ def forward_fold_scale_axis(expr: ExprT) -> ExprT:
     return cast("ExprT", _ForwardFolder(expr).folded())
 
 
-class _Scale(NamedTuple):
-    """A scale that was taken out of a value."""
-
-    axes: tuple[int, ...]
-    value: Expr
-    is_scalar: bool
-
-
-class _ForwardFolder(ExprMutator):
+class _ForwardFolder(ScaleFolder):
     """Rewrites values to what they are before scaling, and keeps their scales."""
 
     def __init__(self, root: Expr) -> None:
-        super().__init__()
-        self.count = 0
-        self._root = root
+        super().__init__(root)
         self._demands = _demands(root)
-        self._scales: dict[Expr, _Scale] = {}
-
-    def folded(self) -> Expr:
-        return self.visit(self._root)
+        self._scales: dict[Expr, Scale] = {}
 
     def visit_call(self, call: Call) -> Expr:
         new = cast("Call", super().visit_call(call))
@@ -117,37 +95,22 @@ class _ForwardFolder(ExprMutator):
         if at is None:
             return new
         scale = self._scales[call.args[at]]
-        args = list(new.args)
-        if call.op.name in _RELUS:
+        if call.op.name in RELUS:
             self._scales[call] = scale
             return new
-        if call.op.name in _SUMS:
+        if call.op.name in SUMS:
             self._scales[call] = scale
-            found = tensor_type(call.args[at])
-            assert found is not None
-            by = along_axes(scale.value, scale.is_scalar, found.shape, scale.axes)
-            args[1 - at] = divide(args[1 - at], by)
-        else:
-            self.count += 1
-            args[1] = scaled_weight(
-                call, args[1], scale.value, is_scalar=scale.is_scalar, forward=True
-            )
-        return Call(new.op, tuple(args), new.attrs, new.type_args, new.span)
+            return with_other_side(call, new, at, scale, divide)
+        self.count += 1
+        return with_scaled_weight(call, new, scale, forward=True)
 
     def _without_scale(self, call: Call, new: Call) -> Expr:
-        demand = self._demands.get(call)
-        if demand is None:
+        found = scaled_side(call, lambda _: self._demands.get(call), new.args)
+        if found is None:
             return new
-        for data, factor in ((0, 1), (1, 0)):
-            of, by = call.args[data], call.args[factor]
-            fits = broadcasts_to(of, by, demand.axes)
-            if fits and is_known_as(new.args[factor], demand.need):
-                found = tensor_type(by)
-                is_scalar = found is not None and not found.shape
-                scale = squeezed(new.args[factor], by, of, demand.axes)
-                self._scales[call] = _Scale(demand.axes, scale, is_scalar)
-                return new.args[data]
-        return new
+        data, demand = found
+        self._scales[call] = Scale.of(call, data, demand.axes, new.args[1 - data])
+        return new.args[data]
 
 
 def _demands(root: Expr) -> dict[Expr, Demand | None]:
@@ -167,9 +130,9 @@ def _demands_of(call: Call, demand: Demand | None) -> list[Demand | None]:
     """Return the scale of each argument that a call takes, given its own demand."""
     name = cast("Op", call.op).name
     nothing: list[Demand | None] = [None] * len(call.args)
-    if name in _RELUS and demand is not None:
+    if name in RELUS and demand is not None:
         return [demand.with_need(Need.POSITIVE)]
-    if name in _SUMS and demand is not None:
+    if name in SUMS and demand is not None:
         one, other = call.args
         through = demand.with_need(Need.NONZERO)
         if broadcasts_to(one, other, demand.axes):

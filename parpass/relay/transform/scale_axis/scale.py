@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -78,37 +77,53 @@ def broadcasts_to(data: Expr, factor: Expr, axes: tuple[int, ...]) -> bool:
     return all(isinstance(of.shape[axis], int) for axis in axes)
 
 
-def squeezed(factor: Expr, typed: Expr, data: Expr, axes: tuple[int, ...]) -> Expr:
-    """Return a factor that `broadcasts_to` the data without its other dimensions.
+class Scale(NamedTuple):
+    """A scale that was taken out of a product.
 
-    Args:
-        factor: The factor.
-        typed: The factor as it was, with its type.
-        data: What it is multiplied with, with its type.
-        axes: The axes of the data.
+    Attributes:
+        axes: The axes of the data that are scaled.
+        value: A dimension for each of them, in this order; or a scalar.
+        is_scalar: Whether it is a scalar.
     """
-    of, by = tensor_type(data), tensor_type(typed)
-    assert of is not None
-    assert by is not None
-    base = len(of.shape) - len(by.shape)
-    others = [at for at in range(len(by.shape)) if at + base not in axes]
-    return squeeze(factor, axis=others) if others else factor
 
+    axes: tuple[int, ...]
+    value: Expr
+    is_scalar: bool
 
-def along_axes(
-    scale: Expr, is_scalar: bool, shape: Sequence[Dim], axes: tuple[int, ...]
-) -> Expr:
-    """Return a scale in a form that broadcasts along axes of a shape."""
-    if is_scalar:
-        return scale
-    if len(axes) > 1:
-        dims = [
-            dim if at in axes and isinstance(dim, int) else 1
-            for at, dim in enumerate(shape)
-        ]
-        return reshape(scale, dims)
-    behind = len(shape) - max(axes) - 1
-    return expand_dims(scale, axis=1, num_newaxis=behind) if behind else scale
+    @classmethod
+    def of(cls, product: Call, data: int, axes: tuple[int, ...], factor: Expr) -> Self:
+        """Return the scale in a product.
+
+        Args:
+            product: The product, with types.
+            data: Which of its arguments is scaled; the other one broadcasts to it.
+            axes: The axes of the data.
+            factor: The other argument, which may be rewritten.
+        """
+        of, by = (tensor_type(product.args[at]) for at in (data, 1 - data))
+        assert of is not None
+        assert by is not None
+        base = len(of.shape) - len(by.shape)
+        others = [at for at in range(len(by.shape)) if at + base not in axes]
+        value = squeeze(factor, axis=others) if others else factor
+        return cls(axes, value, not by.shape)
+
+    def along(self, axes: tuple[int, ...], typed: Expr) -> Expr:
+        """Return the scale in a form that broadcasts along axes of an expression."""
+        found = tensor_type(typed)
+        assert found is not None
+        if self.is_scalar:
+            return self.value
+        if len(axes) > 1:
+            dims = [
+                dim if at in axes and isinstance(dim, int) else 1
+                for at, dim in enumerate(found.shape)
+            ]
+            return reshape(self.value, dims)
+        behind = len(found.shape) - max(axes) - 1
+        if not behind:
+            return self.value
+        return expand_dims(self.value, axis=1, num_newaxis=behind)
 
 
 def is_known_as(expr: Expr, need: Need) -> bool:

@@ -16,8 +16,9 @@ from parpass.errors import EvaluationError
 from parpass.ir.op_table import Op
 from parpass.ir.ty import TensorType
 from parpass.relay import op
+from parpass.relay.analysis.calls import call_of
 from parpass.relay.expr import Call, Constant, Expr, const
-from parpass.relay.transform.simplify.peephole import Peephole, Rule, call_of
+from parpass.relay.transform.simplify.peephole import Peephole, Rule
 from parpass.runtime.dtypes import float_range
 
 _NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1}

@@ -12,7 +12,7 @@ from parpass.ir.op_table import Op, OpPattern
 from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 _CAST = Op.get("cast")

@@ -11,7 +11,7 @@ from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 _ADD = Op.get("add")

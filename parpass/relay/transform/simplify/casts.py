@@ -9,8 +9,9 @@ import numpy as np
 
 from parpass.ir.ty import TensorType
 from parpass.relay import op
+from parpass.relay.analysis.calls import call_of
 from parpass.relay.expr import Call, Expr
-from parpass.relay.transform.simplify.peephole import Peephole, Rule, call_of
+from parpass.relay.transform.simplify.peephole import Peephole, Rule
 
 
 def _same_cast(peephole: Peephole, call: Call) -> Expr | None:

@@ -14,15 +14,16 @@ from typing import Any, cast
 
 from msgspec import structs
 
-from parpass.errors import IRTypeError
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
 from parpass.ir.op_table import Op
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.analysis.effects import Effects
+from parpass.relay.analysis.static_types import static_tensor
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
-from parpass.relay.transform.evaluation import Evaluator
+from parpass.relay.transform.evaluator import Evaluator
+from parpass.relay.typing.built import BuiltTypes
 
 Rule = Callable[["Peephole", Call], Expr | None]
 """Returns what a call becomes, None where the rule does not apply."""
@@ -52,7 +53,7 @@ class Peephole(ExprMutator):
         self.evaluator = evaluator
         self._rules = rules
         self._effects = Effects(mod=mod)
-        self._types: dict[Expr, Type | None] = {}
+        self._types = BuiltTypes()
         self._shared: set[Expr] = set()
         self._users: Counter[Expr] = Counter()
 
@@ -66,7 +67,7 @@ class Peephole(ExprMutator):
         """Return a node with its children rewritten, a call as the rules want it."""
         new = super().visit_default(expr)
         if new is not expr:
-            self._types[new] = getattr(expr, "checked_type_", None)
+            self._types.known[new] = getattr(expr, "checked_type_", None)
         if isinstance(new, Call):
             result = self._simplified(new)
             if result is not new:
@@ -91,22 +92,15 @@ class Peephole(ExprMutator):
     def _with_span(self, expr: Expr, span: Any) -> Expr:
         if span is None or not isinstance(expr, Call) or expr.span is not None:
             return expr
-        placed = structs.replace(expr, span=span)
-        self._types[placed] = self.type_of(expr)
-        return placed
+        return structs.replace(expr, span=span)
 
     def type_of(self, expr: Expr) -> Type | None:
         """Return the type of a node of the function, or of one that was made."""
-        if expr in self._types:
-            return self._types[expr]
-        return getattr(expr, "checked_type_", None)
+        return self._types.get(expr)
 
     def tensor(self, expr: Expr) -> TensorType | None:
         """Return the type of an expression that is a tensor of a known shape."""
-        found = self.type_of(expr)
-        if not isinstance(found, TensorType):
-            return None
-        return found if all(isinstance(dim, int) for dim in found.shape) else None
+        return static_tensor(self.type_of(expr))
 
     def is_shared(self, expr: Expr) -> bool:
         """Return whether more than one node of the function uses an expression."""
@@ -114,30 +108,8 @@ class Peephole(ExprMutator):
 
     def made(self, expr: Expr) -> Expr:
         """Return a call that a rule made, simplified, so that it may be an argument."""
-        if not isinstance(expr, Call):
-            return expr
-        self._types[expr] = self._inferred(expr)
-        return self._simplified(expr)
+        return self._simplified(expr) if isinstance(expr, Call) else expr
 
     def instead_of(self, call: Call, new: Expr) -> Expr | None:
         """Return what a rule makes of a call, None if its type is another."""
-        if isinstance(new, Call) and new not in self._types:
-            self._types[new] = self._inferred(new)
         return new if self.type_of(new) == self.type_of(call) else None
-
-    def _inferred(self, call: Call) -> Type | None:
-        types = [self.type_of(arg) for arg in call.args]
-        if None in types:
-            return None
-        try:
-            op = cast("Op", call.op)
-            return op.relation(cast("list[Type]", types), call.attrs)
-        except IRTypeError:
-            return None
-
-
-def call_of(expr: Expr, *names: str) -> Call | None:
-    """Return an expression if it is a call of one of some operators, else None."""
-    if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in names:
-        return expr
-    return None

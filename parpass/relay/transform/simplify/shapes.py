@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from parpass.relay import op
+from parpass.relay.analysis.calls import call_of
 from parpass.relay.expr import Call, Expr
-from parpass.relay.transform.simplify.peephole import Peephole, Rule, call_of
+from parpass.relay.transform.simplify.peephole import Peephole, Rule
 
 
 def _reshape(peephole: Peephole, call: Call) -> Expr | None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
-from parpass.relay.transform.evaluation import Evaluator
+from parpass.relay.transform.evaluator import Evaluator
 from parpass.relay.transform.simplify import arithmetic, casts, concretize, shapes
 from parpass.relay.transform.simplify.peephole import Peephole, Rule
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 _RULES = {

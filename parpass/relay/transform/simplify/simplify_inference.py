@@ -15,7 +15,7 @@ from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims, maximum, mean, reshape, sqrt, variance
 from parpass.relay.op import sum as sum_of
 from parpass.relay.op.nn.norm import GroupNormAttrs, L2NormalizeAttrs, NormAttrs
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)

@@ -19,7 +19,7 @@ from parpass.relay.transform import (
     InferType,
 )
 from parpass.relay.transform.combine.combine_parallel_dense import DenseToDenseCombiner
-from parpass.relay.transform.infer_type import infer_type
+from parpass.relay.typing.infer import infer_type
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext
 from tests.support.docs import shows

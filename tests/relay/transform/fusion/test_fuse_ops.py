@@ -17,7 +17,7 @@ from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 from parpass.relay.transform import DefuseOps, FunctionsFromFusion, FuseOps, InferType
 from parpass.relay.transform.fusion.defuse_ops import defuse_ops
 from parpass.relay.transform.fusion.fuse_ops import OperatorFuser, fuse_ops
-from parpass.relay.transform.infer_type import infer_type
+from parpass.relay.typing.infer import infer_type
 from parpass.transform import PassContext
 from tests.support.deep import DEPTHS
 from tests.support.docs import shows

@@ -21,13 +21,13 @@ from parpass.relay.transform import (
     ForwardFoldScaleAxis,
     InferType,
 )
-from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.transform.scale_axis.backward_fold_scale_axis import (
     backward_fold_scale_axis,
 )
 from parpass.relay.transform.scale_axis.forward_fold_scale_axis import (
     forward_fold_scale_axis,
 )
+from parpass.relay.typing.infer import infer_type
 from parpass.transform import PassContext, Sequential
 from tests.support.docs import shows
 from tests.support.meaning import assert_keeps_meaning

@@ -8,8 +8,8 @@ from parpass.ir.node import post_order
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Expr, Function
 from parpass.relay.transform import CanonicalizeCast, InferType
-from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.transform.simplify.canonicalize_cast import CastCanonicalizer
+from parpass.relay.typing.infer import infer_type
 from tests.support.docs import shows
 from tests.support.meaning import assert_keeps_meaning
 

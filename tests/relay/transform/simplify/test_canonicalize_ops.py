@@ -7,8 +7,8 @@ from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.transform import CanonicalizeOps, InferType
-from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.transform.simplify.canonicalize_ops import OpCanonicalizer
+from parpass.relay.typing.infer import infer_type
 from tests.support.docs import shows
 from tests.support.meaning import assert_keeps_meaning
 

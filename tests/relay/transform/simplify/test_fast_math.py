@@ -9,8 +9,8 @@ from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.transform import FastMath, InferType
-from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.transform.simplify.fast_math import FastMathReplacer
+from parpass.relay.typing.infer import infer_type
 from parpass.transform import PassContext, Sequential
 from tests.support.deep import DEPTHS
 from tests.support.docs import shows

@@ -17,8 +17,8 @@ from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, Tuple, Var
 from parpass.relay.transform import InferType, SimplifyExpr
-from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.transform.simplify.simplify_expr import simplify_expr
+from parpass.relay.typing.infer import infer_type
 from parpass.runner import Runner
 from parpass.transform import PassContext
 from tests.support.docs import shows

@@ -13,8 +13,8 @@ from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleWrapper
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.transform import InferType, SimplifyInference
-from parpass.relay.transform.infer_type import infer_type
 from parpass.relay.transform.simplify.simplify_inference import simplify_inference
+from parpass.relay.typing.infer import infer_type
 from parpass.transform import PassContext
 from tests.support.deep import DEPTHS
 from tests.support.docs import shows

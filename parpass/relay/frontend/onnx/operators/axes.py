@@ -8,14 +8,16 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, If, const
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 
 _MAX_RANK = 64  # numpy's own
 
 Axes = tuple[int, ...] | Expr
 
 
-def normal_axis(node: Node, axis: int, shape: Sequence[object], *, end: int = 0) -> int:
+def normal_axis(
+    node: OnnxNode, axis: int, shape: Sequence[object], *, end: int = 0
+) -> int:
     """Return an axis of a shape counted from the front.
 
     Args:
@@ -35,7 +37,7 @@ def normal_axis(node: Node, axis: int, shape: Sequence[object], *, end: int = 0)
     return axis + rank if axis < 0 else axis
 
 
-def axes_of(node: Node, as_input: int = 13) -> Axes | None:
+def axes_of(node: OnnxNode, as_input: int = 13) -> Axes | None:
     """Return the axes that a node names: an attribute, from an opset on an input.
 
     They are an expression where only the running model knows them, though how many
@@ -51,7 +53,9 @@ def axes_of(node: Node, as_input: int = 13) -> Axes | None:
     return given if node.shape(given) != (0,) else ()
 
 
-def by_axis(node: Node, axis: Expr, data: Expr, build: Callable[[int], Expr]) -> Expr:
+def by_axis(
+    node: OnnxNode, axis: Expr, data: Expr, build: Callable[[int], Expr]
+) -> Expr:
     """Return what is built for the one axis that only the running model knows.
 
     The result has the same type whatever the axis is.
@@ -69,14 +73,14 @@ def by_axis(node: Node, axis: Expr, data: Expr, build: Callable[[int], Expr]) ->
     return found
 
 
-def shape_of(node: Node, data: Expr) -> Expr:
+def shape_of(node: OnnxNode, data: Expr) -> Expr:
     """Return a shape as a vector: a constant if it is known."""
     if node.has_static_shape(data):
         return const(np.array(node.shape(data), "int64"))
     return op.shape_of(data, "int64")
 
 
-def whole(node: Node, index: int) -> Expr:
+def whole(node: OnnxNode, index: int) -> Expr:
     """Return an input that only the running model knows, as a vector of int64."""
     given = node.input(index)
     if not node.dtype(given).startswith(("int", "uint")):

@@ -9,7 +9,7 @@ from ml_dtypes import finfo
 
 from parpass.relay import op
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.signature import Converter
 from parpass.relay.frontend.onnx.tensor_proto import dtype_of
 
@@ -17,7 +17,7 @@ _SATURATED = ("float8_e4m3", "float8_e5m2")
 _EXPONENTS = "float8_e8m0fnu"
 
 
-def cast_to(node: Node, data: Expr, dtype: str, *, saturate: bool = True) -> Expr:
+def cast_to(node: OnnxNode, data: Expr, dtype: str, *, saturate: bool = True) -> Expr:
     """Return a value cast as ONNX does it.
 
     Args:
@@ -35,7 +35,7 @@ def cast_to(node: Node, data: Expr, dtype: str, *, saturate: bool = True) -> Exp
     return op.cast(data, dtype)
 
 
-def _exponents(node: Node, data: Expr, *, saturate: bool, mode: str) -> Expr:
+def _exponents(node: OnnxNode, data: Expr, *, saturate: bool, mode: str) -> Expr:
     """Return the powers of 2 next to numbers, which the dtype stores as exponents."""
     bits = op.reinterpret(op.cast(data, "float32"), "uint32")
 
@@ -62,7 +62,7 @@ def _exponents(node: Node, data: Expr, *, saturate: bool, mode: str) -> Expr:
     return op.reinterpret(op.cast(found, "uint8"), _EXPONENTS)
 
 
-def _cast_of(node: Node, dtype: str) -> Expr:
+def _cast_of(node: OnnxNode, dtype: str) -> Expr:
     data = node.input(0)
     saturate = node.integer("saturate", 1) != 0
     mode = node.text("round_mode", "up")
@@ -71,7 +71,7 @@ def _cast_of(node: Node, dtype: str) -> Expr:
     return cast_to(node, data, dtype, saturate=saturate)
 
 
-def _cast(node: Node) -> Expr:
+def _cast(node: OnnxNode) -> Expr:
     code = node.integer("to", onnx.TensorProto.UNDEFINED)
     dtype = dtype_of(code)
     if dtype is None:
@@ -79,11 +79,11 @@ def _cast(node: Node) -> Expr:
     return _cast_of(node, dtype)
 
 
-def _cast_like(node: Node) -> Expr:
+def _cast_like(node: OnnxNode) -> Expr:
     return _cast_of(node, node.dtype(node.input(1)))
 
 
-def _bit_cast(node: Node) -> Expr:
+def _bit_cast(node: OnnxNode) -> Expr:
     code = node.integer("to", onnx.TensorProto.UNDEFINED)
     dtype = dtype_of(code)
     if dtype is None:

@@ -9,12 +9,12 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, If, Tuple, TupleWrapper, const
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import normal_axis
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
 
-def _if(node: Node) -> Expr | TupleWrapper:
+def _if(node: OnnxNode) -> Expr | TupleWrapper:
     """A condition that is known leaves one of the graphs, which alone is converted."""
     known = node.known_or_none(0)
     if known is not None:
@@ -35,7 +35,7 @@ def _if(node: Node) -> Expr | TupleWrapper:
     return TupleWrapper(If(cond, Tuple(tuple(then)), Tuple(tuple(other))), len(then))
 
 
-def _alike(node: Node, one: Expr, other: Expr) -> tuple[Expr, Expr]:
+def _alike(node: OnnxNode, one: Expr, other: Expr) -> tuple[Expr, Expr]:
     """Return values of one type: lengths in which they differ are unknown."""
     types = node.type(one), node.type(other)
     if types[0] == types[1]:
@@ -75,7 +75,7 @@ class _Scan:
     turned: Sequence[int]
 
     def run(
-        self, node: Node, inputs: Sequence[Expr]
+        self, node: OnnxNode, inputs: Sequence[Expr]
     ) -> tuple[list[Expr], list[list[Expr]]]:
         """Return the last states, and the slices of each result, step by step."""
         states, sequences = list(inputs[: self.states]), inputs[self.states :]
@@ -104,7 +104,7 @@ def _stacked(slices: list[Expr], axis: int, *, turned: bool) -> Expr:
     return op.stack(slices[::-1] if turned else slices, axis)
 
 
-def _scan(node: Node) -> Expr | TupleWrapper:
+def _scan(node: OnnxNode) -> Expr | TupleWrapper:
     """Before opset 9 there is a batch of sequences, each of which runs by itself."""
     count = node.integer("num_scan_inputs", 0)
     if node.opset < 9:
@@ -132,7 +132,7 @@ def _scan(node: Node) -> Expr | TupleWrapper:
     return _packed([*states, *results])
 
 
-def _scan_of_batches(node: Node, count: int) -> Expr | TupleWrapper:
+def _scan_of_batches(node: OnnxNode, count: int) -> Expr | TupleWrapper:
     if node.optional(0) is not None:
         raise node.refusal("sequences of different lengths are not supported")
     inputs = [node.input(at) for at in range(1, node.input_count)]

@@ -7,7 +7,7 @@ from functools import reduce
 
 from parpass.relay import op
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
 
@@ -23,7 +23,7 @@ def _variadic(build: Callable[[Expr, Expr], Expr]) -> Converter:
     return lambda node: reduce(build, node.inputs())
 
 
-def in_floats(node: Node, build: Callable[[Expr], Expr], data: Expr) -> Expr:
+def in_floats(node: OnnxNode, build: Callable[[Expr], Expr], data: Expr) -> Expr:
     """Return what is built; on integers it is computed in floats, and cut off."""
     dtype = node.dtype(data)
     if not dtype.startswith(("int", "uint")):
@@ -31,11 +31,11 @@ def in_floats(node: Node, build: Callable[[Expr], Expr], data: Expr) -> Expr:
     return op.cast(build(op.cast(data, "float64")), dtype)
 
 
-def _erf(node: Node) -> Expr:
+def _erf(node: OnnxNode) -> Expr:
     return in_floats(node, op.erf, node.input(0))
 
 
-def _pow(node: Node) -> Expr:
+def _pow(node: OnnxNode) -> Expr:
     """From opset 12 on base and exponent may differ in dtype; the base's counts."""
     base, exponent = node.input(0), node.input(1)
     dtype, other = node.dtype(base), node.dtype(exponent)
@@ -48,17 +48,17 @@ def _pow(node: Node) -> Expr:
     )
 
 
-def _mean(node: Node) -> Expr:
+def _mean(node: OnnxNode) -> Expr:
     parts = node.inputs()
     return op.divide(reduce(op.add, parts), node.scalar(len(parts), parts[0]))
 
 
-def _mod(node: Node) -> Expr:
+def _mod(node: OnnxNode) -> Expr:
     remainder = op.trunc_mod if node.integer("fmod", 0) else op.floor_mod
     return remainder(node.input(0), node.input(1))
 
 
-def _bit_shift(node: Node) -> Expr:
+def _bit_shift(node: OnnxNode) -> Expr:
     direction = node.text("direction", "")
     if direction not in ("LEFT", "RIGHT"):
         raise node.fault(f"expected LEFT or RIGHT for direction, got '{direction}'")
@@ -66,12 +66,12 @@ def _bit_shift(node: Node) -> Expr:
     return shift(node.input(0), node.input(1))
 
 
-def _reciprocal(node: Node) -> Expr:
+def _reciprocal(node: OnnxNode) -> Expr:
     data = node.input(0)
     return op.divide(node.scalar(1, data), data)
 
 
-def _is_inf(node: Node) -> Expr:
+def _is_inf(node: OnnxNode) -> Expr:
     data, zero = node.input(0), node.scalar(0, node.input(0))
     both = op.isinf(data)
     if not node.integer("detect_negative", 1):
@@ -81,11 +81,11 @@ def _is_inf(node: Node) -> Expr:
     return both
 
 
-def _where(node: Node) -> Expr:
+def _where(node: OnnxNode) -> Expr:
     return op.where(node.input(0), node.input(1), node.input(2))
 
 
-def _clip(node: Node) -> Expr:
+def _clip(node: OnnxNode) -> Expr:
     """Before opset 11 the bounds are attributes, then they are inputs."""
     data = node.input(0)
     if node.opset < 11:

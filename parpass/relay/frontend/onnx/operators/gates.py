@@ -7,23 +7,23 @@ from functools import partial
 
 from parpass.relay import op
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators import activation
 
 Activation = Callable[[Expr], Expr]
-_Build = Callable[[Node, Expr, float, float], Expr]
+_Build = Callable[[OnnxNode, Expr, float, float], Expr]
 
 
-def _affine(node: Node, data: Expr, alpha: float, beta: float) -> Expr:
+def _affine(node: OnnxNode, data: Expr, alpha: float, beta: float) -> Expr:
     return op.add(op.multiply(node.scalar(alpha, data), data), node.scalar(beta, data))
 
 
-def _scaled_tanh(node: Node, data: Expr, alpha: float, beta: float) -> Expr:
+def _scaled_tanh(node: OnnxNode, data: Expr, alpha: float, beta: float) -> Expr:
     inner = op.tanh(op.multiply(node.scalar(beta, data), data))
     return op.multiply(node.scalar(alpha, data), inner)
 
 
-def _thresholded(node: Node, data: Expr, alpha: float, _beta: float) -> Expr:
+def _thresholded(node: OnnxNode, data: Expr, alpha: float, _beta: float) -> Expr:
     above = op.greater_equal(data, node.scalar(alpha, data))
     return op.where(above, data, node.scalar(0, data))
 
@@ -45,7 +45,7 @@ _KNOWN: dict[str, tuple[_Build, float | None, float | None]] = {
 
 
 def activations(
-    node: Node, default: Sequence[str], directions: int
+    node: OnnxNode, default: Sequence[str], directions: int
 ) -> list[list[Activation]]:
     """Return the activations that a layer names, for each direction.
 
@@ -77,6 +77,6 @@ def activations(
 
 
 def _clipped(
-    node: Node, build: _Build, alpha: float, beta: float, clip: float, data: Expr
+    node: OnnxNode, build: _Build, alpha: float, beta: float, clip: float, data: Expr
 ) -> Expr:
     return build(node, op.clip(data, -clip, clip) if clip else data, alpha, beta)

@@ -8,7 +8,7 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Constant, Expr, TupleWrapper, const
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import (
     by_axis,
     normal_axis,
@@ -17,7 +17,7 @@ from parpass.relay.frontend.onnx.operators.axes import (
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
 
-def from_front(node: Node, indices: Expr, length: int | Expr) -> Expr:
+def from_front(node: OnnxNode, indices: Expr, length: int | Expr) -> Expr:
     """Return indices of which negative ones counted from the end."""
     if isinstance(indices, Constant) and isinstance(length, int):
         values = indices.data.numpy()
@@ -32,7 +32,7 @@ def from_front(node: Node, indices: Expr, length: int | Expr) -> Expr:
     return op.where(below, op.add(indices, count), indices)
 
 
-def _length(node: Node, data: Expr, axis: int) -> int | Expr:
+def _length(node: OnnxNode, data: Expr, axis: int) -> int | Expr:
     """Return the length of an axis, which may be known to the running model alone."""
     found = node.dims(data)[axis]
     if isinstance(found, int):
@@ -40,50 +40,50 @@ def _length(node: Node, data: Expr, axis: int) -> int | Expr:
     return op.take(shape_of(node, data), const(np.int64(axis)), 0)
 
 
-def _gather(node: Node) -> Expr:
+def _gather(node: OnnxNode) -> Expr:
     data, indices = node.input(0), node.input(1)
     axis = normal_axis(node, node.integer("axis", 0), node.dims(data))
     return op.take(data, from_front(node, indices, _length(node, data, axis)), axis)
 
 
-def _gather_elements(node: Node) -> Expr:
+def _gather_elements(node: OnnxNode) -> Expr:
     data, indices = node.input(0), node.input(1)
     axis = normal_axis(node, node.integer("axis", 0), node.dims(data))
     indices = from_front(node, indices, _length(node, data, axis))
     return op.gather(data, axis, indices)
 
 
-def _leading(node: Node, indices: Expr) -> Expr:
+def _leading(node: OnnxNode, indices: Expr) -> Expr:
     """Return indices whose coordinates come first, as Relay has them."""
     rank = node.rank(indices)
     return op.transpose(indices, (rank - 1, *range(rank - 1)))
 
 
-def _gather_nd(node: Node) -> Expr:
+def _gather_nd(node: OnnxNode) -> Expr:
     data, indices = node.input(0), node.input(1)
     return op.gather_nd(data, _leading(node, indices), node.integer("batch_dims", 0))
 
 
-def _reduction(node: Node) -> str:
+def _reduction(node: OnnxNode) -> str:
     reduction = node.text("reduction", "none")
     if reduction not in ("none", "add", "mul", "min", "max"):
         raise node.fault(f"reduction is '{reduction}', which ONNX does not know")
     return "update" if reduction == "none" else reduction
 
 
-def _scatter_elements(node: Node) -> Expr:
+def _scatter_elements(node: OnnxNode) -> Expr:
     data, indices, updates = (node.input(index) for index in range(3))
     axis = normal_axis(node, node.integer("axis", 0), node.dims(data))
     indices = from_front(node, indices, _length(node, data, axis))
     return op.scatter_elements(data, indices, updates, axis, _reduction(node))
 
 
-def _scatter_nd(node: Node) -> Expr:
+def _scatter_nd(node: OnnxNode) -> Expr:
     data, indices, updates = (node.input(index) for index in range(3))
     return op.scatter_nd(data, _leading(node, indices), updates, _reduction(node))
 
 
-def _one_hot(node: Node) -> Expr:
+def _one_hot(node: OnnxNode) -> Expr:
     indices = node.input(0)
     depth = int(node.known_number(1, "depth")) if node.is_known(1) else None
     values = node.input(2)
@@ -99,7 +99,7 @@ def _one_hot(node: Node) -> Expr:
     return op.one_hot(indices, on, off, depth, axis, node.dtype(values))
 
 
-def _top_k(node: Node) -> TupleWrapper:
+def _top_k(node: OnnxNode) -> TupleWrapper:
     data = node.input(0)
     axis = normal_axis(node, node.integer("axis", -1), node.dims(data))
     node.integer("sorted", 1)  # sorted is one of the orders that 0 allows
@@ -115,7 +115,7 @@ def _top_k(node: Node) -> TupleWrapper:
 
 
 def _scan(build: Callable[..., Expr]) -> Converter:
-    def convert(node: Node) -> Expr:
+    def convert(node: OnnxNode) -> Expr:
         data = node.input(0)
         exclusive = node.integer("exclusive", 0) != 0
         backwards = node.integer("reverse", 0) != 0
@@ -134,16 +134,16 @@ def _scan(build: Callable[..., Expr]) -> Converter:
     return convert
 
 
-def _non_zero(node: Node) -> Expr:
+def _non_zero(node: OnnxNode) -> Expr:
     return op.cast(op.transpose(op.argwhere(node.input(0)), (1, 0)), "int64")
 
 
-def _reverse_sequence(node: Node) -> Expr:
+def _reverse_sequence(node: OnnxNode) -> Expr:
     batch, time = node.integer("batch_axis", 1), node.integer("time_axis", 0)
     return op.reverse_sequence(node.input(0), node.input(1), time, batch)
 
 
-def _compress(node: Node) -> Expr:
+def _compress(node: OnnxNode) -> Expr:
     data, condition = node.input(0), node.input(1)
     picked = op.reshape(op.argwhere(condition), (-1,))
     if not node.has("axis"):
@@ -152,7 +152,7 @@ def _compress(node: Node) -> Expr:
     return op.take(data, picked, axis)
 
 
-def _tensor_scatter(node: Node) -> Expr:
+def _tensor_scatter(node: OnnxNode) -> Expr:
     """Each sample of the batch is written from a place of its own on."""
     data, updates, first = node.input(0), node.input(1), node.optional(2)
     shape, mode = node.shape(updates), node.text("mode", "linear")

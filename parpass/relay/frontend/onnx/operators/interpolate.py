@@ -13,7 +13,7 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, const
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,9 @@ def number(value: float) -> Expr:
     return const(np.float64(value))
 
 
-def resize_axis(node: Node, data: Expr, axis: int, length: Length, rule: Rule) -> Expr:
+def resize_axis(
+    node: OnnxNode, data: Expr, axis: int, length: Length, rule: Rule
+) -> Expr:
     """Return data that is resized along one axis."""
     place = _places(node, length, rule.coordinates)
     if rule.mode == "nearest":
@@ -69,7 +71,7 @@ def resize_axis(node: Node, data: Expr, axis: int, length: Length, rule: Rule) -
     return op.where(mask, node.scalar(rule.outside, found), found)
 
 
-def _places(node: Node, length: Length, rule: str) -> Expr:
+def _places(node: OnnxNode, length: Length, rule: str) -> Expr:
     """Return where in the old data each new element is."""
     at = op.arange(number(0), length.new, number(1), "float64")
     half, last = number(0.5), op.subtract(length.old, number(1))
@@ -104,7 +106,7 @@ _ROUNDING: dict[str, Callable[[Expr], Expr]] = {
 }
 
 
-def _nearest(node: Node, place: Expr, length: Length, rounding: str) -> Expr:
+def _nearest(node: OnnxNode, place: Expr, length: Length, rounding: str) -> Expr:
     if rounding not in _ROUNDING:
         raise node.fault(f"nearest_mode is '{rounding}', which ONNX does not know")
     last = op.subtract(length.old, number(1))
@@ -155,7 +157,7 @@ def _cubic(away: Expr, alpha: float) -> Expr:
     return op.where(op.less_equal(away, number(1)), near, far)
 
 
-def _weighted(node: Node, data: Expr, axis: int, weights: Expr) -> Expr:
+def _weighted(node: OnnxNode, data: Expr, axis: int, weights: Expr) -> Expr:
     rank, dtype = node.rank(data), node.dtype(data)
     if dtype == "bool":
         raise node.refusal("what lies between bools is not supported")

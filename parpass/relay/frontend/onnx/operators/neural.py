@@ -8,11 +8,11 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, TupleWrapper, const
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
 
-def _gemm(node: Node) -> Expr:
+def _gemm(node: OnnxNode) -> Expr:
     a, b, c = node.input(0), node.input(1), node.optional(2)
     if node.integer("transA", 0):
         a = op.transpose(a, axes=(1, 0))
@@ -32,11 +32,11 @@ def _gemm(node: Node) -> Expr:
     return op.add(product, c)
 
 
-def _mat_mul(node: Node) -> Expr:
+def _mat_mul(node: OnnxNode) -> Expr:
     return product_of(node, node.input(0), node.input(1))
 
 
-def product_of(node: Node, a: Expr, b: Expr) -> Expr:
+def product_of(node: OnnxNode, a: Expr, b: Expr) -> Expr:
     """Return the product of matrices, stacks of them, or vectors, as numpy has it."""
     ranks = node.rank(a), node.rank(b)
     if ranks == (2, 2):
@@ -52,7 +52,7 @@ def product_of(node: Node, a: Expr, b: Expr) -> Expr:
     return op.squeeze(result, gone) if gone else result
 
 
-def _batches(node: Node, a: Expr, b: Expr) -> Expr:
+def _batches(node: OnnxNode, a: Expr, b: Expr) -> Expr:
     """Return the products of stacks of matrices, which broadcast."""
     if not (node.has_static_shape(a) and node.has_static_shape(b)):
         return _open_batches(node, a, b)
@@ -74,7 +74,7 @@ def _batches(node: Node, a: Expr, b: Expr) -> Expr:
     return op.reshape(product, (*batch, left[-2], right[-1]), allowzero=True)
 
 
-def _open_batches(node: Node, a: Expr, b: Expr) -> Expr:
+def _open_batches(node: OnnxNode, a: Expr, b: Expr) -> Expr:
     """Return the products of equal stacks, of which nobody knows the lengths yet."""
     left, right = node.dims(a), node.dims(b)
     stacks = left[:-2]
@@ -88,7 +88,7 @@ def _open_batches(node: Node, a: Expr, b: Expr) -> Expr:
     return op.reshape(product, (-4, *sizes, -2)) if len(stacks) == 2 else product
 
 
-def _dropout(node: Node) -> Expr | TupleWrapper:
+def _dropout(node: OnnxNode) -> Expr | TupleWrapper:
     rate = node.number("ratio", 0.5)
     node.integer("seed", 0)  # nothing is dropped outside of training
     if node.optional(1) is not None and node.is_known(1):
@@ -105,17 +105,17 @@ def _dropout(node: Node) -> Expr | TupleWrapper:
     return TupleWrapper(Tuple((result, mask)), 2)
 
 
-def _nll_loss(node: Node) -> Expr:
+def _nll_loss(node: OnnxNode) -> Expr:
     return _weighted_loss(node, node.input(0))
 
 
-def _softmax_loss(node: Node) -> Expr | TupleWrapper:
+def _softmax_loss(node: OnnxNode) -> Expr | TupleWrapper:
     logs = op.nn.log_softmax(node.input(0), axis=1)
     loss = _weighted_loss(node, logs)
     return TupleWrapper(Tuple((loss, logs)), 2) if node.output_count > 1 else loss
 
 
-def _weighted_loss(node: Node, logs: Expr) -> Expr:
+def _weighted_loss(node: OnnxNode, logs: Expr) -> Expr:
     targets, weights = node.input(1), node.optional(2)
     if weights is None:
         (count,) = node.lengths(logs, [1])
@@ -127,12 +127,12 @@ def _weighted_loss(node: Node, logs: Expr) -> Expr:
     return op.nn.nll_loss(logs, targets, weights, reduction, ignored)
 
 
-def _depth_to_space(node: Node) -> Expr:
+def _depth_to_space(node: OnnxNode) -> Expr:
     mode = node.text("mode", "DCR")
     return op.nn.depth_to_space(node.input(0), node.integer("blocksize", 0), mode=mode)
 
 
-def _space_to_depth(node: Node) -> Expr:
+def _space_to_depth(node: OnnxNode) -> Expr:
     """From opset 28 on, as in DepthToSpace, the channels may come first."""
     data, size = node.input(0), node.integer("blocksize", 0)
     mode = node.text("mode", "DCR")
@@ -148,7 +148,7 @@ def _space_to_depth(node: Node) -> Expr:
     return op.reshape(joined, (batch, channels, height, width))
 
 
-def _einsum(node: Node) -> Expr:
+def _einsum(node: OnnxNode) -> Expr:
     return op.einsum(node.inputs(), node.text("equation", ""))
 
 

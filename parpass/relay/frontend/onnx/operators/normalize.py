@@ -7,12 +7,12 @@ from math import prod
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, TupleWrapper
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import normal_axis
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
 
-def _batch_normalization(node: Node) -> Expr | TupleWrapper:
+def _batch_normalization(node: OnnxNode) -> Expr | TupleWrapper:
     if node.integer("spatial", 1) != 1:
         raise node.refusal("spatial=0 is not supported")
     momentum = node.number("momentum", 0.9)  # only training uses it
@@ -40,7 +40,7 @@ def _batch_normalization(node: Node) -> Expr | TupleWrapper:
     return TupleWrapper(Tuple(tuple(fields)), 3)
 
 
-def _lrn(node: Node) -> Expr:
+def _lrn(node: OnnxNode) -> Expr:
     size = node.integer("size", 0)
     if size < 1 or size % 2 == 0:
         raise node.refusal(f"expected an odd size from 1 up, got {size}")
@@ -59,7 +59,7 @@ def _softmax(build: Callable[..., Expr]) -> Converter:
     return lambda node: _normalised(node, build)
 
 
-def _normalised(node: Node, build: Callable[..., Expr]) -> Expr:
+def _normalised(node: OnnxNode, build: Callable[..., Expr]) -> Expr:
     data = node.input(0)
     dims = node.dims(data)
     axis = normal_axis(node, node.integer("axis", -1 if node.opset >= 13 else 1), dims)
@@ -70,12 +70,12 @@ def _normalised(node: Node, build: Callable[..., Expr]) -> Expr:
     return op.reshape(build(flat, axis=1), shape)
 
 
-def _instance_normalization(node: Node) -> Expr:
+def _instance_normalization(node: OnnxNode) -> Expr:
     data, scale, bias = (node.input(index) for index in range(3))
     return op.nn.instance_norm(data, scale, bias, epsilon=node.number("epsilon", 1e-5))
 
 
-def _layer_normalization(node: Node) -> Expr | TupleWrapper:
+def _layer_normalization(node: OnnxNode) -> Expr | TupleWrapper:
     node.integer("stash_type", 1)  # how exact it has to be at least
     data, scale, bias = node.input(0), node.input(1), node.optional(2)
     first = normal_axis(node, node.integer("axis", -1), node.dims(data))
@@ -91,7 +91,7 @@ def _layer_normalization(node: Node) -> Expr | TupleWrapper:
     return TupleWrapper(Tuple((result, around, factor)), 3)
 
 
-def _group_normalization(node: Node) -> Expr:
+def _group_normalization(node: OnnxNode) -> Expr:
     """Until opset 20 there is a scale for each group, then one for each channel."""
     node.integer("stash_type", 1)
     data, scale, bias = (node.input(index) for index in range(3))
@@ -103,7 +103,7 @@ def _group_normalization(node: Node) -> Expr:
     return op.nn.group_norm(data, scale, bias, groups, epsilon=epsilon)
 
 
-def _hardmax(node: Node) -> Expr:
+def _hardmax(node: OnnxNode) -> Expr:
     def hottest(data: Expr, axis: int) -> Expr:
         (depth,), dtype = node.lengths(data, [axis]), node.dtype(data)
         return op.one_hot(op.argmax(data, axis), 1, 0, depth, axis, dtype)
@@ -111,7 +111,7 @@ def _hardmax(node: Node) -> Expr:
     return _normalised(node, hottest)
 
 
-def _lp_normalization(node: Node) -> Expr:
+def _lp_normalization(node: OnnxNode) -> Expr:
     data, p = node.input(0), node.integer("p", 2)
     axis = normal_axis(node, node.integer("axis", -1), node.dims(data))
     if p not in (1, 2):
@@ -125,7 +125,7 @@ def _lp_normalization(node: Node) -> Expr:
     return op.divide(data, op.where(zero, node.scalar(1, data), length))
 
 
-def _mean_variance_normalization(node: Node) -> Expr:
+def _mean_variance_normalization(node: OnnxNode) -> Expr:
     data = node.input(0)
     axes = node.integers("axes") or (0, 2, 3)
     around, spread = op.mean_variance(data, axes, keepdims=True)

@@ -6,13 +6,13 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, const
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import normal_axis, shape_of, whole
 from parpass.relay.frontend.onnx.operators.index import from_front
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
 
-def _widths(node: Node, rank: int) -> Expr:
+def _widths(node: OnnxNode, rank: int) -> Expr:
     """Return the pads that only the running model knows, as a row for each axis."""
     pads = whole(node, 1)
     (count,) = node.shape(pads)
@@ -24,7 +24,7 @@ def _widths(node: Node, rank: int) -> Expr:
     return op.scatter_elements(const(np.zeros((rank, 2), "int64")), places, rows, 0)
 
 
-def _wrapped(node: Node, data: Expr, widths: Expr) -> Expr:
+def _wrapped(node: OnnxNode, data: Expr, widths: Expr) -> Expr:
     """Each axis takes its elements again and again, on both sides."""
     shape = shape_of(node, data)
     for axis in range(node.rank(data)):
@@ -38,7 +38,7 @@ def _wrapped(node: Node, data: Expr, widths: Expr) -> Expr:
     return data
 
 
-def _pad(node: Node) -> Expr:
+def _pad(node: OnnxNode) -> Expr:
     data, mode = node.input(0), node.text("mode", "constant")
     rank = node.rank(data)
     if mode not in ("constant", "edge", "reflect", "wrap"):

@@ -6,7 +6,7 @@ from ml_dtypes import iinfo
 
 from parpass.relay import op
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import normal_axis
 from parpass.relay.frontend.onnx.operators.cast import cast_to
 from parpass.relay.frontend.onnx.operators.neural import product_of
@@ -15,7 +15,7 @@ from parpass.relay.frontend.onnx.operators.window import conv_of
 from parpass.relay.frontend.onnx.tensor_proto import dtype_of
 
 
-def _along(node: Node, value: Expr, data: Expr, axis: int, block: int) -> Expr:
+def _along(node: OnnxNode, value: Expr, data: Expr, axis: int, block: int) -> Expr:
     """Return a scale or a zero point, one for all, for each slice or for each block."""
     dims, shape = node.dims(data), node.shape(value)
     if shape in ((), (1,)):
@@ -29,7 +29,7 @@ def _along(node: Node, value: Expr, data: Expr, axis: int, block: int) -> Expr:
     return op.reshape(value, (*shape, *(1,) * (len(dims) - axis - 1)))
 
 
-def _declared(node: Node, name: str, default: str) -> str:
+def _declared(node: OnnxNode, name: str, default: str) -> str:
     code = node.integer(name, 0)
     dtype = dtype_of(code) if code else default
     if dtype is None:
@@ -37,7 +37,7 @@ def _declared(node: Node, name: str, default: str) -> str:
     return dtype
 
 
-def _quantize_linear(node: Node) -> Expr:
+def _quantize_linear(node: OnnxNode) -> Expr:
     data, scale, zero = node.input(0), node.input(1), node.optional(2)
     axis, block = node.integer("axis", 1), node.integer("block_size", 0)
     saturate = node.integer("saturate", 1) != 0
@@ -52,7 +52,12 @@ def _quantize_linear(node: Node) -> Expr:
 
 
 def _on_grid(
-    node: Node, scaled: Expr, zero: Expr | None, dtype: str, *, saturate: bool = True
+    node: OnnxNode,
+    scaled: Expr,
+    zero: Expr | None,
+    dtype: str,
+    *,
+    saturate: bool = True,
 ) -> Expr:
     """Return the nearest number that a dtype has, in its range."""
     if not dtype.startswith(("int", "uint")):
@@ -67,7 +72,7 @@ def _on_grid(
     return op.cast(op.clip(found, float(bounds.min), float(bounds.max)), dtype)
 
 
-def _dequantize_linear(node: Node) -> Expr:
+def _dequantize_linear(node: OnnxNode) -> Expr:
     data, scale, zero = node.input(0), node.input(1), node.optional(2)
     axis, block = node.integer("axis", 1), node.integer("block_size", 0)
     dtype = _declared(node, "output_dtype", node.dtype(scale))
@@ -79,7 +84,7 @@ def _dequantize_linear(node: Node) -> Expr:
     return op.cast(op.multiply(found, scale), dtype)
 
 
-def _centred(node: Node, index: int, zero: int, *, rows: bool) -> Expr:
+def _centred(node: OnnxNode, index: int, zero: int, *, rows: bool) -> Expr:
     """Return an input without its zero point, one for all or for each row or column."""
     data = op.cast(node.input(index), "int32")
     point = node.optional(zero)
@@ -90,18 +95,18 @@ def _centred(node: Node, index: int, zero: int, *, rows: bool) -> Expr:
     return op.subtract(data, op.cast(point, "int32"))
 
 
-def _mat_mul_integer(node: Node) -> Expr:
+def _mat_mul_integer(node: OnnxNode) -> Expr:
     a = _centred(node, 0, 2, rows=True)
     return product_of(node, a, _centred(node, 1, 3, rows=False))
 
 
-def _q_linear_mat_mul(node: Node) -> Expr:
+def _q_linear_mat_mul(node: OnnxNode) -> Expr:
     a, b = _centred(node, 0, 2, rows=True), _centred(node, 3, 5, rows=False)
     total = op.cast(product_of(node, a, b), "float32")
     return _requantized(node, total, node.input(1), node.input(4), 6)
 
 
-def _requantized(node: Node, total: Expr, a: Expr, b: Expr, index: int) -> Expr:
+def _requantized(node: OnnxNode, total: Expr, a: Expr, b: Expr, index: int) -> Expr:
     """Return sums of products on the grid of the results."""
     scale, zero = node.input(index), node.input(index + 1)
     factor = op.divide(op.multiply(a, b), scale)
@@ -111,7 +116,7 @@ def _requantized(node: Node, total: Expr, a: Expr, b: Expr, index: int) -> Expr:
     return _on_grid(node, scaled, None, node.dtype(zero))
 
 
-def _weights(node: Node, index: int, zero: int) -> Expr:
+def _weights(node: OnnxNode, index: int, zero: int) -> Expr:
     data, point = op.cast(node.input(index), "int32"), node.optional(zero)
     if point is None:
         return data
@@ -122,11 +127,11 @@ def _weights(node: Node, index: int, zero: int) -> Expr:
     return op.subtract(data, op.cast(point, "int32"))
 
 
-def _conv_integer(node: Node) -> Expr:
+def _conv_integer(node: OnnxNode) -> Expr:
     return conv_of(node, _weights(node, 0, 2), _weights(node, 1, 3))
 
 
-def _q_linear_conv(node: Node) -> Expr:
+def _q_linear_conv(node: OnnxNode) -> Expr:
     total = conv_of(node, _weights(node, 0, 2), _weights(node, 3, 5))
     bias = node.optional(8)
     if bias is not None:

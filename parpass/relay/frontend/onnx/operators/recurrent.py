@@ -9,7 +9,7 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, TupleWrapper, const
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.gates import Activation, activations
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
@@ -36,7 +36,7 @@ class _Weights:
     is_variant: bool
 
 
-Step = Callable[[Node, _Weights, Expr, States], States]
+Step = Callable[[OnnxNode, _Weights, Expr, States], States]
 
 
 def _recurrent(step: Step, gates: int, count: int, default: Sequence[str]) -> Converter:
@@ -49,7 +49,7 @@ def _recurrent(step: Step, gates: int, count: int, default: Sequence[str]) -> Co
         default: The activations of one direction.
     """
 
-    def convert(node: Node) -> TupleWrapper:
+    def convert(node: OnnxNode) -> TupleWrapper:
         layer = _Layer(node, step, gates, count)
         return layer.run(default)
 
@@ -59,7 +59,7 @@ def _recurrent(step: Step, gates: int, count: int, default: Sequence[str]) -> Co
 class _Layer:
     """The steps of a layer in one direction, or in both."""
 
-    def __init__(self, node: Node, step: Step, gates: int, count: int) -> None:
+    def __init__(self, node: OnnxNode, step: Step, gates: int, count: int) -> None:
         self._node = node
         self._step = step
         self._gates = gates
@@ -178,12 +178,16 @@ def _sum(product: Expr, hidden: Expr, weights: _Weights) -> Expr:
     return op.add(total, op.add(*weights.biases))
 
 
-def _rnn_step(node: Node, weights: _Weights, product: Expr, states: States) -> States:
+def _rnn_step(
+    node: OnnxNode, weights: _Weights, product: Expr, states: States
+) -> States:
     (activate,) = weights.activations
     return (activate(_sum(product, states[0], weights)),)
 
 
-def _lstm_step(node: Node, weights: _Weights, product: Expr, states: States) -> States:
+def _lstm_step(
+    node: OnnxNode, weights: _Weights, product: Expr, states: States
+) -> States:
     hidden, cell = states
     gate, candidate, output = weights.activations
     into, out, forget, new = _parts(_sum(product, hidden, weights), 4)
@@ -201,7 +205,9 @@ def _lstm_step(node: Node, weights: _Weights, product: Expr, states: States) -> 
     return op.multiply(gate(out), output(cell)), cell
 
 
-def _gru_step(node: Node, weights: _Weights, product: Expr, states: States) -> States:
+def _gru_step(
+    node: OnnxNode, weights: _Weights, product: Expr, states: States
+) -> States:
     (hidden,) = states
     gate, candidate = weights.activations
     update_in, reset_in, new_in = _parts(product, 3)

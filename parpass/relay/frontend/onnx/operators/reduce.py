@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from parpass.relay import op
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import Axes, axes_of, normal_axis
 from parpass.relay.frontend.onnx.operators.elementwise import in_floats
 from parpass.relay.frontend.onnx.operators.signature import Converter
@@ -33,13 +33,13 @@ class _Over:
         return getattr(op, name)(data, self.axes, kept)
 
 
-Reduce = Callable[[Node, Expr, _Over], Expr]
+Reduce = Callable[[OnnxNode, Expr, _Over], Expr]
 
 
 def _reduce(build: Reduce, *, axes_as_input: int = 18) -> Converter:
     """Return the converter; from an opset on the axes are an input."""
 
-    def convert(node: Node) -> Expr:
+    def convert(node: OnnxNode) -> Expr:
         data = node.input(0)
         axes = axes_of(node, axes_as_input)
         nothing = node.integer("noop_with_empty_axes", 0)
@@ -59,17 +59,17 @@ def _plain(name: str) -> Reduce:
 
 
 def _extreme(name: str, of_bools: str) -> Reduce:
-    def build(node: Node, data: Expr, over: _Over) -> Expr:
+    def build(node: OnnxNode, data: Expr, over: _Over) -> Expr:
         return over.reduce(of_bools if node.dtype(data) == "bool" else name, data)
 
     return build
 
 
-def _l1(node: Node, data: Expr, over: _Over) -> Expr:
+def _l1(node: OnnxNode, data: Expr, over: _Over) -> Expr:
     return over.reduce("sum", op.abs(data))
 
 
-def _sum_square(node: Node, data: Expr, over: _Over) -> Expr:
+def _sum_square(node: OnnxNode, data: Expr, over: _Over) -> Expr:
     return over.reduce("sum", op.multiply(data, data))
 
 
@@ -80,27 +80,27 @@ def _in_floats(build: Reduce) -> Reduce:
     )
 
 
-def _l2(node: Node, data: Expr, over: _Over) -> Expr:
+def _l2(node: OnnxNode, data: Expr, over: _Over) -> Expr:
     return op.sqrt(_sum_square(node, data, over))
 
 
-def _log_sum(node: Node, data: Expr, over: _Over) -> Expr:
+def _log_sum(node: OnnxNode, data: Expr, over: _Over) -> Expr:
     return op.log(over.reduce("sum", data))
 
 
-def _log_sum_exp(node: Node, data: Expr, over: _Over) -> Expr:
+def _log_sum_exp(node: OnnxNode, data: Expr, over: _Over) -> Expr:
     """The largest element is taken out, so that nothing overflows."""
     scaled = op.exp(op.subtract(data, _finite(node, over.reduce("max", data, True))))
     largest = _finite(node, over.reduce("max", data))
     return op.add(op.log(over.reduce("sum", scaled)), largest)
 
 
-def _finite(node: Node, data: Expr) -> Expr:
+def _finite(node: OnnxNode, data: Expr) -> Expr:
     return op.where(op.isfinite(data), data, node.scalar(0, data))
 
 
 def _argument(build: Callable[..., Expr]) -> Converter:
-    def convert(node: Node) -> Expr:
+    def convert(node: OnnxNode) -> Expr:
         data = node.input(0)
         axis = normal_axis(node, node.integer("axis", 0), node.dims(data))
         found = build(

@@ -10,7 +10,7 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, const
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import normal_axis, shape_of
 from parpass.relay.frontend.onnx.operators.interpolate import (
     Length,
@@ -35,7 +35,9 @@ class _Request:
         policy: Whether the ratio of the lengths is kept, and how.
     """
 
-    def __init__(self, node: Node, data: Expr, rule: Rule, *given: Expr | None) -> None:
+    def __init__(
+        self, node: OnnxNode, data: Expr, rule: Rule, *given: Expr | None
+    ) -> None:
         self.node = node
         self.data = data
         self.rule = rule
@@ -139,7 +141,7 @@ def _field(data: Expr, at: int) -> Expr:
     return op.take(data, const(np.int64(at)), 0)
 
 
-def _stays(node: Node, length: Length) -> bool:
+def _stays(node: OnnxNode, length: Length) -> bool:
     old, new, scale = map(node.value, (length.old, length.new, length.scale))
     return old is not None and scale is not None and scale == 1 and old == new
 
@@ -172,7 +174,7 @@ def _resized(request: _Request) -> Expr:
 _FIRST_RULE = Rule("nearest", "asymmetric", "floor", -0.75, False, 0.0, False)
 
 
-def _upsample(node: Node) -> Expr:
+def _upsample(node: OnnxNode) -> Expr:
     data = node.input(0)
     rule = replace(_FIRST_RULE, mode=node.text("mode", "nearest"))
     given: Sequence[float] | None = node.numbers("scales")
@@ -180,7 +182,7 @@ def _upsample(node: Node) -> Expr:
     return _resized(_Request(node, data, rule, None, scales, None))
 
 
-def _resize(node: Node) -> Expr:
+def _resize(node: OnnxNode) -> Expr:
     """Before opset 11 there are scales alone, and one rule of coordinates."""
     if node.opset < 11:
         return _upsample(node)

@@ -11,7 +11,7 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, const
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
 # The elements about a place that count, as steps from the one before it.
@@ -123,7 +123,7 @@ def _terms(axis: _Axis, normal: Expr, mode: str) -> list[tuple[Expr, Expr]]:
     return terms
 
 
-def _grid_sample(node: Node) -> Expr:
+def _grid_sample(node: OnnxNode) -> Expr:
     data, grid = node.input(0), node.input(1)
     mode, padding = node.text("mode", "linear"), node.text("padding_mode", "zeros")
     mode = _OLD_MODES.get(mode, mode)
@@ -146,7 +146,7 @@ def _grid_sample(node: Node) -> Expr:
 
 
 def _sum(
-    node: Node,
+    node: OnnxNode,
     rows: Expr,
     terms: Sequence[Sequence[tuple[Expr, Expr]]],
     lengths: Sequence[int],

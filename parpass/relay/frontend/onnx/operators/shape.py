@@ -10,14 +10,14 @@ import onnx
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, TupleWrapper, const
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import normal_axis, shape_of, whole
 from parpass.relay.frontend.onnx.operators.index import from_front
 from parpass.relay.frontend.onnx.operators.signature import Converter
 from parpass.relay.frontend.onnx.tensor_proto import dtype_of
 
 
-def _shape(node: Node) -> Expr:
+def _shape(node: OnnxNode) -> Expr:
     data = node.input(0)
     rank = node.rank(data)
     start, end = node.integer("start", 0), node.integer("end", rank)
@@ -29,27 +29,27 @@ def _shape(node: Node) -> Expr:
     return op.strided_slice(op.shape_of(data, "int64"), start, max(start, end))
 
 
-def _size(node: Node) -> Expr:
+def _size(node: OnnxNode) -> Expr:
     data = node.input(0)
     if node.has_static_shape(data):
         return const(np.int64(prod(node.shape(data))))
     return op.ndarray_size(data, "int64")
 
 
-def _range(node: Node) -> Expr:
+def _range(node: OnnxNode) -> Expr:
     dtype = node.dtype(node.input(0))
     start, stop, step = (_bound(node, index, dtype) for index in range(3))
     return op.arange(start, stop, step, dtype)
 
 
-def _bound(node: Node, index: int, dtype: str) -> Expr:
+def _bound(node: OnnxNode, index: int, dtype: str) -> Expr:
     known = node.known_or_none(index)
     if known is None:
         return op.reshape(node.input(index), ())
     return const(known.reshape(()), dtype)
 
 
-def _expand(node: Node) -> Expr:
+def _expand(node: OnnxNode) -> Expr:
     data = node.input(0)
     if not (node.is_known(1) and node.has_static_shape(data)):
         return _expand_dynamic(node, data, whole(node, 1))
@@ -61,7 +61,7 @@ def _expand(node: Node) -> Expr:
     return op.broadcast_to(data, shape)
 
 
-def _expand_dynamic(node: Node, data: Expr, wanted: Expr) -> Expr:
+def _expand_dynamic(node: OnnxNode, data: Expr, wanted: Expr) -> Expr:
     """A length of 1 takes that of the other shape, on both sides."""
     (count,), rank = node.shape(wanted), node.rank(data)
     longer = max(count, rank)
@@ -73,13 +73,13 @@ def _expand_dynamic(node: Node, data: Expr, wanted: Expr) -> Expr:
     return op.dyn.broadcast_to(data, op.where(one, old, new))
 
 
-def _tile(node: Node) -> Expr:
+def _tile(node: OnnxNode) -> Expr:
     if not node.is_known(1):
         return op.dyn.tile(node.input(0), node.input(1))
     return op.tile(node.input(0), node.known_ints(1, "repeats"))
 
 
-def _slice_dynamic(node: Node, data: Expr) -> Expr:
+def _slice_dynamic(node: OnnxNode, data: Expr) -> Expr:
     """Bounds are for some axes; those of the others take all."""
     rank = node.rank(data)
     (count,) = node.shape(node.input(1))
@@ -96,7 +96,7 @@ def _slice_dynamic(node: Node, data: Expr) -> Expr:
     return op.dyn.strided_slice(data, begin, end, steps)
 
 
-def _slice(node: Node) -> Expr:
+def _slice(node: OnnxNode) -> Expr:
     data = node.input(0)
     if node.opset >= 10 and not all(node.is_known(at) for at in range(1, 5)):
         return _slice_dynamic(node, data)
@@ -123,14 +123,14 @@ def _slice(node: Node) -> Expr:
     return op.strided_slice(data, begin, end, steps, places)
 
 
-def _even_parts(node: Node, data: Expr, axis: int, count: int) -> Expr:
+def _even_parts(node: OnnxNode, data: Expr, axis: int, count: int) -> Expr:
     """Return equal lengths of parts; the slice for the last one may be shorter."""
     length = op.take(shape_of(node, data), const(np.array([axis])), 0)
     more = op.add(length, const(np.array([count - 1])))
     return op.repeat(op.floor_divide(more, const(np.array([count]))), count)
 
 
-def _split_dynamic(node: Node, data: Expr, axis: int, parts: Expr) -> TupleWrapper:
+def _split_dynamic(node: OnnxNode, data: Expr, axis: int, parts: Expr) -> TupleWrapper:
     """Each part is a slice that begins where those before it end."""
     (count,) = node.shape(parts)
     ends = op.cumsum(parts, 0)
@@ -152,7 +152,7 @@ def _split_dynamic(node: Node, data: Expr, axis: int, parts: Expr) -> TupleWrapp
     return TupleWrapper(Tuple(tuple(fields)), count)
 
 
-def _split(node: Node) -> TupleWrapper:
+def _split(node: OnnxNode) -> TupleWrapper:
     data = node.input(0)
     axis = normal_axis(node, node.integer("axis", 0), node.dims(data))
     if not node.has("split") and not node.is_known(1):
@@ -173,13 +173,13 @@ def _split(node: Node) -> TupleWrapper:
     return op.split(data, tuple(accumulate(parts[:-1])), axis)
 
 
-def _trilu(node: Node) -> Expr:
+def _trilu(node: OnnxNode) -> Expr:
     data, given = node.input(0), node.optional(1)
     k = const(np.int64(0)) if given is None else op.reshape(given, ())
     return op.trilu(data, k, node.integer("upper", 1) != 0)
 
 
-def _eye_like(node: Node) -> Expr:
+def _eye_like(node: OnnxNode) -> Expr:
     data = node.input(0)
     shape = node.shape(data)
     if len(shape) != 2:

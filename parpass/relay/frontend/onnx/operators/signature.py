@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from parpass.relay.expr import Expr, TupleWrapper
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 
-Converter = Callable[[Node], Expr | TupleWrapper]
+Converter = Callable[[OnnxNode], Expr | TupleWrapper]
 """Returns the expression of a node's first output, or those of several.
 
 It reads every attribute that it honours, and raises `node.refusal(...)` for what is

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 
 Ints = tuple[int, ...]
 
@@ -27,7 +27,7 @@ class Window:
     is_extended: bool = False
 
     @classmethod
-    def read(cls, node: Node, data: Expr, kernel: Ints) -> Window:
+    def read(cls, node: OnnxNode, data: Expr, kernel: Ints) -> Window:
         """Return the window of a node that reads this data."""
         rank = len(kernel)
         strides = sizes(node, "strides", node.integers("strides"), rank)
@@ -88,7 +88,7 @@ def _same(size: int, extent: int, stride: int, *, upper: bool) -> tuple[int, int
     return (small, large) if upper else (large, small)
 
 
-def sizes(node: Node, what: str, values: Ints | None, rank: int) -> Ints:
+def sizes(node: OnnxNode, what: str, values: Ints | None, rank: int) -> Ints:
     """Return a number from 1 up for each axis, 1 for all if nothing is said."""
     if values is None:
         return (1,) * rank

@@ -8,13 +8,13 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, const
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import axes_of, normal_axis
 from parpass.relay.frontend.onnx.operators.index import from_front
 from parpass.relay.frontend.onnx.operators.signature import Converter
 
 
-def _constant(node: Node) -> Expr:
+def _constant(node: OnnxNode) -> Expr:
     array = node.tensor("value")
     if array is not None:
         return const(array)
@@ -30,7 +30,7 @@ def _constant(node: Node) -> Expr:
     raise node.refusal("expected a tensor or numbers for its value")
 
 
-def _constant_of_shape(node: Node) -> Expr:
+def _constant_of_shape(node: OnnxNode) -> Expr:
     value = node.tensor("value")
     scalar = np.zeros((), np.float32) if value is None else value
     if scalar.size != 1:
@@ -44,11 +44,11 @@ def _constant_of_shape(node: Node) -> Expr:
     return op.full(const(scalar.reshape(())), shape=shape, dtype=scalar.dtype.name)
 
 
-def _identity(node: Node) -> Expr:
+def _identity(node: OnnxNode) -> Expr:
     return node.input(0)
 
 
-def _reshape(node: Node) -> Expr:
+def _reshape(node: OnnxNode) -> Expr:
     data = node.input(0)
     allow_zero = node.integer("allowzero", 0) != 0
     if not node.is_known(1):
@@ -70,7 +70,7 @@ def _reshape(node: Node) -> Expr:
     return op.reshape(data, tuple(wanted), allowzero=0 in wanted)
 
 
-def _flatten(node: Node) -> Expr:
+def _flatten(node: OnnxNode) -> Expr:
     data = node.input(0)
     axis = normal_axis(node, node.integer("axis", 1), node.dims(data), end=1)
     if not node.has_static_shape(data):
@@ -80,7 +80,7 @@ def _flatten(node: Node) -> Expr:
     return op.reshape(data, flat, allowzero=0 in flat)
 
 
-def _flatten_dynamic(node: Node, data: Expr, axis: int) -> Expr:
+def _flatten_dynamic(node: OnnxNode, data: Expr, axis: int) -> Expr:
     """What is known of one side leaves the rest for the other one."""
     front, back = (
         prod(dim if isinstance(dim, int) else 0 for dim in dims)
@@ -96,7 +96,7 @@ def _flatten_dynamic(node: Node, data: Expr, axis: int) -> Expr:
     return op.dyn.reshape(data, op.concatenate(list(sides), 0), allowzero=True)
 
 
-def _transpose(node: Node) -> Expr:
+def _transpose(node: OnnxNode) -> Expr:
     data = node.input(0)
     rank = node.rank(data)
     perm = node.integers("perm") or tuple(reversed(range(rank)))
@@ -105,7 +105,7 @@ def _transpose(node: Node) -> Expr:
     return op.transpose(data, axes=perm)
 
 
-def _unsqueeze(node: Node) -> Expr:
+def _unsqueeze(node: OnnxNode) -> Expr:
     data, axes = node.input(0), axes_of(node)
     if axes is None:
         raise node.fault("expected axes, got none")
@@ -120,7 +120,7 @@ def _unsqueeze(node: Node) -> Expr:
     return data
 
 
-def _unsqueeze_dynamic(node: Node, data: Expr, axes: Expr) -> Expr:
+def _unsqueeze_dynamic(node: OnnxNode, data: Expr, axes: Expr) -> Expr:
     """The first axis of the result comes first, which moves no other one."""
     (count,) = node.shape(axes)
     axes = op.sort(from_front(node, axes, node.rank(data) + count), 0)
@@ -129,7 +129,7 @@ def _unsqueeze_dynamic(node: Node, data: Expr, axes: Expr) -> Expr:
     return data
 
 
-def _squeeze(node: Node) -> Expr:
+def _squeeze(node: OnnxNode) -> Expr:
     data, axes = node.input(0), axes_of(node)
     if isinstance(axes, Expr):
         return op.dyn.squeeze(data, axes)
@@ -143,7 +143,7 @@ def _squeeze(node: Node) -> Expr:
     return op.squeeze(data, axis=tuple(places)) if places else data
 
 
-def _concat(node: Node) -> Expr:
+def _concat(node: OnnxNode) -> Expr:
     parts = node.inputs()
     if not node.has("axis"):
         raise node.fault("expected the attribute 'axis', got none")

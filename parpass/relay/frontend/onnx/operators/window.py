@@ -9,7 +9,7 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, const
-from parpass.relay.frontend.onnx.onnx_node import Node
+from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.signature import Converter
 from parpass.relay.frontend.onnx.operators.sliding import Ints, Window, extent, sizes
 
@@ -33,7 +33,7 @@ _CONV_TRANSPOSE = {
 }
 
 
-def _weight_kernel(node: Node, weight: Expr, rank: int) -> Ints:
+def _weight_kernel(node: OnnxNode, weight: Expr, rank: int) -> Ints:
     """Return the lengths of the window, which model and weight must agree about."""
     shape = node.shape(weight)
     if len(shape) != rank + 2:
@@ -46,13 +46,13 @@ def _weight_kernel(node: Node, weight: Expr, rank: int) -> Ints:
     return shape[2:]
 
 
-def _conv(node: Node) -> Expr:
+def _conv(node: OnnxNode) -> Expr:
     result = conv_of(node, node.input(0), node.input(1))
     bias = node.optional(2)
     return result if bias is None else op.nn.bias_add(result, bias)
 
 
-def conv_of(node: Node, data: Expr, weight: Expr) -> Expr:
+def conv_of(node: OnnxNode, data: Expr, weight: Expr) -> Expr:
     """Return the convolution that a node's attributes describe."""
     rank = _spatial_rank(node, data)
     kernel = _weight_kernel(node, weight, rank)
@@ -69,7 +69,7 @@ def conv_of(node: Node, data: Expr, weight: Expr) -> Expr:
     )
 
 
-def _conv_transpose(node: Node) -> Expr:
+def _conv_transpose(node: OnnxNode) -> Expr:
     data, rank = _spatial(node)
     weight = node.input(1)
     kernel = _weight_kernel(node, weight, rank)
@@ -95,7 +95,7 @@ def _conv_transpose(node: Node) -> Expr:
 
 
 def _cut(
-    node: Node, data: Expr, longest: list[int], strides: Ints, longer: Ints
+    node: OnnxNode, data: Expr, longest: list[int], strides: Ints, longer: Ints
 ) -> tuple[Ints, Ints]:
     """Return what to cut off before and behind each axis, and how much to add.
 
@@ -126,7 +126,7 @@ def _cut(
     return (*large, *small), longer
 
 
-def _max_pool(node: Node) -> Expr:
+def _max_pool(node: OnnxNode) -> Expr:
     # The order of storage shows only in the second output, the indices.
     if node.integer("storage_order", 0) != 0 and node.output_count > 1:
         raise node.refusal("storage_order=1 is not supported")
@@ -141,7 +141,7 @@ def _max_pool(node: Node) -> Expr:
     )
 
 
-def _average_pool(node: Node) -> Expr:
+def _average_pool(node: OnnxNode) -> Expr:
     data, rank = _spatial(node)
     count_include_pad = node.integer("count_include_pad", 0) != 0
     window = _pooling_window(node, data, rank)
@@ -157,7 +157,7 @@ def _average_pool(node: Node) -> Expr:
     )
 
 
-def _lp_pool(node: Node) -> Expr:
+def _lp_pool(node: OnnxNode) -> Expr:
     """The sum of powers is a mean of them, times how many there are."""
     data, rank = _spatial(node)
     p = node.integer("p", 2)
@@ -174,11 +174,11 @@ def _lp_pool(node: Node) -> Expr:
     return op.power(total, const(np.asarray(1 / p, node.dtype(data))))
 
 
-def _power(node: Node, data: Expr, p: int) -> Expr:
+def _power(node: OnnxNode, data: Expr, p: int) -> Expr:
     return op.power(op.abs(data), node.scalar(p, data))
 
 
-def _global_lp_pool(node: Node) -> Expr:
+def _global_lp_pool(node: OnnxNode) -> Expr:
     data, rank = _spatial(node)
     p = node.integer("p", 2)
     total = op.sum(_power(node, data, p), tuple(range(2, rank + 2)), keepdims=True)
@@ -186,14 +186,14 @@ def _global_lp_pool(node: Node) -> Expr:
 
 
 def _global_pool(builders: Mapping[int, Callable[[Expr], Expr]]) -> Converter:
-    def convert(node: Node) -> Expr:
+    def convert(node: OnnxNode) -> Expr:
         data, rank = _spatial(node)
         return builders[rank](data)
 
     return convert
 
 
-def _pooling_window(node: Node, data: Expr, rank: int) -> Window:
+def _pooling_window(node: OnnxNode, data: Expr, rank: int) -> Window:
     kernel = node.integers("kernel_shape")
     if kernel is None:
         raise node.fault("expected the attribute 'kernel_shape', got none")
@@ -203,13 +203,13 @@ def _pooling_window(node: Node, data: Expr, rank: int) -> Window:
     return window.rounded_up(node.lengths(data, range(2, rank + 2)))
 
 
-def _spatial(node: Node) -> tuple[Expr, int]:
+def _spatial(node: OnnxNode) -> tuple[Expr, int]:
     """Return the data and how many axes a window slides along."""
     data = node.input(0)
     return data, _spatial_rank(node, data)
 
 
-def _spatial_rank(node: Node, data: Expr) -> int:
+def _spatial_rank(node: OnnxNode, data: Expr) -> int:
     rank = node.rank(data)
     if rank not in (3, 4, 5):
         raise node.refusal(

@@ -11,7 +11,7 @@ from parpass.ir.op_table import Op, OpPattern
 from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, Expr, Tuple
 from parpass.relay.op import concatenate, expand_dims, repeat, strided_slice
-from parpass.relay.transform.combine.combine_parallel import (
+from parpass.relay.transform.combine.parallel_combiner import (
     ParallelCombiner,
     Step,
     tensor_type,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from parpass.ir.op_table import Op
 from parpass.ir.ty import Dim
-from parpass.relay.expr import Call, Expr
+from parpass.relay.expr import Call
 from parpass.relay.op import multiply
 from parpass.relay.transform.scale_axis.scale import (
     Demand,
     Need,
-    along_axes,
+    Scale,
     tensor_type,
 )
 
@@ -35,24 +37,20 @@ def is_foldable(call: Call, *, forward: bool) -> Demand | None:
     return Demand(axes.data if forward else axes.result, Need.ANY)
 
 
-def scaled_weight(
-    call: Call, weight: Expr, scale: Expr, *, is_scalar: bool, forward: bool
-) -> Expr:
-    """Return the weight of a foldable call with a scale in it.
+def with_scaled_weight(call: Call, new: Call, scale: Scale, *, forward: bool) -> Call:
+    """Return a foldable call with a scale in its weight.
 
     Args:
         call: The call, with types.
-        weight: Its weight, which may be rewritten.
-        scale: The scale, one dimension for each axis of the demand.
-        is_scalar: Whether the scale is one number.
+        new: The call as it is rewritten so far.
+        scale: The scale.
         forward: Whether it is the data's scale, or the result's.
     """
     axes = _axes(call)
-    found = tensor_type(call.args[1])
     assert axes is not None
-    assert found is not None
-    along = axes.weight_in if forward else axes.weight_out
-    return multiply(weight, along_axes(scale, is_scalar, found.shape, along))
+    by = scale.along(axes.weight_in if forward else axes.weight_out, call.args[1])
+    args = (new.args[0], multiply(new.args[1], by))
+    return replace(new, args=args, checked_type_=None)
 
 
 def _axes(call: Call) -> _Axes | None:

@@ -14,12 +14,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple, cast
 
+from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
 from parpass.ir.op_table import Op
 from parpass.ir.ty import TensorType
 from parpass.relay.analysis.scopes import ScopeTree
+from parpass.relay.analysis.static_types import static_tensor
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
+from parpass.relay.typing.infer import typed_function
+from parpass.transform import FunctionPass, PassContext
 
 Branch = list[Call]
 
@@ -109,6 +113,30 @@ class ParallelCombiner(ABC):
         replaced.update(zip(last, self.parts(data, last), strict=True))
 
 
+class CombiningPass(FunctionPass):
+    """A pass that joins parallel calls of an operator.
+
+    Args:
+        min_num_branches: Fewer calls than these are left alone.
+    """
+
+    def __init__(self, min_num_branches: int = 3) -> None:
+        self.min_num_branches = min_num_branches
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        """Return the function with parallel calls joined."""
+        result, count = self._combiner().run(typed_function(func, mod))
+        if count:
+            ctx.count("combined", count)
+        return result
+
+    @abstractmethod
+    def _combiner(self) -> ParallelCombiner:
+        """Return what joins the calls of one function."""
+
+
 class _Graph:
     """A function's nodes with their users, scopes and dependences."""
 
@@ -175,7 +203,4 @@ class _Substitution(ExprMutator):
 
 def tensor_type(expr: Expr) -> TensorType | None:
     """Return the type of an expression if it is a tensor of a known shape."""
-    found = expr.checked_type
-    if not isinstance(found, TensorType):
-        return None
-    return found if all(isinstance(dim, int) for dim in found.shape) else None
+    return static_tensor(expr.checked_type)

@@ -12,8 +12,8 @@ from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op import nn
 from parpass.relay.op.layout_hooks import ALTER_OP_LAYOUT
-from parpass.relay.transform.layout import LayoutRewriter
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.transform.relayout.layout_rewriter import LayoutRewriter
+from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 

@@ -9,8 +9,8 @@ from msgspec.structs import force_setattr
 
 from parpass.ir.ty import FuncType, IncompleteType, Type
 from parpass.ir.type_structure import is_complete
+from parpass.relay.analysis.findings import Finding
 from parpass.relay.expr import Expr, Function, GlobalVar, Var
-from parpass.relay.transform.report import Finding
 from parpass.relay.typing.solver import TypeSolver
 
 

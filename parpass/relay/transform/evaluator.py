@@ -18,7 +18,11 @@ from parpass.relay.interpreter.op_value import evaluate_call
 from parpass.relay.interpreter.values import type_of_value
 from parpass.relay.op.dyn.counterpart import COUNTERPARTS
 from parpass.relay.op.grid import arange_length
-from parpass.relay.transform.constants import constant_of, value_of, without_device
+from parpass.relay.transform.constant_values import (
+    constant_of,
+    value_of,
+    without_device,
+)
 from parpass.runtime.dtypes import numpy_dtype
 from parpass.transform import PassContext
 

@@ -9,8 +9,7 @@ from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay import transform
 from parpass.relay.expr import Expr, Function
-from parpass.relay.transform.infer_type import infer_type
-from parpass.relay.transform.typed import typed_function
+from parpass.relay.typing.infer import infer_type, typed_function
 from parpass.transform import Pass
 
 x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))

@@ -15,7 +15,7 @@ _OPTION = "relay.max_copied_nodes"
 _DEFAULT = 1_000_000  # about ten seconds, and half a gigabyte
 
 
-class Copies:
+class CopyLimit:
     """Counts the nodes that one run of a pass copies, second copies and further ones.
 
     With first copies alone, a program is no larger than it was.

@@ -25,7 +25,7 @@ class Change(NamedTuple):
         return None if self.new.block(letter) > 1 else self.new.index(letter)
 
 
-class Inferred(NamedTuple):
+class Relaid(NamedTuple):
     """How a call is written in other layouts.
 
     Attributes:
@@ -39,13 +39,13 @@ class Inferred(NamedTuple):
     outputs: tuple[bool, ...]
 
 
-Rule = Callable[[Call, Change], Inferred | None]
+Rule = Callable[[Call, Change], Relaid | None]
 
 # Position counts in it, so it is elementwise to FuseOps only.
 _BY_POSITION = frozenset({"trilu"})
 
 
-def inferred(call: Call, change: Change) -> Inferred | None:
+def relaid(call: Call, change: Change) -> Relaid | None:
     """Return how a call goes on if its data changes; None if it needs it as it was.
 
     Args:
@@ -61,23 +61,23 @@ def inferred(call: Call, change: Change) -> Inferred | None:
     if op.name in _BY_POSITION or not call.args:
         return None
     if op.pattern is OpPattern.ELEMWISE and len(call.args) == 1:
-        return Inferred(call.attrs, (True,), (True,))
+        return Relaid(call.attrs, (True,), (True,))
     if op.pattern is OpPattern.BROADCAST and op.attrs_type is None:
         return _broadcast(call, change)
     return None
 
 
-def _broadcast(call: Call, change: Change) -> Inferred | None:
+def _broadcast(call: Call, change: Change) -> Relaid | None:
     result = call.checked_type
     if not isinstance(result, TensorType):
         return None
     if len(result.shape) != len(change.old.axes):
         return None
     types = [cast("TensorType", arg.checked_type) for arg in call.args]
-    return Inferred(call.attrs, tuple(bool(x.shape) for x in types), (True,))
+    return Relaid(call.attrs, tuple(bool(x.shape) for x in types), (True,))
 
 
-def _with_layout(call: Call, change: Change) -> Inferred | None:
+def _with_layout(call: Call, change: Change) -> Relaid | None:
     attrs = call.attrs
     old, new = change
     blocked = [letter for letter in new.primal if new.block(letter) > 1]
@@ -87,20 +87,20 @@ def _with_layout(call: Call, change: Change) -> Inferred | None:
     changes = {"layout": new.name}
     if attrs.get("out_layout"):
         changes["out_layout"] = new.name
-    return Inferred(replace(attrs, **changes), _first(call), (True,))
+    return Relaid(replace(attrs, **changes), _first(call), (True,))
 
 
 def _first(call: Call) -> tuple[bool, ...]:
     return (True, *[False] * (len(call.args) - 1))
 
 
-def _along_axis(call: Call, change: Change) -> Inferred | None:
+def _along_axis(call: Call, change: Change) -> Relaid | None:
     """Give the form of an operator with one axis, and vectors along it."""
     axis = change.axis(call.attrs.axis)
     if axis is None:
         return None
     others = [False] * (_field_count(call) - 1)
-    return Inferred(replace(call.attrs, axis=axis), _first(call), (True, *others))
+    return Relaid(replace(call.attrs, axis=axis), _first(call), (True, *others))
 
 
 def _field_count(call: Call) -> int:
@@ -108,38 +108,36 @@ def _field_count(call: Call) -> int:
     return len(found.fields) if isinstance(found, TupleType) else 1
 
 
-def _split(call: Call, change: Change) -> Inferred | None:
+def _split(call: Call, change: Change) -> Relaid | None:
     axis = change.axis(call.attrs.axis)
     if axis is None:
         return None
     outputs = (True,) * _field_count(call)
-    return Inferred(replace(call.attrs, axis=axis), (True,), outputs)
+    return Relaid(replace(call.attrs, axis=axis), (True,), outputs)
 
 
-def _concatenate(call: Call, change: Change) -> Inferred | None:
+def _concatenate(call: Call, change: Change) -> Relaid | None:
     # Along blocks too, for each field is made of whole ones.
     axis: int = call.attrs.axis
     letter = change.old.axes[axis % len(change.old.axes)]
-    return Inferred(
-        replace(call.attrs, axis=change.new.index(letter)), (True,), (True,)
-    )
+    return Relaid(replace(call.attrs, axis=change.new.index(letter)), (True,), (True,))
 
 
-def _dropout(call: Call, change: Change) -> Inferred | None:
-    return Inferred(call.attrs, (True,), (True, True))
+def _dropout(call: Call, change: Change) -> Relaid | None:
+    return Relaid(call.attrs, (True,), (True, True))
 
 
-def _pad(call: Call, change: Change) -> Inferred | None:
+def _pad(call: Call, change: Change) -> Relaid | None:
     old, new = change
     widths = dict(zip(old.axes, call.attrs.pad_width, strict=True))
     blocked = [letter for letter in new.primal if new.block(letter) > 1]
     if any(tuple(widths[letter]) != (0, 0) for letter in blocked):
         return None
     pad_width = tuple(widths.get(letter, (0, 0)) for letter in new.axes)
-    return Inferred(replace(call.attrs, pad_width=pad_width), _first(call), (True,))
+    return Relaid(replace(call.attrs, pad_width=pad_width), _first(call), (True,))
 
 
-def _reduce(call: Call, change: Change) -> Inferred | None:
+def _reduce(call: Call, change: Change) -> Relaid | None:
     attrs = call.attrs
     old, new = change
     rank = len(old.axes)
@@ -155,7 +153,7 @@ def _reduce(call: Call, change: Change) -> Inferred | None:
         return None
     changed = tuple(sorted(new.index(letter) for letter in letters))
     new_attrs = replace(attrs, axis=changed, exclude=False)
-    return Inferred(new_attrs, (True,), (bool(attrs.keepdims),))
+    return Relaid(new_attrs, (True,), (bool(attrs.keepdims),))
 
 
 _RULES: dict[str, Rule] = {

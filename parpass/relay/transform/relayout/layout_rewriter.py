@@ -12,7 +12,7 @@ from parpass.relay.expr import Call, Expr, Tuple, TupleGetItem
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims, layout_transform
 from parpass.relay.op.layout import Layout, relaid_shape
-from parpass.relay.transform.layout.inference import Change, inferred
+from parpass.relay.transform.relayout.layout_rules import Change, relaid
 
 Alter = Callable[[Call, tuple[Expr, ...]], Expr | None]
 """Returns a call in other layouts for a call with types and its new arguments."""
@@ -32,7 +32,7 @@ class LayoutRewriter(ExprMutator):
     """Alters calls, and keeps what follows in the new layout as far as it goes.
 
     A value that was changed is known in its new layout to the operators that can go on
-    with it (`inference.py`); all others see it transformed back. So transforms that
+    with it (`layout_rules.py`); all others see it transformed back. So transforms that
     would cancel each other are never made, as in TVM's `transform_layout.h`. Linear.
 
     Args:
@@ -88,7 +88,7 @@ class LayoutRewriter(ExprMutator):
 
     def _followed(self, call: Call, plain: Call) -> Expr:
         change = self._change_of(call)
-        found = None if change is None else inferred(call, change)
+        found = None if change is None else relaid(call, change)
         if change is None or found is None:
             return plain
         args = tuple(

@@ -18,7 +18,7 @@ from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, Tuple, Var, const
 from parpass.relay.transform import AlterOpLayout, ConvertLayout, InferType
-from parpass.relay.transform.layout.alter_op_layout import conv2d_nchwc
+from parpass.relay.transform.relayout.alter_op_layout import conv2d_nchwc
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext
 from tests.support.docs import shows
