@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parpass import IRModule, relay
-from parpass.relay.adapter import RelayAdapter
+from parpass.relay.registered.module_adapter import RelayAdapter
 from parpass.transform import KeepOutside, Source
 
 _RECORD = struct.Struct("<qqq")  # bytes encoded, bytes decoded, functions decoded

@@ -10,14 +10,16 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from parpass.ir.declared import declare_ir
+
 if TYPE_CHECKING:
     from parpass import errors, instrument, ir, relay, runner, runtime, transform
     from parpass.errors import ParpassError
     from parpass.instrument import PassInstrument, pass_instrument
-    from parpass.relay.expr import GlobalVar
-    from parpass.relay.module import IRModule
-    from parpass.relay.serialization import load_json, save_json
-    from parpass.relay.structural import (
+    from parpass.ir.module import IRModule
+    from parpass.ir.relay_expr import GlobalVar
+    from parpass.ir.serialization import load_json, save_json
+    from parpass.ir.structure.structural import (
         assert_structural_equal,
         structural_equal,
         structural_hash,
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
         function_pass,
         module_pass,
     )
+
+declare_ir("parpass.relay.op")
 
 __version__ = "0.1.0"
 
@@ -84,7 +88,7 @@ __all__ = [
 
 _ROOMS = ("errors", "instrument", "ir", "relay", "runner", "runtime", "transform")
 
-# The registry's names come by way of `ir`, which makes the shipped passes known to it.
+# The registry's names come by way of `ir`, which makes the shipped passes known.
 _HOME = {
     "ParpassError": "parpass.errors",
     "PassInstrument": "parpass.instrument",
@@ -95,13 +99,13 @@ _HOME = {
     "list_global_func_names": "parpass.ir",
     "register_func": "parpass.ir",
     "remove_global_func": "parpass.ir",
-    "GlobalVar": "parpass.relay.expr",
-    "IRModule": "parpass.relay.module",
-    "load_json": "parpass.relay.serialization",
-    "save_json": "parpass.relay.serialization",
-    "assert_structural_equal": "parpass.relay.structural",
-    "structural_equal": "parpass.relay.structural",
-    "structural_hash": "parpass.relay.structural",
+    "GlobalVar": "parpass.ir",
+    "IRModule": "parpass.ir",
+    "load_json": "parpass.ir",
+    "save_json": "parpass.ir",
+    "assert_structural_equal": "parpass.ir",
+    "structural_equal": "parpass.ir",
+    "structural_hash": "parpass.ir",
     "open_runner": "parpass.runner",
     "propagate": "parpass.runner",
     "run_pipeline": "parpass.runner",

@@ -14,7 +14,7 @@ from parpass.diagnostic import (
     override_renderer,
 )
 from parpass.errors import DiagnosticError
-from parpass.relay.module import IRModule
+from parpass.ir.module import IRModule
 
 SPAN = Span("model.relay", 2, 2, 5, 8)
 WARNING = Diagnostic(DiagnosticLevel.WARNING, SPAN, "an odd name")

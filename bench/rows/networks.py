@@ -10,7 +10,7 @@ from bench.limit import Limit
 from bench.measure import Setting, clocked, interleaved, ratio
 from bench.table import Line, Row
 from parpass import IRModule, PassContext, Sequential, relay
-from parpass.relay.node import children, post_order
+from parpass.ir.node import children, post_order
 from parpass.runner import Runner
 
 Run = Callable[[IRModule], IRModule]

@@ -12,7 +12,7 @@ from bench.measure import Figure, Setting
 from bench.table import Goal, Line, Row
 from bench.work import PAIRS, USE_WORKERS, Swap, Work, no_pass
 from parpass import FunctionPass, IRModule, PassContext, PassInfo, Sequential, relay
-from parpass.relay import wire
+from parpass.ir import wire
 from parpass.transform import register_adapter
 
 

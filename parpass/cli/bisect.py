@@ -15,7 +15,7 @@ from parpass.cli.failure import InputError
 
 if TYPE_CHECKING:
     from parpass.cli.bisecting import Check, Culprit
-    from parpass.relay.module import IRModule
+    from parpass.ir.module import IRModule
 
 NOTHING_FOUND = 3
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from parpass.cli.values import Values
-from parpass.relay.module import IRModule
+from parpass.ir.module import IRModule
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext
 from parpass.transform.debug.bisect import (

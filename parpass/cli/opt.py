@@ -16,7 +16,7 @@ from parpass.cli.failure import InputError, PassFailure
 
 if TYPE_CHECKING:
     from parpass.cli.watching import Watching
-    from parpass.relay.module import IRModule
+    from parpass.ir.module import IRModule
     from parpass.transform import Pass, PassContext, Sequential
 
 

@@ -12,7 +12,7 @@ import click
 from parpass.cli.failure import InputError
 
 if TYPE_CHECKING:
-    from parpass.relay.module import IRModule
+    from parpass.ir.module import IRModule
 
 SPLIT = "// -----"
 _SPLIT_LINE = re.compile(rf"^{SPLIT}[ \t\r]*\n?", re.MULTILINE)

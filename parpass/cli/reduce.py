@@ -17,7 +17,7 @@ from parpass.cli.replay import FILE, read_reproducer
 
 if TYPE_CHECKING:
     from parpass.cli.reducing import Reduction, Trials
-    from parpass.relay.module import IRModule
+    from parpass.ir.module import IRModule
     from parpass.runner import Executor
     from parpass.transform.debug.reproducer import Reproducer
 

@@ -17,7 +17,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from parpass.cli.trial import Result, Same, load_passes, try_text
-from parpass.relay.module import IRModule
+from parpass.ir.module import IRModule
 from parpass.relay.shrinking import Way, size, typed, ways
 from parpass.runner import Executor, JobLostError
 from parpass.transform import print_pipeline

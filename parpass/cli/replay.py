@@ -13,7 +13,7 @@ from parpass.cli.failure import InputError, PassFailure
 from parpass.errors import FunctionFailure
 
 if TYPE_CHECKING:
-    from parpass.relay.module import IRModule
+    from parpass.ir.module import IRModule
     from parpass.transform.debug.reproducer import Reproducer
 
 ANOTHER_FAILURE = 3

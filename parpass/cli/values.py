@@ -8,11 +8,12 @@ from typing import Any, cast
 import numpy as np
 
 from parpass.errors import EvaluationError
+from parpass.ir.module import IRModule
+from parpass.ir.ty import TensorType, TupleType, Type
+from parpass.ir.type_structure import check_size
 from parpass.relay.analysis import called_globals
 from parpass.relay.expr import Function
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.module import IRModule
-from parpass.relay.ty import TensorType, TupleType, Type, check_size
 
 # Passes may change the order of sums, and so the last digits.
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-4

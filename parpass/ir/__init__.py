@@ -1,35 +1,49 @@
-"""TVM's `tvm.ir` names, and those of its function registry, from where they live."""
+"""The base of every IR here, and TVM's `tvm.ir` names, from where they live.
 
-from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel, Span
-from parpass.instrument import PassInstrument, pass_instrument
-from parpass.ir import diagnostics, instrument, transform
-from parpass.relay.expr import GlobalVar
-from parpass.relay.module import IRModule
-from parpass.relay.op.op_attrs import register_op_attr
-from parpass.relay.op.registry import Op
-from parpass.relay.serialization import load_json, save_json
-from parpass.relay.structural import (
-    assert_structural_equal,
-    structural_equal,
-    structural_hash,
-)
-from parpass.relay.ty import FuncType, TensorType, TupleType, Type, TypeVar
-from parpass.runtime.registry import (
-    PackedFunc,
-    convert,
-    get_global_func,
-    list_global_func_names,
-    register_func,
-    remove_global_func,
-)
-from parpass.transform import (
-    ModulePass,
-    Pass,
-    PassContext,
-    PassInfo,
-    Sequential,
-    module_pass,
-)
+Nothing is loaded before it is asked for: those who build on the base import its modules
+by their names, and workers go without what they do not use. Who asks for a name of
+TVM's gets the IRs besides that the program has, so that texts and names of theirs are
+known.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from parpass.ir.declared import load_irs
+
+if TYPE_CHECKING:
+    from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel, Span
+    from parpass.instrument import PassInstrument, pass_instrument
+    from parpass.ir import diagnostics, instrument, transform
+    from parpass.ir.module import IRModule
+    from parpass.ir.op_attrs import register_op_attr
+    from parpass.ir.op_table import Op
+    from parpass.ir.relay_expr import GlobalVar
+    from parpass.ir.serialization import load_json, save_json
+    from parpass.ir.structure.structural import (
+        assert_structural_equal,
+        structural_equal,
+        structural_hash,
+    )
+    from parpass.ir.ty import FuncType, TensorType, TupleType, Type, TypeVar
+    from parpass.runtime.registry import (
+        PackedFunc,
+        convert,
+        get_global_func,
+        list_global_func_names,
+        register_func,
+        remove_global_func,
+    )
+    from parpass.transform import (
+        ModulePass,
+        Pass,
+        PassContext,
+        PassInfo,
+        Sequential,
+        module_pass,
+    )
 
 __all__ = [
     "Diagnostic",
@@ -68,3 +82,54 @@ __all__ = [
     "structural_hash",
     "transform",
 ]
+
+_ROOMS = ("diagnostics", "instrument", "transform")
+
+_HOME = {
+    "Diagnostic": "parpass.diagnostic",
+    "DiagnosticContext": "parpass.diagnostic",
+    "DiagnosticLevel": "parpass.diagnostic",
+    "FuncType": "parpass.ir.ty",
+    "GlobalVar": "parpass.ir.relay_expr",
+    "IRModule": "parpass.ir.module",
+    "ModulePass": "parpass.transform",
+    "Op": "parpass.ir.op_table",
+    "PackedFunc": "parpass.runtime.registry",
+    "Pass": "parpass.transform",
+    "PassContext": "parpass.transform",
+    "PassInfo": "parpass.transform",
+    "PassInstrument": "parpass.instrument",
+    "Sequential": "parpass.transform",
+    "Span": "parpass.diagnostic",
+    "TensorType": "parpass.ir.ty",
+    "TupleType": "parpass.ir.ty",
+    "Type": "parpass.ir.ty",
+    "TypeVar": "parpass.ir.ty",
+    "assert_structural_equal": "parpass.ir.structure.structural",
+    "convert": "parpass.runtime.registry",
+    "get_global_func": "parpass.runtime.registry",
+    "list_global_func_names": "parpass.runtime.registry",
+    "load_json": "parpass.ir.serialization",
+    "module_pass": "parpass.transform",
+    "pass_instrument": "parpass.instrument",
+    "register_func": "parpass.runtime.registry",
+    "register_op_attr": "parpass.ir.op_attrs",
+    "remove_global_func": "parpass.runtime.registry",
+    "save_json": "parpass.ir.serialization",
+    "structural_equal": "parpass.ir.structure.structural",
+    "structural_hash": "parpass.ir.structure.structural",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"parpass.ir.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'parpass.ir' has no attribute '{name}'")
+    load_irs()
+    value = globals()[name] = getattr(importlib.import_module(_HOME[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -11,6 +11,18 @@ import importlib
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from parpass.ir.ty import (
+    Any,
+    FuncType,
+    IncompleteType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeKind,
+    TypeVar,
+    scalar_type,
+)
+from parpass.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from parpass.relay.binding import bind
 from parpass.relay.expr import (
     Call,
@@ -34,20 +46,9 @@ from parpass.relay.functor import (
     post_order_rewrite,
 )
 from parpass.relay.scope_builder import ScopeBuilder
-from parpass.relay.ty import (
-    Any,
-    FuncType,
-    IncompleteType,
-    TensorType,
-    TupleType,
-    Type,
-    TypeKind,
-    TypeVar,
-    scalar_type,
-)
-from parpass.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 
 if TYPE_CHECKING:
+    from parpass.ir.module import Module
     from parpass.relay import (
         analysis,
         dataflow_pattern,
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
         transform,
     )
     from parpass.relay.interpreter.interpreter import create_executor
-    from parpass.relay.module import Module
     from parpass.relay.op import *  # noqa: F403 -- the builders, found by __getattr__
     from parpass.relay.op import nn
     from parpass.relay.text.parser import fromtext, parse, parse_expr
@@ -127,7 +127,7 @@ _ROOMS = {
 }
 
 _HOME = {
-    "Module": "parpass.relay.module",
+    "Module": "parpass.ir.module",
     "astext": "parpass.relay.text.printer",
     "build_config": "parpass.relay.tvm_names.build_config",
     "create_executor": "parpass.relay.interpreter.interpreter",
@@ -152,5 +152,10 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *builders})
 
 
-importlib.import_module("parpass.relay.adapter")  # makes passes run on IRModules
-importlib.import_module("parpass.relay.options")  # makes contexts accept TVM's options
+importlib.import_module("parpass.relay.registered.tenant")  # of the base of IRs
+importlib.import_module(
+    "parpass.relay.registered.module_adapter"
+)  # makes passes run on IRModules
+importlib.import_module(
+    "parpass.relay.registered.config_options"
+)  # makes contexts accept TVM's options

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from parpass.errors import IRTypeError, did_you_mean
+from parpass.ir.node import bindings, children, post_order, reflection
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr, Function, Var, as_expr, const
 from parpass.relay.functor import ExprMutator
-from parpass.relay.ndarray import NDArray
-from parpass.relay.node import bindings, children, layout, post_order
-from parpass.relay.op.registry import Op
+from parpass.runtime.ndarray import NDArray
 
 ExprT = TypeVar("ExprT", bound=Expr)
 
@@ -30,6 +30,7 @@ def bind(expr: ExprT, binds: Mapping[Any, Any]) -> ExprT:
         IRTypeError: A key is neither, a name means none or several of the variables,
             or a value cannot be an expression.
     """
+    # Analyses are loaded when first used, which is not by importing relay.
     from parpass.relay.analysis import free_vars
 
     free = free_vars(expr)
@@ -91,7 +92,7 @@ class _Copier(ExprMutator):
         new = super().visit_call(call)
         if new is not call or (isinstance(call.op, Op) and not call.op.effect):
             return new
-        return layout(Call).rebuild(call, children(call))
+        return reflection(Call).rebuild(call, children(call))
 
 
 def _variable(key: Any, named: list[Var]) -> Var:

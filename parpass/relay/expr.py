@@ -8,118 +8,26 @@ nodes too (`checked_type`); a rebuilt node has none until InferType runs again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import structs
 from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
-from parpass.errors import IRTypeError, UntypedError
-from parpass.relay.dict_attrs import DictAttrs
-from parpass.relay.ndarray import NDArray
-from parpass.relay.node import Node, Role, reflected
-from parpass.relay.ty import FuncType, TensorType, Type, TypeVar
-from parpass.relay.type_functor import is_complete
+from parpass.errors import IRTypeError
+from parpass.ir.attrs import DictAttrs
+from parpass.ir.node import Role, reflected
+from parpass.ir.op_table import Op
+from parpass.ir.relay_expr import BaseFunc, GlobalVar, Operand, RelayExpr
+from parpass.ir.ty import FuncType, TensorType, Type, TypeVar
+from parpass.ir.type_structure import is_complete
+from parpass.runtime.ndarray import NDArray
+
+Expr = RelayExpr
 
 
-class Expr(Node, frozen=True, eq=False):
-    """The base of expressions; Python's operators build calls of Relay's.
-
-    An expression is pickled like any object, so that what it shares with the values
-    beside it stays shared; the price is that `pickle` recurses, and refuses one that is
-    very deep. Modules are pickled, and `save_json` takes anything, at any depth.
-    """
-
-    @property
-    def checked_type(self) -> Type:
-        """The type that InferType found.
-
-        Raises:
-            UntypedError: InferType has not run on this node.
-        """
-        found: Type | None = getattr(self, "checked_type_", None)
-        if found is None:
-            raise UntypedError(
-                f"this {type(self).__name__} has no checked type yet; run "
-                "relay.transform.InferType() on its module first"
-            )
-        return found
-
-    def astype(self, dtype: str) -> Call:
-        """Return this expression cast to `dtype`."""
-        from parpass.relay.op import cast as cast_op
-
-        return cast_op(self, dtype)
-
-    def __call__(self, *args: Expr) -> Call:
-        """Return a call of this expression."""
-        return Call(self, args)
-
-    def __neg__(self) -> Call:
-        return _call_op("negative", self)
-
-    def __add__(self, other: Operand) -> Call:
-        return _call_op("add", self, other)
-
-    def __radd__(self, other: Operand) -> Call:
-        return _call_op("add", other, self)
-
-    def __sub__(self, other: Operand) -> Call:
-        return _call_op("subtract", self, other)
-
-    def __rsub__(self, other: Operand) -> Call:
-        return _call_op("subtract", other, self)
-
-    def __mul__(self, other: Operand) -> Call:
-        return _call_op("multiply", self, other)
-
-    def __rmul__(self, other: Operand) -> Call:
-        return _call_op("multiply", other, self)
-
-    def __truediv__(self, other: Operand) -> Call:
-        return _call_op("divide", self, other)
-
-    def __rtruediv__(self, other: Operand) -> Call:
-        return _call_op("divide", other, self)
-
-    def __lt__(self, other: Operand) -> Call:
-        return _call_op("less", self, other)
-
-    def __le__(self, other: Operand) -> Call:
-        return _call_op("less_equal", self, other)
-
-    def __gt__(self, other: Operand) -> Call:
-        return _call_op("greater", self, other)
-
-    def __ge__(self, other: Operand) -> Call:
-        return _call_op("greater_equal", self, other)
-
-    def __str__(self) -> str:
-        from parpass.relay.text.printer import astext
-
-        return astext(self, show_meta_data=False)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._brief()})"
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        return [("", self._brief())]
-
-    def _brief(self) -> str:
-        from parpass.relay.text.brief import brief
-
-        return brief(self)
-
-    def __bool__(self) -> NoReturn:
-        raise IRTypeError(
-            "a Relay expression has no truth value in Python; build relay.If, or "
-            "compare nodes with 'is', 'same_as' or 'structural_equal'"
-        )
-
-
-@reflected(is_graph=False, type_annotation=Role.TYPE)
+@reflected(is_graph=False, is_variable=True, type_annotation=Role.TYPE)
 class Var(Expr, frozen=True, eq=False):
     """A local variable; two of them are the same only if they are the same object."""
 
@@ -127,20 +35,6 @@ class Var(Expr, frozen=True, eq=False):
     type_annotation: Type | None = None
     span: Span | None = None
     checked_type_: Type | None = None
-
-
-@reflected(is_graph=False)
-class GlobalVar(Expr, frozen=True, eq=False):
-    """The name of a function of a module."""
-
-    name_hint: str
-    span: Span | None = None
-    checked_type_: Type | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        from parpass.relay.wire import global_var_named
-
-        return global_var_named, (self.name_hint,)
 
 
 @reflected(is_graph=False)
@@ -159,7 +53,18 @@ class Constant(Expr, frozen=True, eq=False):
             force_setattr(self, "checked_type_", found)
 
 
-@reflected(is_graph=True, op=Role.CHILD, args=Role.CHILDREN, type_args=Role.TYPE)
+def _structure_of_call(call: Call) -> list[Any]:
+    # The type arguments of an operator follow from its arguments.
+    return [call.attrs, () if isinstance(call.op, Op) else call.type_args]
+
+
+@reflected(
+    is_graph=True,
+    structure=_structure_of_call,
+    op=Role.CHILD,
+    args=Role.CHILDREN,
+    type_args=Role.TYPE,
+)
 class Call(Expr, frozen=True, eq=False):
     """A call of an operator, a global function or a closure."""
 
@@ -177,7 +82,7 @@ class Call(Expr, frozen=True, eq=False):
             force_setattr(self, "type_args", tuple(self.type_args or ()))
 
 
-@reflected(is_graph=True, var=Role.BINDING, value=Role.CHILD, body=Role.CHILD)
+@reflected(is_graph=True, scopes=1, var=Role.BINDING, value=Role.CHILD, body=Role.CHILD)
 class Let(Expr, frozen=True, eq=False):
     """`let var = value; body`."""
 
@@ -189,7 +94,11 @@ class Let(Expr, frozen=True, eq=False):
 
 
 @reflected(
-    is_graph=True, cond=Role.CHILD, true_branch=Role.CHILD, false_branch=Role.CHILD
+    is_graph=True,
+    scopes=2,
+    cond=Role.CHILD,
+    true_branch=Role.CHILD,
+    false_branch=Role.CHILD,
 )
 class If(Expr, frozen=True, eq=False):
     """The value of one of two branches; `cond` is a scalar bool."""
@@ -232,12 +141,13 @@ class TupleGetItem(Expr, frozen=True, eq=False):
 
 @reflected(
     is_graph=True,
+    scopes=1,
     params=Role.BINDINGS,
     body=Role.CHILD,
     ret_type=Role.TYPE,
-    type_params=Role.TYPE,
+    type_params=Role.TYPE_BINDINGS,
 )
-class Function(Expr, frozen=True, eq=False):
+class Function(BaseFunc, frozen=True, eq=False):
     """A function; in a module under a global name, or a closure in an expression."""
 
     params: tuple[Var, ...]
@@ -258,19 +168,6 @@ class Function(Expr, frozen=True, eq=False):
         if not self.attrs:
             force_setattr(self, "attrs", None)
 
-    def with_attr(self, key: str, value: Any) -> Function:
-        """Return this function with one attribute more."""
-        return _with(self, attrs=DictAttrs({**(self.attrs or {}), key: value}))
-
-    def without_attr(self, key: str) -> Function:
-        """Return this function without one attribute."""
-        rest = {name: v for name, v in (self.attrs or {}).items() if name != key}
-        return _with(self, attrs=DictAttrs(rest))
-
-    def has_nonzero_attr(self, key: str) -> bool:
-        """Return whether the function has an attribute that is not zero or empty."""
-        return bool(self.attrs and self.attrs.get(key))
-
     @property
     def annotated_type(self) -> FuncType | None:
         """The type as annotated; None where an annotation is missing or incomplete."""
@@ -279,14 +176,6 @@ class Function(Expr, frozen=True, eq=False):
         if len(known) != len(parts):
             return None
         return FuncType(tuple(known[:-1]), known[-1], self.type_params)
-
-
-def _with(function: Function, **changes: Any) -> Function:
-    """Return a function with other fields, its inferred type dropped."""
-    return structs.replace(function, checked_type_=None, **changes)
-
-
-Operand = Expr | int | float | bool
 
 
 class TupleWrapper:
@@ -374,10 +263,11 @@ def as_expr(value: object) -> Expr:
     )
 
 
-def _call_op(name: str, *args: Operand) -> Call:
-    from parpass.relay.op.registry import Op
-
-    return Call(Op.get(name), tuple(as_expr(arg) for arg in args))
+def eta_expanded(global_var: GlobalVar, function: Function) -> Function:
+    """Return a function that calls a global one with its own parameters."""
+    params = tuple(Var(p.name_hint, p.type_annotation) for p in function.params)
+    call = Call(global_var, params, None, function.type_params)
+    return Function(params, call, function.ret_type, function.type_params)
 
 
 __all__ = [
@@ -396,5 +286,6 @@ __all__ = [
     "Var",
     "as_expr",
     "const",
+    "eta_expanded",
     "var",
 ]

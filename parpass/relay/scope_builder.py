@@ -6,9 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from parpass.errors import IRTypeError, ScopeBuilderError
+from parpass.ir.ty import Type
 from parpass.relay.expr import Expr, If, Let, Operand, Var, as_expr
-from parpass.relay.ty import Type
-from parpass.relay.typing.infer import infer_type
 
 
 class _Scope:
@@ -88,6 +87,9 @@ class ScopeBuilder:
         """
         if isinstance(expr, Var) and expr.type_annotation is not None:
             return expr.type_annotation
+        # Inference is loaded when first used, which is not by importing relay.
+        from parpass.relay.typing.infer import infer_type
+
         return infer_type(expr).checked_type
 
     def ret(self, value: Operand) -> None:

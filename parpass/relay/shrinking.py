@@ -16,9 +16,14 @@ from typing import Any, ClassVar, NamedTuple, Protocol, cast
 from msgspec import structs
 
 from parpass.errors import ParpassError
+from parpass.ir.attrs import DictAttrs
+from parpass.ir.module import IRModule
+from parpass.ir.node import children, post_order
+from parpass.ir.op_table import Op
+from parpass.ir.ty import TensorType, TupleType, Type
+from parpass.ir.type_structure import extent
 from parpass.relay.analysis.globals import called_globals
 from parpass.relay.analysis.variables import free_vars
-from parpass.relay.dict_attrs import DictAttrs
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -32,11 +37,8 @@ from parpass.relay.expr import (
     const,
 )
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.node import children, post_order
 from parpass.relay.op.create import zeros
-from parpass.relay.op.registry import Op
-from parpass.relay.ty import TensorType, TupleType, Type, extent
+from parpass.relay.transform.infer_type import InferType
 
 _MOST_HOISTED = 500
 
@@ -65,8 +67,6 @@ class Place(NamedTuple):
 
 def typed(mod: IRModule) -> IRModule:
     """Return a module with its types inferred, or as it is if they cannot be."""
-    from parpass.relay.transform.infer_type import InferType
-
     try:
         return InferType()(mod)
     except ParpassError:
@@ -265,7 +265,7 @@ class DropAttributes:
         """Return the module without these attributes."""
         changed: dict[str, Function] = {}
         for name, key in items:
-            function = changed.get(name, mod[name])
+            function: Function = changed.get(name) or mod[name]
             rest = {k: v for k, v in (function.attrs or {}).items() if k != key}
             changed[name] = structs.replace(function, attrs=DictAttrs(rest))
         return _with(mod, changed)

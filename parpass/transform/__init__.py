@@ -1,5 +1,6 @@
 """What a pass is, and under which settings it runs; TVM's `tvm.transform`."""
 
+from parpass.runtime.source import Source
 from parpass.transform.adapter import EncodesRuns, Excerpt, ModuleAdapter, Mutability
 from parpass.transform.adapters import adapter_of, register_adapter, register_wrapping
 from parpass.transform.config import list_config_options, register_config_option
@@ -12,7 +13,7 @@ from parpass.transform.factories import (
 )
 from parpass.transform.info import PassInfo
 from parpass.transform.optimizations import Optimizations
-from parpass.transform.outside import KeepOutside, LargeValue, Source
+from parpass.transform.outside import KeepOutside, LargeValue
 from parpass.transform.passes import (
     FunctionPass,
     FunctionwisePass,

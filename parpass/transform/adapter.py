@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from parpass.transform.outside import KeepOutside, Source
+from parpass.runtime.source import Source
+from parpass.transform.outside import KeepOutside
 from parpass.transform.passes import Pass
 
 

@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
-
-class Source(Protocol):
-    """Where a large value is that was left outside of a function's bytes."""
-
-    @property
-    def original(self) -> Any:
-        """The value itself where this is the process that it came from, else None."""
-        ...
-
-    def fetch(self) -> memoryview:
-        """Return its bytes, read-only; they may have to be asked for."""
-        ...
+from parpass.runtime.source import Source
 
 
 class LargeValue(Protocol):

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parpass.cli import main
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Call, Function
-from parpass.relay.module import IRModule
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 from tests.support.commands import FailAlways, write_model
 

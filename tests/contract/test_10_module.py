@@ -8,10 +8,10 @@ import pytest
 
 from parpass import relay
 from parpass.errors import ModuleError
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.structure.structural import assert_structural_equal, structural_equal
 from parpass.relay.expr import Call, Function, GlobalVar
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.structural import assert_structural_equal, structural_equal
 from parpass.transform import (
     FunctionPass,
     ModulePass,

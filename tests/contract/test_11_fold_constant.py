@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Constant, Expr, Function, If, Let, Tuple, TupleGetItem
-from parpass.relay.module import IRModule
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import FoldConstant, InferType
 from parpass.transform import PassContext
 from tests.support.marking import Run

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Expr, Function, Let, Tuple, TupleGetItem
-from parpass.relay.module import IRModule
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import (
     DeadCodeElimination,
     EliminateCommonSubexpr,

@@ -9,8 +9,8 @@ import pytest
 
 from parpass.errors import ReadOnlyModuleError
 from parpass.instrument import PassTimingInstrument
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
-from parpass.relay.module import IRModule
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
 from tests.support.failing import UserError
 from tests.support.marking import Mark, Observe, Raise, Run, identity, marks, module

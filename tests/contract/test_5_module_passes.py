@@ -11,9 +11,9 @@ from typing import Any, cast
 import pytest
 
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.structure.structural import structural_equal
 from parpass.relay.expr import Function
-from parpass.relay.module import IRModule
-from parpass.relay.structural import structural_equal
 from parpass.transform import (
     ModulePass,
     Pass,

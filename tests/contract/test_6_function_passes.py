@@ -10,8 +10,8 @@ import pytest
 from parpass import relay
 from parpass.diagnostic import Diagnostic, DiagnosticLevel
 from parpass.errors import DiagnosticError, ReadOnlyModuleError
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
-from parpass.relay.module import IRModule
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
 from tests.support.marking import (
     Mark,

@@ -9,7 +9,7 @@ import pytest
 
 from parpass import relay
 from parpass.errors import UndefinedPassError, UnknownPassError
-from parpass.relay.module import IRModule
+from parpass.ir.module import IRModule
 from parpass.runtime.registry import register_func
 from parpass.transform import (
     FunctionPass,

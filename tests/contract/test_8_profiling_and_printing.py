@@ -20,8 +20,8 @@ from parpass.instrument import (
     PrintBeforeAll,
     WellFormedInstrument,
 )
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
-from parpass.relay.module import IRModule
 from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
 from parpass.transform.clock import replayed
 from tests.support.marking import Mark, MarkAll, RaiseAll, Run, module

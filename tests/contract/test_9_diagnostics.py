@@ -19,8 +19,8 @@ from parpass.ir.diagnostics import (
     get_renderer,
     override_renderer,
 )
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
-from parpass.relay.module import IRModule
 from parpass.transform import FunctionPass, ModulePass, PassContext, PassInfo
 from tests.support.marking import MarkAll, Run, identity, module
 

@@ -14,9 +14,9 @@ from rich.pretty import pretty_repr
 from parpass import IRModule, load_json, relay, save_json
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, SizeLimitError, UntypedError
-from parpass.relay.dict_attrs import DictAttrs
+from parpass.ir.attrs import DictAttrs
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Expr, as_expr
-from parpass.relay.op.registry import Op
 from tests.support.deep import DEPTH, KINDS
 
 X = relay.var("x", shape=(2, 3))
@@ -88,8 +88,11 @@ def test_pythons_operators_build_calls(expr: relay.Call, op: str):
 
 
 def test_astype_builds_a_cast_and_calling_an_expression_a_call():
-    assert X.astype("int32").op is Op.get("cast")
-    assert relay.GlobalVar("f")(X, Y).args == (X, Y)
+    cast, call = X.astype("int32"), relay.GlobalVar("f")(X, Y)
+    assert isinstance(cast, relay.Call)
+    assert cast.op is Op.get("cast")
+    assert isinstance(call, relay.Call)
+    assert call.args == (X, Y)
 
 
 def test_an_expression_has_no_truth_value():

@@ -6,6 +6,9 @@ import pytest
 from hypothesis import given, settings
 
 from parpass.errors import IRTypeError
+from parpass.ir.node import post_order
+from parpass.ir.op_table import Op
+from parpass.ir.structure.structural import structural_equal
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -20,9 +23,6 @@ from parpass.relay.expr import (
     const,
 )
 from parpass.relay.functor import ExprFunctor, ExprMutator, ExprVisitor, let_chain
-from parpass.relay.node import post_order
-from parpass.relay.op.registry import Op
-from parpass.relay.structural import structural_equal
 from tests.support.deep import COND, DEPTH, KINDS, X, lets
 from tests.support.programs import call_op, functions
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import Node, post_order
+from parpass.ir.ty import FuncType, TupleType
 from parpass.relay.analysis import called_globals
 from parpass.relay.expr import Function, If, Let, Var
-from parpass.relay.module import IRModule
-from parpass.relay.node import Node, post_order
-from parpass.relay.ty import FuncType, TupleType
 from tests.support.higher_order import higher_order_modules
 
 KINDS = {

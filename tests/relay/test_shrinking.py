@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from parpass.ir.module import IRModule
 from parpass.relay import parse
 from parpass.relay.analysis import function_faults
 from parpass.relay.expr import Expr, Function, var
-from parpass.relay.module import IRModule
 from parpass.relay.shrinking import (
     Descend,
     DropAttributes,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parpass.relay.module import IRModule
+from parpass.ir.module import IRModule
 from parpass.runner import Runner
 from parpass.transform import Pass, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass import relay
-from parpass.relay.adapter import RelayAdapter
-from parpass.relay.module import IRModule
+from parpass.ir.module import IRModule
+from parpass.relay.registered.module_adapter import RelayAdapter
 from parpass.runner import Runner, open_runner
 from parpass.transform import Pass, Sequential, register_adapter
 from parpass.transform.config import ASKING_WORKERS_SECONDS, ON_FAILURE

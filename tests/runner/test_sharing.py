@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from parpass import IRModule, PassContext, relay
-from parpass.relay.node import post_order
+from parpass.ir.node import post_order
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, PassInfo
 from tests.support.pooled import POOLED

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from parpass import IRModule, PassContext, relay
-from parpass.relay.typing.ledger import LedgerEntry, enter_in_ledger
+from parpass.ir.ledger import LedgerEntry, enter_in_ledger
 from parpass.runner import Runner, RunReport
 from parpass.runner.placing.forecasts import Ledger, Place, best_place
 from parpass.runner.stage.work import StageWork

@@ -10,11 +10,11 @@ import os
 import signal
 
 from parpass.instrument import PassInstrument
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
 from parpass.relay.analysis import post_order_visit
 from parpass.relay.expr import Call, Expr, Function, const, var
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.op.registry import Op
 from parpass.transform import (
     FunctionPass,
     ModulePass,

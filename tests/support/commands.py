@@ -8,8 +8,8 @@ import onnx
 from onnx import helper
 
 from parpass.diagnostic import Diagnostic, DiagnosticLevel
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
-from parpass.relay.module import IRModule
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 

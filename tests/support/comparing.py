@@ -12,9 +12,9 @@ import trio
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.structural import assert_structural_equal
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext
 from tests.support.talking import listening

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from parpass.relay.module import IRModule
+from parpass.ir.module import IRModule
 from parpass.transform import Pass
 
 

@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from parpass.ir.effect import Effect
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op, register_op
+from parpass.ir.ty import FuncType
 from parpass.relay import op
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import (
@@ -27,11 +31,7 @@ from parpass.relay.expr import (
     const,
 )
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.module import IRModule
-from parpass.relay.op.effect import Effect
-from parpass.relay.op.registry import Op, register_op
 from parpass.relay.op.relations import identity
-from parpass.relay.ty import FuncType
 from tests.support.programs import TENSORS, Step, Typed, Writer, arguments, call_op
 
 _F32 = TENSORS[0]

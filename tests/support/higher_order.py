@@ -25,9 +25,9 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from parpass.ir.module import IRModule
+from parpass.ir.ty import FuncType, TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, const
-from parpass.relay.module import IRModule
-from parpass.relay.ty import FuncType, TensorType, TupleType, Type
 from tests.support.programs import BOOL, TENSORS, Step, Typed, Writer, call_op
 
 FUEL = TensorType((), "int32")

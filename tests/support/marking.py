@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from parpass import relay
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
-from parpass.relay.module import IRModule
 from parpass.transform import FunctionPass, ModulePass, PassContext, PassInfo
 
 Run = Callable[[Any, Any], Any]
@@ -27,7 +27,8 @@ def module(*names: str, **functions: Function) -> IRModule:
 
 def marks(mod: IRModule, name: str = "main") -> str:
     """Return the marks on a function, in order, separated by blanks."""
-    return str((mod[name].attrs or {}).get("marks", ""))
+    function: Function = mod[name]
+    return str((function.attrs or {}).get("marks", ""))
 
 
 def marked(func: Function, mark: str) -> Function:

@@ -12,14 +12,14 @@ from typing import Any, cast
 
 import numpy as np
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.ty import FuncType, TensorType, TupleType, Type
 from parpass.relay import transform
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Function
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.structural import assert_structural_equal
-from parpass.relay.ty import FuncType, TensorType, TupleType, Type
 from parpass.runner import Runner
 from parpass.transform import Pass
 from tests.support.op_calls import Array

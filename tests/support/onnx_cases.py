@@ -14,11 +14,11 @@ from onnx import numpy_helper
 from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
 from parpass.relay.expr import Expr
 from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.interpreter.interpreter import create_executor
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
 from parpass.relay.op import Op
 
 # What is not a tensor of numbers, in the attributes, inputs or results of a case.

@@ -11,9 +11,9 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from parpass.ir.module import IRModule
 from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.interpreter.interpreter import create_executor
-from parpass.relay.module import IRModule
 
 Array = npt.NDArray[Any]
 

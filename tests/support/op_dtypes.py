@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from parpass import relay
-from parpass.relay.dtypes import numpy_dtype
 from parpass.relay.expr import Call, Constant, Expr, TupleWrapper
 from parpass.relay.functor import ExprMutator
+from parpass.runtime.dtypes import numpy_dtype
 from tests.support.op_calls import Array
 from tests.support.op_shapes import Built
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from parpass.relay.adapter import RelayAdapter
+from parpass.ir.node import post_order
+from parpass.ir.wire import FunctionPickler
 from parpass.relay.expr import Function
-from parpass.relay.node import post_order
-from parpass.relay.wire import FunctionPickler
+from parpass.relay.registered.module_adapter import RelayAdapter
 from parpass.transform import KeepOutside
 
 

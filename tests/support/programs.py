@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
+from parpass.ir.ty import FuncType, TensorType, TupleType, Type
 from parpass.relay import op
-from parpass.relay.dtypes import float_range, numpy_dtype
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -32,9 +34,7 @@ from parpass.relay.expr import (
     Var,
     const,
 )
-from parpass.relay.module import IRModule
-from parpass.relay.op.registry import Op
-from parpass.relay.ty import FuncType, TensorType, TupleType, Type
+from parpass.runtime.dtypes import float_range, numpy_dtype
 from tests.support.op_calls import Array
 
 SHAPE = (2, 3)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from parpass import relay
-from parpass.relay.module import IRModule
+from parpass.ir.module import IRModule
 from parpass.transform import (
     FunctionPass,
     ModulePass,

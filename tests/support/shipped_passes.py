@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from parpass.ir.op_attrs import register_op_attr
 from parpass.relay import transform
 from parpass.relay.dataflow_pattern import is_op, wildcard
-from parpass.relay.op.op_attrs import register_op_attr
 from parpass.transform import Pass, Sequential
 from tests.support import effects
 

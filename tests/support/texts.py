@@ -11,12 +11,12 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import FuncType, TensorType, TupleType, Type, TypeVar
 from parpass.relay.expr import Call, Constant, Function, GlobalVar, Let, Tuple, Var
-from parpass.relay.module import IRModule
-from parpass.relay.ndarray import NDArray
-from parpass.relay.op.registry import Op
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import FuncType, TensorType, TupleType, Type, TypeVar
+from parpass.runtime.ndarray import NDArray
 
 NAMES = st.one_of(
     st.sampled_from(["x", "x_1", "0", "a/b:0", "let", "fn", "inff", "", "é"]), st.text()

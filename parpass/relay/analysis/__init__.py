@@ -2,7 +2,7 @@
 
 from parpass.relay.analysis.basic_blocks import check_basic_block_normal_form
 from parpass.relay.analysis.call_graph import CallGraph
-from parpass.relay.analysis.constants import check_constant
+from parpass.relay.analysis.constancy import check_constant
 from parpass.relay.analysis.counts import (
     all_dtypes,
     get_total_mac_number,

@@ -6,19 +6,20 @@ blocks belongs to the innermost one that encloses its uses.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Sequence
 
+from parpass.ir.node import Node, post_order
+from parpass.ir.op_table import Op
 from parpass.relay.analysis.scopes import ScopeTree
-from parpass.relay.expr import Constant, Expr, Function, GlobalVar, If, Var
-from parpass.relay.node import Node, post_order
-from parpass.relay.op.registry import Op
+from parpass.relay.expr import Constant, Expr, GlobalVar, Let, Var
 
 
 class BlockTree(ScopeTree):
     """The basic blocks of an expression; a `let` opens none."""
 
-    scopes_opened: ClassVar[Mapping[type[Node], int]] = {If: 2, Function: 1}
+    def scopes_opened(self, node: Node) -> int:
+        """Return how many blocks a node opens."""
+        return 0 if isinstance(node, Let) else super().scopes_opened(node)
 
 
 def is_atomic(expr: Node) -> bool:

@@ -11,7 +11,7 @@ from parpass.relay.analysis.globals import called_globals
 from parpass.relay.expr import GlobalVar
 
 if TYPE_CHECKING:
-    from parpass.relay.module import IRModule
+    from parpass.ir.module import IRModule
 
 
 class CallGraph:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.registry import Op
 
 
 def call_of(expr: Expr, *names: str) -> Call | None:

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.op_table import Op
+from parpass.ir.ty import FuncType, TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, GlobalVar
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.op.registry import Op
-from parpass.relay.ty import FuncType, TensorType, TupleType, Type
 
 
 def list_op_freqs(mod: IRModule) -> dict[str, int]:

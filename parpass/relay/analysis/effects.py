@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
+from parpass.ir.effect import Effect
+from parpass.ir.module import IRModule
+from parpass.ir.node import Node, breadth_first, children
+from parpass.ir.op_table import Op
+from parpass.ir.ty import FuncType, Type
+from parpass.ir.type_structure import extent
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
-from parpass.relay.module import IRModule
-from parpass.relay.node import Node, breadth_first, children
-from parpass.relay.op.effect import Effect
-from parpass.relay.op.registry import Op
 from parpass.relay.op.relations import same_value
-from parpass.relay.ty import FuncType, Type, extent
 
 # How many nodes of a rewrite's result are looked at to find what it has kept.
 _NEAR = 64

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from parpass.errors import did_you_mean
+from parpass.ir.module import IRModule
+from parpass.ir.node import Node, bindings, post_order
 from parpass.relay.analysis.basic_blocks import BlockTree, used_across_blocks
 from parpass.relay.analysis.effects import effects_across_blocks
 from parpass.relay.analysis.scopes import used_out_of_scope
 from parpass.relay.expr import Function, GlobalVar
-from parpass.relay.module import IRModule
-from parpass.relay.node import Node, bindings, post_order
 
 
 def function_faults(func: Function, mod: IRModule) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
+from parpass.ir.node import Node, children, post_order
+from parpass.ir.op_table import Op
 from parpass.relay.analysis.basic_blocks import is_atomic
 from parpass.relay.expr import (
     Call,
@@ -18,13 +20,11 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.node import Node, children, post_order
-from parpass.relay.op.registry import Op
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from parpass.relay.module import IRModule
+    from parpass.ir.module import IRModule
 
 
 # Those that this Relay has not got never occur. `fGraph` is a value, other than a name

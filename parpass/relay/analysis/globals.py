@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from parpass.ir.node import post_order
 from parpass.relay.expr import Expr, GlobalVar
-from parpass.relay.node import post_order
 
 
 def called_globals(expr: Expr) -> list[GlobalVar]:

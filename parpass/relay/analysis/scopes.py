@@ -9,11 +9,10 @@ Scopes may be nested 100,000 deep and a node be used at every depth: a way up th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from parpass.relay.expr import Expr, Function, If, Let, Var
-from parpass.relay.node import Node, bindings, children
+from parpass.ir.node import Node, bindings, children, reflection
+from parpass.relay.expr import Expr, Function, Let, Var
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,14 +69,12 @@ class ScopeTree:
         opened: The scopes that a node opens, for its last children in their order.
     """
 
-    scopes_opened: ClassVar[Mapping[type[Node], int]] = {Let: 1, If: 2, Function: 1}
-
     def __init__(self, order: Sequence[Node]) -> None:
         self.around: dict[Node, Scope] = {order[-1]: Scope()}
         self.opened: dict[Node, list[Scope]] = {}
         around = self.around
         for node in reversed(order):
-            count = self.scopes_opened.get(type(node), 0)
+            count = self.scopes_opened(node)
             if count:
                 outer = around[node]
                 self.opened[node] = [Scope(outer) for _ in range(count)]
@@ -85,6 +82,10 @@ class ScopeTree:
                 known = around.get(child)
                 if known is not scope:
                     around[child] = innermost_common(known, scope) if known else scope
+
+    def scopes_opened(self, node: Node) -> int:
+        """Return how many scopes a node opens."""
+        return reflection(type(node)).scopes
 
     def uses(self, node: Node) -> list[tuple[Expr, Scope]]:
         """Return the children of a node with the scopes that they are used in.

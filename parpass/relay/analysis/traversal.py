@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.op.registry import Op
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.op_table import Op
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-
-from parpass.relay.expr import Call, Expr, Function, Var
-from parpass.relay.node import Node, children, post_order
-from parpass.relay.ty import Type, TypeVar
-from parpass.relay.type_functor import type_vars_in
+from parpass.ir.closedness import free_type_vars_in, stated_types
+from parpass.ir.node import Node, children, post_order
+from parpass.ir.ty import TypeVar
+from parpass.ir.type_structure import type_vars_in
+from parpass.relay.expr import Expr, Function
 
 
 def free_type_vars(expr: Expr) -> list[TypeVar]:
@@ -26,18 +25,8 @@ def bound_type_vars(expr: Expr) -> list[TypeVar]:
 
 def all_type_vars(expr: Expr) -> list[TypeVar]:
     """Return the type variables of an expression: those it uses, then the others."""
-    used = (var for typ in _annotations(post_order(expr)) for var in type_vars_in(typ))
+    used = (var for typ in stated_types(post_order(expr)) for var in type_vars_in(typ))
     return list(dict.fromkeys([*used, *bound_type_vars(expr)]))
-
-
-def free_type_vars_in(order: Sequence[Node]) -> list[TypeVar]:
-    """Return the same as `free_type_vars`, for the nodes of an expression."""
-    used = {var: None for typ in _annotations(order) for var in type_vars_in(typ)}
-    if not used:
-        return []
-    functions = [node for node in order if isinstance(node, Function)]
-    bound = {param for function in functions for param in function.type_params}
-    return [var for var in used if var not in bound]
 
 
 def unbound_type_vars(expr: Expr) -> list[tuple[Node, TypeVar]]:
@@ -56,18 +45,6 @@ def unbound_type_vars(expr: Expr) -> list[tuple[Node, TypeVar]]:
             known = bound.setdefault(child, inside)
             if known is not inside:
                 bound[child] = known & inside
-        used = [var for typ in _annotations([node]) for var in type_vars_in(typ)]
+        used = [var for typ in stated_types([node]) for var in type_vars_in(typ)]
         found += [(node, var) for var in used if var not in inside]
     return found[::-1]
-
-
-def _annotations(order: Iterable[Node]) -> Iterator[Type]:
-    for node in order:
-        if isinstance(node, Var):
-            if node.type_annotation is not None:
-                yield node.type_annotation
-        elif isinstance(node, Function):
-            if node.ret_type is not None:
-                yield node.ret_type
-        elif isinstance(node, Call):
-            yield from node.type_args

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import Node, bindings, post_order
 from parpass.relay.analysis.scopes import used_out_of_scope
 from parpass.relay.expr import Expr, Var
-from parpass.relay.module import IRModule
-from parpass.relay.node import Node, bindings, post_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import cast
 
+from parpass.ir.node import children, post_order
+from parpass.ir.op_table import Op
 from parpass.relay.analysis.scopes import Scope, innermost_common
 from parpass.relay.expr import Call, Expr
-from parpass.relay.node import children, post_order
-from parpass.relay.op.registry import Op
 
 # What a root is told by: the operator that it calls, else its kind.
 RootKey = Op | type[Expr]

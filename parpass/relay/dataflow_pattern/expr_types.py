@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import cast
 
 from parpass.errors import DiagnosticError
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.op_table import Op
+from parpass.ir.ty import Type
 from parpass.relay.expr import Expr
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.op.registry import Op
-from parpass.relay.ty import Type
 from parpass.relay.typing.infer import infer_type
 
 

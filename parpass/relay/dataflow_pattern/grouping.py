@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from parpass.ir.node import children
+from parpass.ir.op_table import Op
 from parpass.relay.dataflow_pattern.expr_graph import ExprGraph, nodes_of
 from parpass.relay.dataflow_pattern.expr_types import ExprTypes
 from parpass.relay.dataflow_pattern.matching import Matcher, NodeMap
@@ -33,8 +35,6 @@ from parpass.relay.expr import (
     GlobalVar,
     Tuple,
 )
-from parpass.relay.node import children
-from parpass.relay.op.registry import Op
 
 # Marks a function that a partition made; no match is looked for inside of it.
 PARTITIONED = "PartitionedFromPattern"

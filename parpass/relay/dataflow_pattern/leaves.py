@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from parpass.ir.node import count_nodes
+from parpass.ir.op_table import Op
+from parpass.ir.structure.structural import structural_equal
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.dataflow_pattern.pattern import (
     ConstantPattern,
     DataTypePattern,
@@ -16,10 +20,6 @@ from parpass.relay.dataflow_pattern.pattern import (
     WildcardPattern,
 )
 from parpass.relay.expr import Call, Constant, Expr, Function, Var
-from parpass.relay.node import count_nodes
-from parpass.relay.op.registry import Op
-from parpass.relay.structural import structural_equal
-from parpass.relay.ty import TensorType, Type
 
 Constraint = TypePattern | DataTypePattern | ShapePattern
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from parpass.ir.node import children
 from parpass.relay.dataflow_pattern.expr_graph import ExprGraph
 from parpass.relay.dataflow_pattern.expr_types import ExprTypes
 from parpass.relay.dataflow_pattern.leaves import has_attrs, matches_leaf, satisfies
@@ -36,7 +37,6 @@ from parpass.relay.dataflow_pattern.reassociation import (
     reassociated,
 )
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem
-from parpass.relay.node import children
 
 NodeMap = dict[DFPattern, list[Expr]]
 Question = tuple[DFPattern, Expr]

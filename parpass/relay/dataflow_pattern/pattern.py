@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from parpass.errors import IRTypeError
+from parpass.ir.op_table import Op
+from parpass.ir.ty import Dim, Type
 from parpass.relay.expr import Expr
-from parpass.relay.op.registry import Op
 from parpass.relay.text.brief import brief
-from parpass.relay.ty import Dim, Type
 
 Patterns = tuple["DFPattern", ...]
 

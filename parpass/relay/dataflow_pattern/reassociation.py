@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from parpass.ir.op_table import Op
 from parpass.relay.analysis.calls import call_of
 from parpass.relay.dataflow_pattern.pattern import (
     CallPattern,
@@ -15,7 +16,6 @@ from parpass.relay.dataflow_pattern.pattern import (
     Patterns,
 )
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.registry import Op
 
 # Calls of these match with their arguments in either order.
 COMMUTATIVE = frozenset({"add", "multiply"})

@@ -14,14 +14,14 @@ from typing import cast
 from msgspec import structs
 
 from parpass.errors import IRError, IRTypeError
+from parpass.ir.module import IRModule
+from parpass.ir.node import reflection
+from parpass.ir.structure.structural import structural_equal
 from parpass.relay.dataflow_pattern.expr_graph import ExprGraph
 from parpass.relay.dataflow_pattern.expr_types import ExprTypes
 from parpass.relay.dataflow_pattern.grouping import Group, find_groups
 from parpass.relay.dataflow_pattern.pattern import DFPattern
 from parpass.relay.expr import Call, Expr, TupleGetItem
-from parpass.relay.module import IRModule
-from parpass.relay.node import layout
-from parpass.relay.structural import structural_equal
 from parpass.relay.typing.infer import infer_type
 
 _MAX_ROUNDS = 100
@@ -183,7 +183,7 @@ def _replaced(
 
 def with_new_children(expr: Expr, new: Mapping[Expr, Expr]) -> Expr:
     """Return a node with its children replaced, itself if none is."""
-    shape = layout(type(expr))
+    shape = reflection(type(expr))
     old = shape.children(expr)
     if not any(child in new for child in old):
         return expr

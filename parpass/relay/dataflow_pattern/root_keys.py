@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from parpass.ir.op_table import Op
 from parpass.relay.dataflow_pattern.expr_graph import RootKey
 from parpass.relay.dataflow_pattern.pattern import (
     AltPattern,
@@ -33,7 +34,6 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.op.registry import Op
 
 _KINDS: dict[type[DFPattern], type[Expr]] = {
     ConstantPattern: Constant,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from parpass.ir.op_table import Op
+from parpass.ir.ty import Dim, Type
 from parpass.relay.dataflow_pattern.pattern import (
     AttrPattern,
     ConstantPattern,
@@ -22,8 +24,6 @@ from parpass.relay.dataflow_pattern.pattern import (
     WildcardPattern,
 )
 from parpass.relay.expr import Expr
-from parpass.relay.op.registry import Op
-from parpass.relay.ty import Dim, Type
 
 
 def wildcard() -> WildcardPattern:

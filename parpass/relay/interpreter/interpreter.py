@@ -1,7 +1,7 @@
 """The value of a program on arrays: an interpreter on numpy.
 
-Each activation of a function has its own stack of nodes that wait to be evaluated, and
-the activations themselves are a list. So neither the depth of an expression nor the
+Each frame of a function has its own stack of nodes that wait to be evaluated, and
+the frames themselves are a list. So neither the depth of an expression nor the
 depth of a program's recursion meets Python's recursion limit.
 
 Operators are evaluated one by one, in the order of the data flow, so a program gives
@@ -16,6 +16,8 @@ from typing import Any, cast
 import numpy as np
 
 from parpass.errors import EvaluationError, quoted
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -28,7 +30,7 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.interpreter.activation import Activation, enter
+from parpass.relay.interpreter.frame import Frame, enter
 from parpass.relay.interpreter.op_value import evaluate_call
 from parpass.relay.interpreter.values import (
     Array,
@@ -38,9 +40,7 @@ from parpass.relay.interpreter.values import (
     describe,
     map_arrays,
 )
-from parpass.relay.module import IRModule
-from parpass.relay.ndarray import NDArray
-from parpass.relay.op.registry import Op
+from parpass.runtime.ndarray import NDArray
 
 
 def evaluate(
@@ -72,7 +72,7 @@ def evaluate(
 
 
 class _Machine:
-    """Evaluates activations until the first one has its value."""
+    """Evaluates frames until the first one has its value."""
 
     def __init__(self, module: IRModule | None) -> None:
         self._module = module
@@ -85,44 +85,44 @@ class _Machine:
             )
         return Closure(self._module[var], name=var.name_hint)
 
-    def run(self, first: Activation) -> Value:
-        """Return the value of an activation's body."""
+    def run(self, first: Frame) -> Value:
+        """Return the value of a frame's body."""
         active = [first]
         while True:
-            activation = active[-1]
-            called = self._advance(activation)
+            frame = active[-1]
+            called = self._advance(frame)
             if called is not None:
                 active.append(called)
                 continue
             active.pop()
-            result = activation.values[activation.body]
+            result = frame.values[frame.body]
             if not active:
                 return result
             caller = active[-1]
             caller.values[caller.stack.pop()] = result
 
-    def _advance(self, activation: Activation) -> Activation | None:
+    def _advance(self, frame: Frame) -> Frame | None:
         """Evaluate until the body has a value, or a function is called."""
-        stack, values = activation.stack, activation.values
+        stack, values = frame.stack, frame.values
         while stack:
             node = stack[-1]
             if node in values:
                 stack.pop()
                 continue
-            waiting = activation.waits_for(node)
+            waiting = frame.waits_for(node)
             if waiting:
                 stack.extend(reversed(waiting))
                 continue
-            value = self._value(activation, node)
-            if isinstance(value, Activation):
+            value = self._value(frame, node)
+            if isinstance(value, Frame):
                 return value
             values[node] = value
             stack.pop()
         return None
 
-    def _value(self, activation: Activation, node: Expr) -> Value | Activation:
-        """Return a node's value, or the activation that it calls for."""
-        values = activation.values
+    def _value(self, frame: Frame, node: Expr) -> Value | Frame:
+        """Return a node's value, or the frame that it calls for."""
+        values = frame.values
         match node:
             case Call():
                 return _apply(values[node.op], node, [values[x] for x in node.args])
@@ -133,21 +133,21 @@ class _Machine:
             case Let():
                 return values[node.body]
             case If():
-                return values[activation.branch(node)]
+                return values[frame.branch(node)]
             case _:
-                return self._leaf(activation, node)
+                return self._leaf(frame, node)
 
-    def _leaf(self, activation: Activation, node: Expr) -> Value:
+    def _leaf(self, frame: Frame, node: Expr) -> Value:
         """Return the value of a node that waits for no other."""
         match node:
             case Constant():
                 return node.data.numpy()
             case Var():
-                return activation.variable(node)
+                return frame.variable(node)
             case GlobalVar():
                 return self.global_closure(node)
             case Function():
-                return Closure(node, activation)
+                return Closure(node, frame)
             case Op():
                 return node
             case _:
@@ -156,7 +156,7 @@ class _Machine:
                 )
 
 
-def _apply(callee: Value, call: Call, args: list[Value]) -> Value | Activation:
+def _apply(callee: Value, call: Call, args: list[Value]) -> Value | Frame:
     if isinstance(callee, Op):
         return evaluate_call(callee, call.attrs, args)
     if isinstance(callee, Closure):

@@ -8,7 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from parpass.errors import EvaluationError
-from parpass.relay.dtypes import computed_in, numpy_dtype
+from parpass.ir.op_table import Op
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.interpreter.values import (
     Array,
     Closure,
@@ -17,8 +18,7 @@ from parpass.relay.interpreter.values import (
     map_arrays,
     type_of_value,
 )
-from parpass.relay.op.registry import Op
-from parpass.relay.ty import TensorType, TupleType, Type
+from parpass.runtime.dtypes import computed_in, numpy_dtype
 
 
 def evaluate_call(op: Op, attrs: Any, values: Sequence[Value]) -> Value:

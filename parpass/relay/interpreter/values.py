@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
-from parpass.relay.dtypes import DTYPES
+from parpass.ir.op_table import Op
+from parpass.ir.ty import TensorType, TupleType, Type, TypeVar
 from parpass.relay.expr import Constant, Function, const
-from parpass.relay.op.registry import Op
 from parpass.relay.op.relations import agree
-from parpass.relay.ty import TensorType, TupleType, Type, TypeVar
+from parpass.runtime.dtypes import DTYPES
 
 Array = npt.NDArray[Any]
 Value = Any  # an Array, a tuple of Values, a Closure, or an Op
@@ -28,7 +28,7 @@ class Closure:
 
     Attributes:
         function: The code.
-        scope: The activation in which the function was met; None for a global one.
+        scope: The frame in which the function was met; None for a global one.
         name: The global name; empty for a function inside of an expression.
     """
 

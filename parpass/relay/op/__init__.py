@@ -5,6 +5,8 @@ Each file says in its `__all__` which builders are to be had here.
 
 from __future__ import annotations
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
 from parpass.relay.op import (
     annotation,
     broadcast,
@@ -36,22 +38,15 @@ from parpass.relay.op.elementwise import *
 from parpass.relay.op.grid import *
 from parpass.relay.op.indexing import *
 from parpass.relay.op.join import *
-from parpass.relay.op.matrix import *
-from parpass.relay.op.op_attrs import (
+from parpass.relay.op.layout_hooks import (
     register_alter_op_layout as register_alter_op_layout,
 )
-from parpass.relay.op.op_attrs import (
+from parpass.relay.op.layout_hooks import (
     register_convert_op_layout as register_convert_op_layout,
 )
+from parpass.relay.op.matrix import *
 from parpass.relay.op.ordering import *
 from parpass.relay.op.reduce import *
-from parpass.relay.op.registry import (
-    Attrs,
-    Op,
-    OpPattern,
-    TypeRelationError,
-    register_op,
-)
 from parpass.relay.op.reshaping import *
 from parpass.relay.op.scan import *
 from parpass.relay.op.scatter import *

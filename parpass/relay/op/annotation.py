@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from parpass.errors import IRTypeError, did_you_mean
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.build import operator
-from parpass.relay.op.registry import Array, Attrs
 from parpass.relay.op.relations import identity, same_value
 
 # TVM's numbers of device types.

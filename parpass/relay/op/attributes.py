@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Any, SupportsFloat, SupportsIndex
 
 from parpass.errors import IRTypeError
-from parpass.relay.dtypes import dtype_of
 from parpass.relay.op.layout import layout_of
+from parpass.runtime.dtypes import dtype_of
 
 Ints = SupportsIndex | Iterable[SupportsIndex]
 Widths = Iterable[Iterable[SupportsIndex]]

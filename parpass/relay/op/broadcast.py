@@ -7,9 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from parpass.ir.op_table import Array, TypeRelation
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.build import BROADCAST, operator
-from parpass.relay.op.registry import Array, TypeRelation
 from parpass.relay.op.relations import (
     bool_broadcast,
     broadcast_shape,
@@ -20,7 +21,6 @@ from parpass.relay.op.relations import (
     require_same_dtype,
     tensors,
 )
-from parpass.relay.ty import TensorType, Type
 
 __all__ = [
     "add", "bitwise_and", "bitwise_or", "bitwise_xor", "divide", "equal",

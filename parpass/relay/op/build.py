@@ -21,18 +21,12 @@ from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 import msgspec
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.effect import Effect
+from parpass.ir.op_table import Compute, Op, OpPattern, TypeRelation, register_op
 from parpass.relay.expr import Call, TupleWrapper, as_expr
 from parpass.relay.op.attributes import Converter
-from parpass.relay.op.effect import Effect
 from parpass.relay.op.normal import Field, fields_of
-from parpass.relay.op.registry import (
-    Attrs,
-    Compute,
-    Op,
-    OpPattern,
-    TypeRelation,
-    register_op,
-)
 
 ELEMWISE = OpPattern.ELEMWISE
 BROADCAST = OpPattern.BROADCAST

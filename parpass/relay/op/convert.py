@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import DType
 from parpass.relay.op.build import ELEMWISE, operator
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import tensors
-from parpass.relay.ty import TensorType, Type
 
 __all__ = ["cast", "cast_like", "reinterpret"]
 

@@ -9,17 +9,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, IntTuple, MaybeDType, dtype_name
 from parpass.relay.op.build import ELEMWISE, operator
-from parpass.relay.op.registry import Array, Attrs
 from parpass.relay.op.relations import (
     identity,
     require_rank,
     require_same_dtype,
     tensors,
 )
-from parpass.relay.ty import TensorType, Type
 
 __all__ = ["full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
 

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelation
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.attributes import Real
 from parpass.relay.op.build import ELEMWISE, operator
-from parpass.relay.op.registry import Array, Attrs, TypeRelation
 from parpass.relay.op.relations import (
     bool_identity,
     float_identity,

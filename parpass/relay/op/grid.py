@@ -8,6 +8,10 @@ from typing import Annotated
 
 import numpy as np
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -20,10 +24,7 @@ from parpass.relay.expr import (
 from parpass.relay.op.attributes import DType, one_of
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.join import TensorTuple, as_tuple
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import require_rank, tensor_fields, tensors
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType, TupleType, Type
 
 __all__ = ["arange", "meshgrid"]
 

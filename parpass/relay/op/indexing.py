@@ -8,11 +8,14 @@ from typing import Annotated
 import numpy as np
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper
 from parpass.relay.op.attributes import one_of
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.join import as_tuple
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     agree,
     broadcast_shape,
@@ -21,8 +24,6 @@ from parpass.relay.op.relations import (
     require_rank,
     tensors,
 )
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType, TupleType, Type
 
 __all__ = ["adv_index", "argwhere", "gather", "gather_nd", "take"]
 

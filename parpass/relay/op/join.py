@@ -9,10 +9,13 @@ from typing import Annotated
 import numpy as np
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper, as_expr
 from parpass.relay.op.attributes import Ints, int_tuple
 from parpass.relay.op.build import INJECTIVE, operator
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     Shape,
     normal_axis,
@@ -22,8 +25,6 @@ from parpass.relay.op.relations import (
     tensors,
     unify,
 )
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim, TensorType, TupleType, Type
 
 __all__ = ["concatenate", "split", "stack"]
 

@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 
 from parpass.errors import IRTypeError
-from parpass.relay.op.registry import Array, TypeRelationError
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim
 from parpass.relay.op.relations import Shape, product, shape_text
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 """The axes of a signal, an image and a volume, by their number."""

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, int_tuple, require_choice
 from parpass.relay.op.build import ELEMWISE, INJECTIVE, operator
 from parpass.relay.op.join import TensorTuple, as_tuple
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     agree,
     broadcast_shape,
@@ -24,7 +26,6 @@ from parpass.relay.op.relations import (
     tensors,
     unify,
 )
-from parpass.relay.ty import Dim, TensorType, Type
 
 __all__ = ["einsum", "matrix_set_diag", "trilu"]
 

@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 
 from parpass.errors import IRError, IRTypeError
+from parpass.ir.attrs import Attrs
 from parpass.relay.op.attributes import Converter
-from parpass.relay.op.registry import Attrs
 
 
 class Field(msgspec.Struct, frozen=True):

@@ -7,10 +7,12 @@ from typing import Annotated
 
 import numpy as np
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.attributes import DType, one_of
 from parpass.relay.op.build import operator
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     agree,
     axis_identity,
@@ -19,7 +21,6 @@ from parpass.relay.op.relations import (
     require_same_dtype,
     tensors,
 )
-from parpass.relay.ty import TensorType, TupleType, Type
 
 __all__ = ["argsort", "searchsorted", "sort", "topk"]
 

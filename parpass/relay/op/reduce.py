@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelation
+from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Tuple, TupleWrapper
 from parpass.relay.op.attributes import Ints, IntTuple, int_tuple
 from parpass.relay.op.broadcast import add, subtract
 from parpass.relay.op.build import COMM_REDUCE, BuilderT, operator
 from parpass.relay.op.elementwise import exp, log, sqrt
-from parpass.relay.op.registry import Array, Attrs, TypeRelation
 from parpass.relay.op.relations import (
     normal_axes,
     require_dtype,
@@ -23,7 +25,6 @@ from parpass.relay.op.relations import (
     tensors,
 )
 from parpass.relay.op.shape import require_broadcast, squeeze
-from parpass.relay.ty import Dim, TensorType, Type
 
 __all__ = [
     "all", "any", "argmax", "argmin", "logsumexp", "max", "mean", "mean_std",

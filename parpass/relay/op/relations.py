@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from parpass.relay.op.registry import TypeRelationError
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim, TensorType, TupleType, Type
+from parpass.ir.op_table import TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, TensorType, TupleType, Type
 
 Shape = tuple[Dim, ...]
 

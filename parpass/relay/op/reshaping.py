@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, IntTuple
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.layout import Layout, relaid, relaid_shape
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import Shape, agree, product, shape_text, tensors
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim, TensorType, Type
 
 __all__ = ["layout_transform", "reshape", "reshape_like"]
 

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from parpass.relay.dtypes import computed_in, numpy_dtype
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import MaybeDType
 from parpass.relay.op.build import BuilderT, operator
-from parpass.relay.op.registry import Array, Attrs
 from parpass.relay.op.relations import normal_axis, product, tensors
-from parpass.relay.ty import TensorType, Type
+from parpass.runtime.dtypes import computed_in, numpy_dtype
 
 __all__ = ["cumprod", "cumsum"]
 

@@ -7,10 +7,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand, const
 from parpass.relay.op.attributes import Ints, IntTuple, int_tuple, one_of
 from parpass.relay.op.build import INJECTIVE, operator
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     normal_axis,
     require_integer,
@@ -19,8 +22,6 @@ from parpass.relay.op.relations import (
     require_shape,
     tensors,
 )
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType, Type
 
 __all__ = ["scatter_elements", "scatter_nd", "sparse_to_dense", "strided_set"]
 

@@ -8,10 +8,13 @@ from typing import Annotated
 import numpy as np
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, IntTuple, int_tuple, one_of
 from parpass.relay.op.build import BROADCAST, INJECTIVE, operator
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     Shape,
     axis_identity,
@@ -20,8 +23,6 @@ from parpass.relay.op.relations import (
     product,
     tensors,
 )
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim, TensorType, Type
 
 __all__ = ["repeat", "reverse", "slice_like", "strided_slice", "tile"]
 

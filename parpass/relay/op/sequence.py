@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import DType
 from parpass.relay.op.build import INJECTIVE, OUT_ELEMWISE_FUSABLE, operator
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     normal_axis,
     require_integer,
@@ -19,7 +21,6 @@ from parpass.relay.op.relations import (
     require_shape,
     tensors,
 )
-from parpass.relay.ty import TensorType, Type
 
 __all__ = ["one_hot", "reverse_sequence", "sequence_mask", "unravel_index"]
 

@@ -8,10 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import DType, Ints, IntTuple
 from parpass.relay.op.build import BROADCAST, INJECTIVE, operator
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     Shape,
     agree,
@@ -20,8 +23,6 @@ from parpass.relay.op.relations import (
     shape_text,
     tensors,
 )
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType, Type
 
 __all__ = [
     "broadcast_to", "broadcast_to_like", "expand_dims", "ndarray_size", "shape_of",

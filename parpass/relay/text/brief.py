@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from parpass.ir.op_table import Op
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -14,7 +15,6 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.op.registry import Op
 
 
 def brief(expr: Expr) -> str:

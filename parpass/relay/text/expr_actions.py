@@ -12,6 +12,9 @@ from typing import NamedTuple
 from lark import Token
 
 from parpass.errors import UnknownOpError
+from parpass.ir.op_table import Op
+from parpass.ir.ty import Type
+from parpass.ir.ty import TypeVar as RelayTypeVar
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -24,17 +27,14 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.ndarray import NDArray
-from parpass.relay.op.registry import Op
-from parpass.relay.text.attributes import Attribute, dict_attrs, operator_attrs
+from parpass.relay.text.call_attributes import Attribute, dict_attrs, operator_attrs
 from parpass.relay.text.environment import Environment
 from parpass.relay.text.infix import Grouping, Read, Sign, joined
 from parpass.relay.text.literals import read_scalar
 from parpass.relay.text.names import name_text, read_name
 from parpass.relay.text.problems import Problems
 from parpass.relay.text.type_actions import Nested, Parts, TypeActions
-from parpass.relay.ty import Type
-from parpass.relay.ty import TypeVar as RelayTypeVar
+from parpass.runtime.ndarray import NDArray
 
 _ZERO = read_scalar("0")
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from parpass.diagnostic import Span
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.registry import Op
 
 _NEGATE = (4, "negative")
 _OPERATORS = {

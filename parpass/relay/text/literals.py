@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 import numpy as np
 
-from parpass.relay.ndarray import NDArray
+from parpass.ir.ty import Type, type_text
 from parpass.relay.text.names import name_text
-from parpass.relay.ty import Type, type_text
+from parpass.runtime.ndarray import NDArray
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

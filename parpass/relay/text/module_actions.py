@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parpass.relay.dict_attrs import DictAttrs
+from parpass.ir.attrs import DictAttrs
 from parpass.relay.expr import Expr, Function
-from parpass.relay.ndarray import NDArray
-from parpass.relay.text.attributes import dict_attrs
+from parpass.relay.text.call_attributes import dict_attrs
 from parpass.relay.text.expr_actions import ExprActions, Head
 from parpass.relay.text.problems import Problems
 from parpass.relay.text.type_actions import Parts
+from parpass.runtime.ndarray import NDArray
 
 
 class ModuleActions(ExprActions):

@@ -17,13 +17,13 @@ from typing import Any
 import msgspec
 from lark import Lark, UnexpectedInput
 
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Expr
-from parpass.relay.module import IRModule
-from parpass.relay.ndarray import NDArray
-from parpass.relay.text.constants import read_section
+from parpass.relay.text.constant_section import read_section
 from parpass.relay.text.module_actions import ModuleActions
 from parpass.relay.text.problems import Problems
 from parpass.relay.text.syntax_errors import message_of, place_of
+from parpass.runtime.ndarray import NDArray
 
 import_module("parpass.relay.op")  # enters the operators in their table
 

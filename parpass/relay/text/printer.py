@@ -16,6 +16,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from parpass.errors import SizeLimitError
+from parpass.ir.module import IRModule
+from parpass.ir.node import Node, children, post_order
+from parpass.ir.op_table import Op
+from parpass.ir.ty import Type, type_text
 from parpass.relay.analysis.scopes import ScopeTree
 from parpass.relay.analysis.variables import free_vars
 from parpass.relay.expr import (
@@ -30,13 +34,9 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.module import IRModule
-from parpass.relay.node import Node, children, post_order
-from parpass.relay.op.registry import Op
-from parpass.relay.text.constants import ConstantPool
+from parpass.relay.text.constant_section import ConstantPool
 from parpass.relay.text.literals import attrs_text, items_text
 from parpass.relay.text.names import VarNames, name_text
-from parpass.relay.ty import Type, type_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

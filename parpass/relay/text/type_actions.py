@@ -15,21 +15,15 @@ from typing import Any, NamedTuple, TypeVar
 from lark import Token
 
 from parpass.errors import SizeLimitError
-from parpass.relay.dtypes import DTYPES, WIDTHS
-from parpass.relay.text.attributes import Attribute
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, FuncType, IncompleteType, TensorType, TupleType
+from parpass.ir.ty import TypeVar as RelayTypeVar
+from parpass.ir.type_structure import MAX_NESTING
+from parpass.relay.text.call_attributes import Attribute
 from parpass.relay.text.literals import read_number
 from parpass.relay.text.names import read_name
 from parpass.relay.text.problems import Problems
-from parpass.relay.ty import (
-    MAX_NESTING,
-    Dim,
-    FuncType,
-    IncompleteType,
-    TensorType,
-    TupleType,
-)
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TypeVar as RelayTypeVar
+from parpass.runtime.dtypes import DTYPES, WIDTHS
 
 _LARGEST_DIM = 2**63 - 1
 

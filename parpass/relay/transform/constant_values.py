@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from parpass.diagnostic import Span
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Constant, Expr, Tuple
 from parpass.relay.functor import ExprVisitor
-from parpass.relay.ndarray import NDArray
-from parpass.relay.op.registry import Op
+from parpass.runtime.ndarray import NDArray
 
 
 class ConstantChecker(ExprVisitor):

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar, cast
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import children
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Expr, Function, Let, Var
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.node import children
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeVar, cast
 
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Constant, Expr, Function, TupleGetItem
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.op.registry import Op
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)

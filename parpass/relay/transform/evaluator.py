@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from parpass.diagnostic import Span
 from parpass.errors import EvaluationError
-from parpass.relay.dtypes import numpy_dtype
+from parpass.ir.node import post_order
+from parpass.ir.op_table import Op
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Constant, Expr, Tuple
 from parpass.relay.interpreter.op_value import evaluate_call
 from parpass.relay.interpreter.values import type_of_value
-from parpass.relay.node import post_order
 from parpass.relay.op.dyn.counterpart import COUNTERPARTS
 from parpass.relay.op.grid import arange_length
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.constant_values import (
     constant_of,
     value_of,
     without_device,
 )
-from parpass.relay.ty import TensorType, TupleType, Type
+from parpass.runtime.dtypes import numpy_dtype
 from parpass.transform import PassContext
 
 if TYPE_CHECKING:

@@ -9,6 +9,8 @@ from typing import TypeVar, cast
 import numpy as np
 
 from parpass.errors import EvaluationError
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.findings import Finding, emit_notes
 from parpass.relay.analysis.static_types import static_tensor
@@ -25,8 +27,6 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.constant_values import (
     ConstantChecker,
     constant_of,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from parpass.ir.ledger import (
+    LedgerEntry,
+    enter_in_ledger,
+    ledger_entry,
+)
+from parpass.ir.module import IRModule
+from parpass.ir.ty import Type
 from parpass.relay.analysis.findings import emit_errors
 from parpass.relay.expr import Expr, Function
-from parpass.relay.module import IRModule
-from parpass.relay.ty import Type
 from parpass.relay.typing.global_types import GlobalTypes
 from parpass.relay.typing.infer import infer_type
-from parpass.relay.typing.ledger import LedgerEntry, enter_in_ledger, ledger_entry
 from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_pass
 from parpass.transform.optimizations import optimizations_in
 

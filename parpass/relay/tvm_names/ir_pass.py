@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Expr
-from parpass.relay.module import IRModule
 from parpass.relay.transform import fold_constant as _fold_constant
 from parpass.transform import PassContext, function_pass, module_pass
 

@@ -10,8 +10,8 @@ import types
 import typing
 from typing import Any
 
-from parpass.relay.op.registry import Attrs
-from parpass.relay.serialization.checks import Check, check_of
+from parpass.ir.attrs import Attrs
+from parpass.ir.serialization.checks import Check, check_of
 
 
 def wrong_attribute(attrs: Attrs) -> str | None:

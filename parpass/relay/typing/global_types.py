@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from parpass.ir.module import IRModule, stated_type
+from parpass.ir.ty import FuncType
 from parpass.relay.analysis import called_globals
 from parpass.relay.analysis.components import strong_components
 from parpass.relay.analysis.findings import Finding
 from parpass.relay.analysis.type_variables import unbound_type_vars
 from parpass.relay.expr import Expr, Function, GlobalVar
-from parpass.relay.module import IRModule, stated_type
-from parpass.relay.ty import FuncType
 from parpass.relay.typing.inferencer import TypeInferencer
 from parpass.relay.typing.solver import TypeSolver
 

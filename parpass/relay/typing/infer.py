@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar, cast
 
+from parpass.ir.module import IRModule
 from parpass.relay.analysis.findings import Finding, raise_errors
 from parpass.relay.expr import Expr, Function
-from parpass.relay.module import IRModule
 from parpass.relay.typing.global_types import GlobalTypes
 from parpass.relay.typing.inferencer import TypeInferencer
 

@@ -18,19 +18,19 @@ from typing import Any, Protocol
 from msgspec.structs import force_setattr
 
 from parpass.errors import SizeLimitError, did_you_mean
+from parpass.ir.node import Reflection, reflection
+from parpass.ir.op_table import Op
+from parpass.ir.ty import FuncType, TensorType, Type
+from parpass.ir.type_structure import type_vars_in
 from parpass.relay.expr import Call, Constant, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.functor import ExprMutator
-from parpass.relay.node import Layout, layout
-from parpass.relay.op.registry import Op
-from parpass.relay.ty import FuncType, TensorType, Type
-from parpass.relay.type_functor import type_vars_in
 from parpass.relay.typing.inference import Inference
 from parpass.relay.typing.rules import RULES, type_of_call
 from parpass.relay.typing.scoping import Scoping
 from parpass.relay.typing.solver import TypeSolver
 
 _NAMES = {GlobalVar, Op}
-_LET, _FUNCTION = layout(Let), layout(Function)
+_LET, _FUNCTION = reflection(Let), reflection(Function)
 
 
 class Globals(Protocol):
@@ -129,7 +129,7 @@ class TypeInferencer(ExprMutator):
                 self.has_type_vars = True
             if expr.ret_type is not None:
                 self._note_annotation(expr.ret_type)
-        return layout(type(expr)).children(expr)
+        return reflection(type(expr)).children(expr)
 
     def visit_var(self, var: Var) -> Expr:
         """Return the variable with its declared type, or with its value's."""
@@ -217,13 +217,13 @@ class TypeInferencer(ExprMutator):
 
     def visit_default(self, expr: Expr) -> Expr:
         """Return `expr` with typed children and its own type."""
-        shape = layout(type(expr))
+        shape = reflection(type(expr))
         old = shape.children(expr)
         if self.scoping.has_left:
             self.scoping.look(old)
         return self._typed(expr, shape, old)
 
-    def _typed(self, expr: Expr, shape: Layout, old: Sequence[Expr]) -> Expr:
+    def _typed(self, expr: Expr, shape: Reflection, old: Sequence[Expr]) -> Expr:
         memo = self.memo_map
         self.scoping.visited.append(expr)
         new: list[Any] = [memo[child] for child in old]

@@ -11,6 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Op
+from parpass.ir.ty import FuncType, IncompleteType, TensorType, TupleType, Type
 from parpass.relay.expr import (
     Call,
     Expr,
@@ -22,14 +25,12 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.op.registry import Attrs, Op
 from parpass.relay.op.relations import (
     bool_identity,
     float_identity,
     identity,
     number_identity,
 )
-from parpass.relay.ty import FuncType, IncompleteType, TensorType, TupleType, Type
 from parpass.relay.typing.attribute_kinds import wrong_attribute
 from parpass.relay.typing.inference import Inference
 

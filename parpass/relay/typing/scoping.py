@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from parpass.ir.node import Node, bindings, post_order
 from parpass.relay.analysis.findings import Finding
 from parpass.relay.analysis.scopes import uses_out_of_scope
 from parpass.relay.expr import Expr, Function, Let, Var
-from parpass.relay.node import Node, bindings, post_order
 
 
 class Scoping:

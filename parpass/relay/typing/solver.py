@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from parpass.relay.ty import (
+from parpass.ir.ty import (
     Any,
     FuncType,
     IncompleteType,
@@ -20,9 +20,9 @@ from parpass.relay.ty import (
     TupleType,
     Type,
     TypeVar,
-    checked_depth,
 )
-from parpass.relay.type_functor import TypeMutator, is_complete, substitute
+from parpass.ir.type_functor import TypeMutator
+from parpass.ir.type_structure import checked_depth, is_complete, substitute
 
 Watcher = Callable[[], None]
 

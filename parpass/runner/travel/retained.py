@@ -13,7 +13,7 @@ from typing import Any
 from parpass.runner.travel.bundles import Packed, Packer, unpack
 from parpass.runner.travel.folder import Folder
 from parpass.runner.travel.function_outcome import AbandonedError, Verdicts
-from parpass.runner.travel.large_values import CoordinatorValues
+from parpass.runner.travel.large_values import CoordinatorValues, NoLargeValues, Values
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.collector import paused_collector
 from parpass.transform.optimizations import Optimizations
@@ -41,6 +41,9 @@ class HeldModule:
         self.base = base
         self.held = held
         self.made: Any = None
+
+
+_NO_VALUES: Values = NoLargeValues()
 
 
 class Retainer:
@@ -126,8 +129,10 @@ class Retainer:
         if held.function is None:
             self.check_open()  # the folder may be gone
             assert held.packed is not None
+            # Where there are none, there need be no folder either.
+            values = self.values if held.packed.bundle.values else _NO_VALUES
             with paused_collector:
-                held.function = unpack(held.packed, self.adapter, self.values, base)
+                held.function = unpack(held.packed, self.adapter, values, base)
         return held.function
 
     def packer(self) -> Packer:

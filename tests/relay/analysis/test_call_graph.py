@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from parpass.errors import UnknownGlobalError
+from parpass.ir.module import IRModule
 from parpass.relay.analysis import CallGraph
 from parpass.relay.expr import Expr, Function, GlobalVar, Tuple, const
-from parpass.relay.module import IRModule
 
 NAMES = {name: GlobalVar(name) for name in ("main", "a", "b", "c", "even", "odd")}
 

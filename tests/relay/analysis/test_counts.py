@@ -4,9 +4,9 @@ import pytest
 
 from parpass import relay
 from parpass.errors import UntypedError
+from parpass.ir.module import IRModule
 from parpass.relay.analysis import all_dtypes, get_total_mac_number, list_op_freqs
 from parpass.relay.expr import Expr, Function, Tuple, const, var
-from parpass.relay.module import IRModule
 from parpass.relay.transform import InferType
 
 x = var("x", shape=(1, 4, 8, 8))

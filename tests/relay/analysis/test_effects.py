@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from parpass import relay
+from parpass.ir.effect import Effect
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
+from parpass.ir.ty import FuncType, TensorType
 from parpass.relay.analysis import Effects
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple
-from parpass.relay.module import IRModule
 from parpass.relay.op import annotation, nn
-from parpass.relay.op.effect import Effect
-from parpass.relay.op.registry import Op
-from parpass.relay.ty import FuncType, TensorType
 from tests.support.effects import READS, WRITES, effect, read
 
 TENSOR = TensorType((3,), "float32")

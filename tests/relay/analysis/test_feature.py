@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from parpass import relay
+from parpass.ir.module import IRModule
 from parpass.relay.analysis import Feature, detect_feature
 from parpass.relay.expr import Function, GlobalVar, If, Let, Tuple, Var, const, var
-from parpass.relay.module import IRModule
 
 x, c = var("x", shape=(2,)), var("c", "bool")
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
 from parpass.relay.analysis import node_count, post_order_visit
 from parpass.relay.expr import Expr, Function, Tuple, Var
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
 from tests.support.programs import call_op
 
 X, Y = Var("x"), Var("y")

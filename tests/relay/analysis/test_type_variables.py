@@ -1,6 +1,6 @@
+from parpass.ir.ty import FuncType, TensorType, TupleType, TypeVar
 from parpass.relay.analysis import all_type_vars, bound_type_vars, free_type_vars
 from parpass.relay.expr import Call, Function, Tuple, Var, const
-from parpass.relay.ty import FuncType, TensorType, TupleType, TypeVar
 
 A, B = TypeVar("a"), TypeVar("b")
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 
+from parpass.ir.module import IRModule
 from parpass.relay.analysis import all_vars, bound_vars, free_vars, well_formed
 from parpass.relay.expr import Expr, Function, If, Let, Tuple, Var, const
-from parpass.relay.module import IRModule
 from tests.support.deep import DEPTH, KINDS, X, closures, lets
 from tests.support.programs import call_op, expressions, modules
 

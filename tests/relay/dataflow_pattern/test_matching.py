@@ -9,6 +9,7 @@ import pytest
 
 from parpass import relay
 from parpass.errors import IRTypeError, UnknownOpError
+from parpass.ir.op_table import Op, OpPattern
 from parpass.relay.dataflow_pattern import (
     AltPattern,
     AttrPattern,
@@ -39,7 +40,6 @@ from parpass.relay.dataflow_pattern import (
     wildcard,
 )
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
-from parpass.relay.op.registry import Op, OpPattern
 
 DEEP = 5_000
 

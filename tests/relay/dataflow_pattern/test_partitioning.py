@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from parpass import relay
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.dataflow_pattern import (
     DFPattern,
     FunctionPattern,
@@ -22,7 +23,6 @@ from parpass.relay.dataflow_pattern import (
     wildcard,
 )
 from parpass.relay.expr import Call, Expr, Function, Tuple, Var
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.typing.infer import infer_type
 
 x, y, z, w, b, w2, b2 = (

@@ -10,6 +10,10 @@ import pytest
 from parpass import relay
 from parpass.diagnostic import Span
 from parpass.errors import IRError, IRTypeError
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.ty import TensorType
 from parpass.relay.dataflow_pattern import (
     DFPattern,
     DFPatternCallback,
@@ -24,10 +28,6 @@ from parpass.relay.dataflow_pattern import (
     wildcard,
 )
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Tuple
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.structural import assert_structural_equal
-from parpass.relay.ty import TensorType
 from parpass.runner import run_pipeline_sync
 from parpass.transform import FunctionPass, PassContext, PassInfo
 

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from parpass.errors import EvaluationError, UnknownGlobalError
+from parpass.ir.module import IRModule
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import FuncType, TensorType, TupleType, TypeVar, scalar_type
 from parpass.relay import op
 from parpass.relay.expr import (
     Call,
@@ -24,12 +27,9 @@ from parpass.relay.expr import (
 from parpass.relay.interpreter.interpreter import create_executor, evaluate
 from parpass.relay.interpreter.op_value import evaluate_call
 from parpass.relay.interpreter.values import Closure
-from parpass.relay.module import IRModule
-from parpass.relay.ndarray import NDArray
 from parpass.relay.op import Op
 from parpass.relay.op.relations import identity
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import FuncType, TensorType, TupleType, TypeVar, scalar_type
+from parpass.runtime.ndarray import NDArray
 from tests.support.deep import DEPTHS
 
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay import op
 from parpass.relay.expr import Call, const
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType, TupleType, Type
 from tests.support.op_calls import (
     Array,
     array,

@@ -6,7 +6,7 @@ import pytest
 from parpass.errors import IRTypeError
 from parpass.relay import op
 from parpass.relay.expr import Call, Constant, const
-from parpass.relay.ndarray import NDArray
+from parpass.runtime.ndarray import NDArray
 from tests.support.op_calls import floats, ints, related, value
 
 UNIFORM: list[tuple[Call, float, tuple[int, ...], str]] = [

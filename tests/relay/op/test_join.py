@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parpass.errors import IRTypeError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay import op
 from parpass.relay.expr import Call, Tuple, TupleWrapper
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType, TupleType, Type
 from tests.support.op_calls import array, floats, ints, related, type_of, value
 
 UNKNOWN = UnknownDim()

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parpass.relay import op
-from parpass.relay.dtypes import numpy_dtype
 from parpass.relay.expr import const
 from parpass.relay.interpreter.values import has_type
 from parpass.relay.op import Op, TypeRelationError, nn
 from parpass.relay.op.dyn.counterpart import COUNTERPARTS
+from parpass.runtime.dtypes import numpy_dtype
 from tests.support.dyn_strategies import DYNAMIC
 from tests.support.nn_strategies import NETWORKS
 from tests.support.op_calls import Array, related, type_of, value

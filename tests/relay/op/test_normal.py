@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
 from parpass.relay.op.attributes import NCHW, IntTuple, Pair, one_of
 from parpass.relay.op.normal import fields_of
-from parpass.relay.op.registry import Attrs
 
 
 class OddAttrs(Attrs, frozen=True):

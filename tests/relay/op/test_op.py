@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from parpass.errors import IRError, UnknownOpError
+from parpass.ir.effect import Effect
 from parpass.relay import op
 from parpass.relay.expr import Call, Expr, TupleGetItem, TupleWrapper, const
 from parpass.relay.op import Op, OpPattern, nn
-from parpass.relay.op.effect import Effect
 from tests.support.op_calls import bools, floats, ints, related, type_of, value
 
 VARIANCE = const(np.ones(3, "float32"))

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, const
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType
 from tests.support.op_calls import array, bools, floats, ints, related, value
 
 REDUCE: dict[str, Callable[..., Any]] = {

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, TupleWrapper
 from parpass.relay.op import Op, TypeRelationError
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType, TupleType, Type
 from tests.support.dyn_strategies import DYNAMIC
 from tests.support.nn_strategies import NETWORKS
 from tests.support.op_calls import argument_type, related, type_of, value

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parpass.errors import IRTypeError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType
 from tests.support.op_calls import array, floats, related, type_of, value
 
 DATA = floats(2, 3, 4)

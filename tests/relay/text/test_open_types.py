@@ -6,10 +6,10 @@ import pytest
 
 from parpass import relay
 from parpass.errors import ParseError
+from parpass.ir.node import post_order
+from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.ty import IncompleteType, TensorType, TupleType, TypeVar
 from parpass.relay.expr import Call, Function, Let, Var
-from parpass.relay.node import post_order
-from parpass.relay.structural import assert_structural_equal
-from parpass.relay.ty import IncompleteType, TensorType, TupleType, TypeVar
 
 
 @pytest.mark.parametrize(

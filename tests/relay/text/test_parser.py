@@ -13,12 +13,12 @@ from examples.real_networks import network_paths
 from parpass import relay
 from parpass.diagnostic import Span
 from parpass.errors import DiagnosticError
+from parpass.ir.module import IRModule
+from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.ty import FuncType, TensorType, TupleType, TypeVar
 from parpass.relay.expr import Expr, Function
 from parpass.relay.frontend.onnx import from_onnx
-from parpass.relay.module import IRModule
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.text.printer import astext
-from parpass.relay.ty import FuncType, TensorType, TupleType, TypeVar
 from tests.support.deep import DEEPEST, DEPTH, KINDS, ifs
 from tests.support.programs import expressions, modules
 from tests.support.texts import decorated_modules

@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given, settings
 
 from parpass import relay
-from parpass.relay import wire
+from parpass.ir import wire
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.ty import TensorType, TypeVar
 from parpass.relay.expr import (
     Call,
     Expr,
@@ -24,10 +27,7 @@ from parpass.relay.expr import (
     const,
     var,
 )
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
 from parpass.relay.text.printer import astext
-from parpass.relay.ty import TensorType, TypeVar
 from tests.support.deep import DEPTH, KINDS, calls
 from tests.support.programs import call_op, functions, modules
 

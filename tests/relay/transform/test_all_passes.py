@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parpass.ir.module import IRModule
 from parpass.relay import transform
 from parpass.relay.expr import Expr, Function
-from parpass.relay.module import IRModule
 from parpass.relay.transform.dead_code_elimination import eliminate_dead_code
 from parpass.relay.transform.eliminate_common_subexpr import eliminate_common_subexpr
 from parpass.relay.transform.fold_constant import fold_constant

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.ty import FuncType, TensorType, TupleType
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, Var
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.module import IRModule
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import DeadCodeElimination
 from parpass.relay.transform.dead_code_elimination import eliminate_dead_code
-from parpass.relay.ty import FuncType, TensorType, TupleType
 from parpass.relay.typing.infer import infer_type
 from parpass.transform import PassContext
 from tests.support.deep import DEPTHS

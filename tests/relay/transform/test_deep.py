@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from parpass.ir.module import IRModule
+from parpass.ir.op_attrs import TempOpAttr
 from parpass.relay import transform
 from parpass.relay.expr import Expr
-from parpass.relay.module import IRModule
-from parpass.relay.op.op_attrs import TempOpAttr
 from parpass.transform import Pass, PassContext, Sequential
 from tests.support.deep import DEPTH, TYPED_KINDS, X, function_of
 

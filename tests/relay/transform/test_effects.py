@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from parpass import relay
 from parpass.errors import DiagnosticError
+from parpass.ir.module import IRModule
 from parpass.relay import transform
 from parpass.relay.expr import Expr, Function, If, Let, Tuple, TupleGetItem
-from parpass.relay.module import IRModule
 from parpass.relay.op import nn
 from parpass.relay.transform import ToANormalForm, ToBasicBlockNormalForm
 from parpass.relay.typing.infer import infer_type

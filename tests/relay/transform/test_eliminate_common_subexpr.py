@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from parpass import relay
+from parpass.ir.attrs import Attrs
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.op_table import Op, register_op
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.op.registry import Attrs, Op, register_op
 from parpass.relay.op.relations import identity
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import EliminateCommonSubexpr
 from parpass.relay.transform.eliminate_common_subexpr import eliminate_common_subexpr
 from parpass.relay.typing.infer import infer_type

@@ -10,19 +10,20 @@ from threadpoolctl import ThreadpoolController
 from parpass import relay
 from parpass.diagnostic import Diagnostic, DiagnosticLevel, override_renderer
 from parpass.errors import DiagnosticError
+from parpass.ir.attrs import Attrs
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.op_table import Op, TypeRelation, register_op
+from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.ty import Any
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.op.registry import Attrs, Op, TypeRelation, register_op
 from parpass.relay.op.relations import identity
 from parpass.relay.op.sequence import SequenceMaskAttrs
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import FoldConstant, InferType
 from parpass.relay.transform.constant_values import ConstantChecker
 from parpass.relay.transform.fold_constant import fold_constant
-from parpass.relay.ty import Any
 from parpass.relay.typing.infer import infer_type
 from parpass.transform import Pass, PassContext
 from tests.support.deep import DEPTHS

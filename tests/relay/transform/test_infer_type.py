@@ -7,14 +7,14 @@ import pytest
 from parpass import relay
 from parpass.diagnostic import Diagnostic, Span
 from parpass.errors import DiagnosticError
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.op_table import Op
+from parpass.ir.ty import Any, FuncType, TensorType, TupleType, Type
+from parpass.ir.wire import decode, encode
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, Var
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.op.registry import Op
 from parpass.relay.transform import InferType, InferTypeLocal
-from parpass.relay.ty import Any, FuncType, TensorType, TupleType, Type
 from parpass.relay.typing.infer import infer_type
-from parpass.relay.wire import decode, encode
 from parpass.transform import PassContext
 from tests.support.deep import DEPTHS
 from tests.support.docs import shows

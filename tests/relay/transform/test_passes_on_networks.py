@@ -7,11 +7,11 @@ import pytest
 
 from examples.real_networks import example_input, load
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
 from parpass.relay import transform
 from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
 from parpass.transform import Sequential
 
 CONV = relay.op.get("nn.conv2d")

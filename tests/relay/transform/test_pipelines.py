@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from examples.real_networks import example_input, load
 from parpass import relay
 from parpass.errors import ArgumentError
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import (
     DefuseOps,
     FunctionsFromFusion,

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 
 from parpass import relay
 from parpass.errors import IRTypeError
+from parpass.ir.node import children, post_order, reflection
+from parpass.ir.ty import FuncType, TensorType, TypeVar
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Var
-from parpass.relay.node import children, layout, post_order
-from parpass.relay.ty import FuncType, TensorType, TypeVar
 from parpass.relay.typing.built import BuiltTypes
 from parpass.relay.typing.infer import infer_type
 from tests.support.programs import functions
@@ -28,7 +28,7 @@ def test_each_node_built_on_typed_ones_has_the_type_that_inference_finds(
     for node in cast("list[Expr]", post_order(infer_type(function))):
         below = children(node)
         if below:
-            built = layout(type(node)).rebuild(node, below)
+            built = reflection(type(node)).rebuild(node, below)
             assert types.type_of(built) == node.checked_type
 
 

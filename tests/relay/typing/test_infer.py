@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay import transform
 from parpass.relay.expr import Expr, Function
-from parpass.relay.module import IRModule
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.typing.infer import infer_type, typed_function
 from parpass.transform import Pass
 

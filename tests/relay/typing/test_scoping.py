@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from parpass import relay
 from parpass.diagnostic import Span
 from parpass.errors import DiagnosticError
+from parpass.ir.module import IRModule
+from parpass.ir.ty import TensorType
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, Var, const
-from parpass.relay.module import IRModule
 from parpass.relay.transform import InferType
-from parpass.relay.ty import TensorType
 from parpass.relay.typing.infer import infer_type
 
 SCALAR = TensorType((), "float32")

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from parpass import assert_structural_equal, relay
 from parpass.errors import DiagnosticError
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
+from parpass.ir.ty import FuncType, IncompleteType, TensorType, TupleType, TypeVar
 from parpass.relay.expr import Call, Expr, Function, Let, Var
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.op.registry import Op
 from parpass.relay.text.parser import parse
 from parpass.relay.transform import InferType
-from parpass.relay.ty import FuncType, IncompleteType, TensorType, TupleType, TypeVar
 from tests.conftest import RunnerOf
 from tests.support.pooled import run_pooled
 from tests.support.programs import functions

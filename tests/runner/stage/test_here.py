@@ -14,8 +14,8 @@ from parpass import (
     relay,
 )
 from parpass.errors import DiagnosticError, FunctionTimeoutError
-from parpass.relay.module import stated_type
-from parpass.relay.op.registry import Op
+from parpass.ir.module import stated_type
+from parpass.ir.op_table import Op
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, PassInfo, Sequential
 from tests.support.ending import end

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from parpass import IRModule, relay
-from parpass.relay.adapter import RelayAdapter
-from parpass.relay.node import post_order
-from parpass.relay.typing.ledger import ledger_entry
+from parpass.ir.ledger import ledger_entry
+from parpass.ir.node import post_order
+from parpass.relay.registered.module_adapter import RelayAdapter
 from parpass.runner.travel.bundles import (
     Bundle,
     Packed,

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from parpass import PassContext, assert_structural_equal, open_runner, relay
-from parpass.relay import wire
-from parpass.relay.ndarray import NDArray
+from parpass.ir import wire
 from parpass.runner.travel.folder import Folder, Ref
 from parpass.runner.travel.large_values import LARGE, CoordinatorValues, WorkerValues
+from parpass.runtime.ndarray import NDArray
 from tests.support.large import Doubled, weighted
 
 

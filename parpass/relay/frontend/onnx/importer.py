@@ -10,6 +10,7 @@ from pathlib import Path
 import onnx
 
 from parpass.errors import FrontendError, UnsupportedOpsError, did_you_mean
+from parpass.ir.module import IRModule
 from parpass.relay.frontend.onnx.graph import GraphImporter
 from parpass.relay.frontend.onnx.model import (
     Model,
@@ -19,7 +20,6 @@ from parpass.relay.frontend.onnx.model import (
 )
 from parpass.relay.frontend.onnx.parameter import ParameterTypes
 from parpass.relay.frontend.onnx.support import unsupported
-from parpass.relay.module import IRModule
 
 Models = ModelOrPath | Sequence[ModelOrPath] | Mapping[str, ModelOrPath]
 

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import EvaluationError
+from parpass.ir.node import children
 from parpass.relay.expr import Constant, Expr, Var
 from parpass.relay.functor import ExprFunctor
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.node import children
 from parpass.relay.transform.evaluator import Evaluator
 from parpass.relay.transform.fold_constant import ConstantFolder
 from parpass.transform import PassContext

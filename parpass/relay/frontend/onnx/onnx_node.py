@@ -11,10 +11,10 @@ import onnx
 from onnx import AttributeProto
 
 from parpass.errors import EvaluationError, FrontendError, MalformedModelError
+from parpass.ir.ty import Dim, TensorType
 from parpass.relay.expr import Constant, Expr, const
 from parpass.relay.frontend.onnx.known import KnownValues
 from parpass.relay.frontend.onnx.tensor_proto import array_of
-from parpass.relay.ty import Dim, TensorType
 from parpass.relay.typing.built import BuiltTypes
 
 _MOST_STEPS = 10_000

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import onnx
 
 from parpass.errors import FrontendError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, TensorType
 from parpass.relay.expr import Var
 from parpass.relay.frontend.onnx.tensor_proto import dtype_of
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim, TensorType
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,14 @@ from typing import Any, Unpack
 
 import msgspec
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, Op, TypeRelation, TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, TupleWrapper, Var
 from parpass.relay.op.build import BuilderT, Entry, Results, operator, parameters
 from parpass.relay.op.normal import fields_of
-from parpass.relay.op.registry import Array, Attrs, Op, TypeRelation, TypeRelationError
 from parpass.relay.op.relations import require_integer, require_rank
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType
 
 Static = Callable[..., Call | TupleWrapper]
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import TypeRelationError
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.build import OPAQUE, BuilderT
 from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length
 from parpass.relay.op.reduce import all, any, max, mean, min, prod, sum
-from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import require_dtype, require_number, tensors
-from parpass.relay.ty import TensorType, Type
 
 
 class DynReduceAttrs(Attrs, frozen=True):

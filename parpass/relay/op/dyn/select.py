@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import TypeRelationError
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, TupleWrapper
 from parpass.relay.op.attributes import DType
 from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length
 from parpass.relay.op.ordering import RetType, results_of_topk, topk
-from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     normal_axis,
     require_integer,
@@ -19,7 +21,6 @@ from parpass.relay.op.relations import (
 )
 from parpass.relay.op.select import SliceMode, strided_slice
 from parpass.relay.op.sequence import one_hot
-from parpass.relay.ty import TensorType, TupleType, Type
 
 
 class DynStridedSliceAttrs(Attrs, frozen=True):

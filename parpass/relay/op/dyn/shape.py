@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import TypeRelationError
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, MaybeDType, int_tuple
 from parpass.relay.op.build import INJECTIVE
 from parpass.relay.op.create import full
 from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length
 from parpass.relay.op.nn.padding import PadMode, pad
-from parpass.relay.op.registry import Attrs, TypeRelationError
 from parpass.relay.op.relations import require_rank, tensors
 from parpass.relay.op.reshaping import reshape
 from parpass.relay.op.select import tile
 from parpass.relay.op.shape import broadcast_to, expand_dims, squeeze
-from parpass.relay.ty import TensorType, Type
 
 
 class DynReshapeAttrs(Attrs, frozen=True):

@@ -8,6 +8,9 @@ from typing import Annotated, Protocol
 import numpy as np
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
     Converter,
@@ -20,9 +23,7 @@ from parpass.relay.op.attributes import (
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.image import interpolation
 from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
-from parpass.relay.op.registry import Array, Attrs
 from parpass.relay.op.relations import require_number, tensors
-from parpass.relay.ty import TensorType, Type
 
 _NEAREST = {  # what rounding a rule of coordinates asks for, if nothing is said
     "half_pixel": "round",

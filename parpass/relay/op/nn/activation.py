@@ -7,6 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.effect import Effect
+from parpass.ir.op_table import Array, Compute
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, TupleGetItem, TupleWrapper
 from parpass.relay.op.attributes import Real
 from parpass.relay.op.build import (
@@ -16,9 +20,7 @@ from parpass.relay.op.build import (
     BuilderT,
     operator,
 )
-from parpass.relay.op.effect import Effect
 from parpass.relay.op.nn.products import along
-from parpass.relay.op.registry import Array, Attrs, Compute
 from parpass.relay.op.relations import (
     float_axis_identity,
     float_identity,
@@ -28,7 +30,6 @@ from parpass.relay.op.relations import (
     require_shape,
     tensors,
 )
-from parpass.relay.ty import TensorType, TupleType, Type
 
 __all__ = [
     "dropout", "dropout_raw", "fast_softmax", "leaky_relu", "log_softmax", "prelu",

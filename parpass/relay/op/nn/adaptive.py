@@ -7,6 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelation
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
     NCHW,
@@ -19,9 +22,7 @@ from parpass.relay.op.attributes import (
 from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, operator
 from parpass.relay.op.layout import SPATIAL
 from parpass.relay.op.nn.windows import pooled, pooled_type
-from parpass.relay.op.registry import Array, Attrs, TypeRelation
 from parpass.relay.op.relations import require_float, tensors
-from parpass.relay.ty import TensorType, Type
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",

@@ -8,6 +8,10 @@ from typing import Annotated
 import numpy as np
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
     NCHW,
@@ -20,10 +24,7 @@ from parpass.relay.op.attributes import (
 )
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.layout import relaid, relaid_shape
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import product, tensors
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim, TensorType, Type
 
 __all__ = ["batch_to_space_nd", "depth_to_space", "space_to_batch_nd", "space_to_depth"]
 

@@ -8,6 +8,10 @@ from typing import Annotated
 
 import numpy as np
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
     NCDHW,
@@ -31,7 +35,6 @@ from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
 from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
 from parpass.relay.op.nn.products import matrix_product
 from parpass.relay.op.nn.windows import window_counts, window_dims, windows
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     Shape,
     agree,
@@ -40,8 +43,6 @@ from parpass.relay.op.relations import (
     tensors,
     unify,
 )
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim, TensorType, Type
 
 __all__ = [
     "contrib_conv2d_nchwc", "contrib_depthwise_conv2d_nchwc", "conv1d", "conv2d",

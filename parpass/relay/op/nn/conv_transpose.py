@@ -7,7 +7,9 @@ from typing import Annotated
 
 import numpy as np
 
-from parpass.relay.dtypes import computed_in, numpy_dtype
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import Ints, in_layout, of_rank
 from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
@@ -22,10 +24,8 @@ from parpass.relay.op.nn.conv import (
     result_type,
 )
 from parpass.relay.op.nn.products import matrix_product
-from parpass.relay.op.registry import Array, TypeRelationError
 from parpass.relay.op.relations import agree, product, tensors
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim, TensorType, Type
+from parpass.runtime.dtypes import computed_in, numpy_dtype
 
 __all__ = ["conv1d_transpose", "conv2d_transpose", "conv3d_transpose"]
 

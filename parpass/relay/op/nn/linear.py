@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import MaybeDType
 from parpass.relay.op.build import BROADCAST, INJECTIVE, OUT_ELEMWISE_FUSABLE, operator
 from parpass.relay.op.nn.products import along, matrix_product
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     agree,
     broadcast_shape,
@@ -23,7 +25,6 @@ from parpass.relay.op.relations import (
     tensors,
     unify,
 )
-from parpass.relay.ty import TensorType, Type
 
 __all__ = ["batch_flatten", "batch_matmul", "bias_add", "dense", "matmul"]
 

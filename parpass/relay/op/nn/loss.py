@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import one_of
 from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, operator
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     float_identity,
     require_integer,
@@ -19,7 +21,6 @@ from parpass.relay.op.relations import (
     require_shape,
     tensors,
 )
-from parpass.relay.ty import TensorType, Type
 
 __all__ = ["cross_entropy", "cross_entropy_with_logits", "nll_loss"]
 

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from parpass.errors import IRTypeError
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.attributes import Count, Ints, IntTuple, Real
 from parpass.relay.op.build import operator
 from parpass.relay.op.nn.products import along
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import (
     float_axis_identity,
     float_identity,
@@ -21,7 +23,6 @@ from parpass.relay.op.relations import (
     require_shape,
     tensors,
 )
-from parpass.relay.ty import TensorType, TupleType, Type
 
 __all__ = [
     "batch_norm", "group_norm", "instance_norm", "l2_normalize", "layer_norm", "lrn",

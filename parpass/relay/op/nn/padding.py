@@ -7,13 +7,14 @@ from typing import Annotated
 
 import numpy as np
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import WidthPairs, Widths, one_of
 from parpass.relay.op.build import INJECTIVE, operator
-from parpass.relay.op.registry import Array, Attrs, TypeRelationError
 from parpass.relay.op.relations import require_rank, tensors
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType, Type
 
 __all__ = ["mirror_pad", "pad"]
 

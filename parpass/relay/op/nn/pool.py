@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
     NCDHW,
@@ -32,9 +35,7 @@ from parpass.relay.op.nn.windows import (
     window_dims,
     windows,
 )
-from parpass.relay.op.registry import Array, Attrs
 from parpass.relay.op.relations import require_float, require_number, tensors
-from parpass.relay.ty import TensorType, Type
 
 __all__ = [
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from parpass.relay.dtypes import computed_in, numpy_dtype
-from parpass.relay.op.registry import Array
+from parpass.ir.op_table import Array
 from parpass.relay.op.relations import normal_axis
+from parpass.runtime.dtypes import computed_in, numpy_dtype
 
 
 def matrix_product(lhs: Array, rhs: Array, out_dtype: str = "") -> Array:

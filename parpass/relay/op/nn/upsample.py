@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+from parpass.ir.attrs import Attrs
+from parpass.ir.op_table import Array
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import NCDHW, NCHW, one_of
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.image.resize import ResizeAttrs, resized
 from parpass.relay.op.layout import relaid_shape
-from parpass.relay.op.registry import Array, Attrs
 from parpass.relay.op.relations import Shape, require_number, tensors
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType, Type
 
 __all__ = ["upsampling", "upsampling3d"]
 

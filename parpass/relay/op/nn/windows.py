@@ -11,11 +11,11 @@ from typing import Protocol
 
 import numpy as np
 
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, TensorType
 from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
-from parpass.relay.op.registry import Array, TypeRelationError
 from parpass.relay.op.relations import Shape
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import Dim, TensorType
 
 Ints = tuple[int, ...]
 

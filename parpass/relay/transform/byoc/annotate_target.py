@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, cast
 
+from parpass.ir.module import IRModule
+from parpass.ir.op_attrs import op_attrs
+from parpass.ir.op_table import Op
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
 from parpass.relay.op.annotation import compiler_begin, compiler_end
-from parpass.relay.op.op_attrs import op_attrs
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.byoc.regions import (
     BEGIN,
     DEFAULT,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import cast
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Constant, Expr, Function, GlobalVar
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
 from parpass.relay.transform.byoc.regions import BEGIN, END, Region, Regions, is_call_of
 from parpass.relay.transform.infer_type import InferType
 from parpass.transform import (

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, cast
 
 from parpass.errors import ArgumentError
+from parpass.ir.module import IRModule
 from parpass.relay.dataflow_pattern import DFPattern, partition
 from parpass.relay.expr import Function
-from parpass.relay.module import IRModule
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 

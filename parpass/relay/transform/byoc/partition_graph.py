@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import children, post_order
+from parpass.ir.op_table import Op
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -16,9 +19,6 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.node import children, post_order
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.byoc.regions import (
     BEGIN,
     DEFAULT,

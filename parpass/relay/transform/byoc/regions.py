@@ -7,9 +7,9 @@ from typing import cast
 
 from parpass.diagnostic import Span
 from parpass.errors import IRError
+from parpass.ir.node import children, post_order
 from parpass.relay.analysis.calls import call_of
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem
-from parpass.relay.node import children, post_order
 
 BEGIN = "annotation.compiler_begin"
 END = "annotation.compiler_end"

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import cast
 
+from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, Expr, Tuple
 from parpass.relay.op import concatenate, expand_dims, repeat, strided_slice
-from parpass.relay.op.registry import Op, OpPattern
 from parpass.relay.transform.combine.parallel_combiner import (
     ParallelCombiner,
     Step,
     tensor_type,
 )
-from parpass.relay.ty import TensorType
 
 _EXPAND_DIMS = Op.get("expand_dims")
 

@@ -6,8 +6,8 @@ from collections.abc import Hashable
 
 from msgspec import structs
 
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.combine.axis_combiner import AxisCombiner
 from parpass.relay.transform.combine.parallel_combiner import CombiningPass, tensor_type
 from parpass.transform import PassInfo, register_pass

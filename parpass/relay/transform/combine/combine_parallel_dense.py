@@ -7,10 +7,10 @@ from typing import cast
 
 from msgspec import structs
 
+from parpass.ir.op_table import Op, OpPattern
 from parpass.relay.expr import Call, Expr, Tuple, TupleGetItem
 from parpass.relay.op import expand_dims, split, squeeze, stack
 from parpass.relay.op.nn import batch_matmul
-from parpass.relay.op.registry import Op, OpPattern
 from parpass.relay.transform.combine.axis_combiner import AxisCombiner
 from parpass.relay.transform.combine.parallel_combiner import (
     CombiningPass,

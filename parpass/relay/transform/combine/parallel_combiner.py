@@ -14,14 +14,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple, cast
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import children, post_order
+from parpass.ir.op_table import Op
+from parpass.ir.ty import TensorType
 from parpass.relay.analysis.scopes import ScopeTree
 from parpass.relay.analysis.static_types import static_tensor
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.node import children, post_order
-from parpass.relay.op.registry import Op
-from parpass.relay.ty import TensorType
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext
 

@@ -7,8 +7,8 @@ two kilobytes of program would become more than any memory holds.
 from __future__ import annotations
 
 from parpass.errors import SizeLimitError
+from parpass.ir.node import breadth_first
 from parpass.relay.expr import Function
-from parpass.relay.node import breadth_first
 from parpass.transform import PassContext
 
 _OPTION = "relay.max_copied_nodes"

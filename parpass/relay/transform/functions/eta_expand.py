@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from parpass.relay.expr import Call, Expr, Function, GlobalVar
+from parpass.ir.module import IRModule
+from parpass.relay.expr import Call, Expr, Function, GlobalVar, eta_expanded
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule, eta_expanded
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
 

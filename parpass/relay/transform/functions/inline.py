@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from parpass.ir.module import IRModule
 from parpass.relay.analysis import called_globals
 from parpass.relay.analysis.call_graph import CallGraph
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.binding import with_new_variables
 from parpass.relay.expr import Call, Expr, Function, GlobalVar
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
 from parpass.relay.transform.functions.call_in_place import body_in_place
 from parpass.relay.transform.functions.copy_limit import CopyLimit
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass

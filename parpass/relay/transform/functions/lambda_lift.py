@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order, reflection
+from parpass.ir.structure.structural import structural_equal, structural_hash
+from parpass.ir.ty import Type
 from parpass.relay.analysis import free_type_vars, free_vars
 from parpass.relay.binding import substitute
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.node import layout, post_order
-from parpass.relay.structural import structural_equal, structural_hash
 from parpass.relay.transform.normal_forms.block_writer import is_opaque
-from parpass.relay.ty import Type
 from parpass.relay.typing.infer import infer_type
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
@@ -129,7 +129,7 @@ class _Lifter(ExprMutator):
             self._bound_to[expr.value] = expr.var
         elif isinstance(expr, Function) and is_opaque(expr):
             return ()
-        return layout(type(expr)).children(expr)
+        return reflection(type(expr)).children(expr)
 
     def visit_function(self, fn: Function) -> Expr:
         """Return a reference to the global function, or a call that makes a closure."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from parpass.errors import UnknownGlobalError
+from parpass.ir.module import IRModule
 from parpass.relay.analysis import called_globals
-from parpass.relay.module import IRModule
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 from parpass.transform.info import names
 

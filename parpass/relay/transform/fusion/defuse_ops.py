@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TypeVar, cast
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
 from parpass.relay.transform.functions.call_in_place import body_in_place
 from parpass.relay.transform.functions.copy_limit import CopyLimit
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass

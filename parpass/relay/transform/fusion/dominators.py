@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parpass.relay.op.registry import OpPattern
+from parpass.ir.op_table import OpPattern
 
 Uses = Sequence[tuple[int, OpPattern]]
 

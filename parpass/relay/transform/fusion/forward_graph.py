@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from parpass.ir.node import children
+from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.ty import TensorType, TupleType
 from parpass.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from parpass.relay.node import children
-from parpass.relay.op.registry import Op, OpPattern
-from parpass.relay.ty import TensorType, TupleType
 
 # Scalars of these are written into a fused function instead of being passed to it.
 _INLINE_DTYPES = frozenset({"int32", "int64", "float32", "float64", "bool"})

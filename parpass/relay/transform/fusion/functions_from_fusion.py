@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.op_table import Op
+from parpass.ir.structure.structural import structural_equal, structural_hash
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, GlobalVar
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.op.registry import Op
-from parpass.relay.structural import structural_equal, structural_hash
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
 _LONGEST_NAME = 80

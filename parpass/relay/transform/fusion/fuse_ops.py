@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar, cast
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import children
+from parpass.ir.op_table import Op
+from parpass.ir.ty import Type
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -15,12 +19,8 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.node import children
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.fusion.forward_graph import ForwardGraph, is_left_alone
 from parpass.relay.transform.fusion.groups import fusion_groups
-from parpass.relay.ty import Type
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 

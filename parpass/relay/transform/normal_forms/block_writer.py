@@ -12,14 +12,14 @@ from functools import partial
 from typing import NamedTuple
 
 from parpass.errors import DiagnosticError
+from parpass.ir.module import IRModule
+from parpass.ir.node import children, post_order, reflection
+from parpass.ir.op_table import Op
 from parpass.relay.analysis.basic_blocks import BlockTree, used_across_blocks
 from parpass.relay.analysis.effects import effects_across_blocks
 from parpass.relay.analysis.findings import Finding, emit_errors, raise_errors
 from parpass.relay.analysis.scopes import Scope
 from parpass.relay.expr import Expr, Function, GlobalVar, Let, Var
-from parpass.relay.module import IRModule
-from parpass.relay.node import children, layout, post_order
-from parpass.relay.op.registry import Op
 from parpass.transform import PassContext
 
 # What a function with one of these holds was made by a pass, as it has to be.
@@ -109,7 +109,7 @@ class BlockWriter:
         for at, block in enumerate(opened, len(new) - len(opened)):
             new[at] = self._block(block, new[at])
         same = all(a is b for a, b in zip(old, new, strict=True))
-        return node if same else layout(type(node)).rebuild(node, new)
+        return node if same else reflection(type(node)).rebuild(node, new)
 
     def _block(self, block: Scope, result: Expr) -> Expr:
         for var, value, let in reversed(self._lines.get(block, ())):

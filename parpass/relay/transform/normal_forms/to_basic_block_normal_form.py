@@ -5,8 +5,8 @@ from __future__ import annotations
 from operator import contains
 from typing import TypeVar, cast
 
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Expr
-from parpass.relay.module import IRModule
 from parpass.relay.transform.normal_forms.block_writer import (
     rewrite_functions,
     written_in_blocks,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar, cast
 
+from parpass.ir.module import IRModule
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Expr, Function, Let, Var
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)

@@ -8,13 +8,14 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from parpass.errors import ArgumentError
+from parpass.ir.module import IRModule
+from parpass.ir.op_attrs import op_attrs
+from parpass.ir.op_table import Op
+from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
-from parpass.relay.module import IRModule
 from parpass.relay.op.layout import Layout
-from parpass.relay.op.op_attrs import CONVERT_OP_LAYOUT, op_attrs
-from parpass.relay.op.registry import Op
+from parpass.relay.op.layout_hooks import CONVERT_OP_LAYOUT
 from parpass.relay.transform.relayout.layout_rewriter import LayoutRewriter
-from parpass.relay.ty import TensorType
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 

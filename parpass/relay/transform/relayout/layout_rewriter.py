@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 from parpass.errors import IRTypeError
+from parpass.ir.op_table import Op, TypeRelationError
+from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, Expr, Tuple, TupleGetItem
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims, layout_transform
 from parpass.relay.op.layout import Layout, relaid_shape
-from parpass.relay.op.registry import Op, TypeRelationError
 from parpass.relay.transform.relayout.layout_rules import Change, relaid
-from parpass.relay.ty import TensorType
 
 Alter = Callable[[Call, tuple[Expr, ...]], Expr | None]
 """Returns a call in other layouts for a call with types and its new arguments."""

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
+from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.ty import TensorType, TupleType
 from parpass.relay.expr import Call
 from parpass.relay.op.layout import Layout
-from parpass.relay.op.registry import Op, OpPattern
-from parpass.relay.ty import TensorType, TupleType
 
 
 class Change(NamedTuple):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypeVar, cast
 
+from parpass.ir.node import children, post_order
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr, Function
-from parpass.relay.node import children, post_order
 from parpass.relay.op import divide
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.scale_axis.scale import (
     Demand,
     Need,

@@ -8,11 +8,11 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from parpass.relay.dtypes import float_range
+from parpass.ir.op_table import Op
+from parpass.ir.ty import Dim, TensorType
 from parpass.relay.expr import Call, Constant, Expr
 from parpass.relay.op import expand_dims, reshape, squeeze
-from parpass.relay.op.registry import Op
-from parpass.relay.ty import Dim, TensorType
+from parpass.runtime.dtypes import float_range
 
 # Narrower floats have too few digits to be scaled.
 _SCALED = frozenset({"float16", "float32", "float64"})

@@ -8,9 +8,9 @@ from typing import cast
 
 from msgspec.structs import replace
 
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
 from parpass.relay.transform.scale_axis.scale import (
     Demand,
     Scale,

@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from parpass.ir.op_table import Op
+from parpass.ir.ty import Dim
 from parpass.relay.expr import Call
 from parpass.relay.op import multiply
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.scale_axis.scale import (
     Demand,
     Need,
     Scale,
     tensor_type,
 )
-from parpass.relay.ty import Dim
 
 _CONVOLUTIONS = frozenset({"nn.conv1d", "nn.conv2d", "nn.conv3d"})
 

@@ -13,13 +13,13 @@ from typing import cast
 import numpy as np
 
 from parpass.errors import EvaluationError
+from parpass.ir.op_table import Op
+from parpass.ir.ty import TensorType
 from parpass.relay import op
 from parpass.relay.analysis.calls import call_of
-from parpass.relay.dtypes import float_range
 from parpass.relay.expr import Call, Constant, Expr, const
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.simplify.peephole import Peephole, Rule
-from parpass.relay.ty import TensorType
+from parpass.runtime.dtypes import float_range
 
 _NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1}
 _COMMUTATIVE = {"add", "multiply"}

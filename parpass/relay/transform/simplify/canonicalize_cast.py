@@ -7,11 +7,11 @@ from typing import cast
 import numpy as np
 from msgspec import structs
 
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.op.registry import Op, OpPattern
-from parpass.relay.ty import TensorType
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import cast
 
 from parpass.errors import IRTypeError
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
+from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
 from parpass.relay.op import expand_dims
-from parpass.relay.op.registry import Op
-from parpass.relay.ty import TensorType
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from parpass.ir.ty import TensorType
 from parpass.relay import op
 from parpass.relay.analysis.calls import call_of
 from parpass.relay.expr import Call, Expr
 from parpass.relay.transform.simplify.peephole import Peephole, Rule
-from parpass.relay.ty import TensorType
 
 
 def _same_cast(peephole: Peephole, call: Call) -> Expr | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from parpass.ir.ty import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, Expr
 from parpass.relay.transform.simplify.peephole import Peephole, Rule
-from parpass.relay.ty import TensorType
 
 
 def _by_result(build: Callable[[Call, TensorType], Expr]) -> Rule:

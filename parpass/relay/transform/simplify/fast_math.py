@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.op.registry import Op
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 _FAST = {

@@ -14,15 +14,15 @@ from typing import Any, cast
 
 from msgspec import structs
 
+from parpass.ir.module import IRModule
+from parpass.ir.node import children, post_order
+from parpass.ir.op_table import Op
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.static_types import static_tensor
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
-from parpass.relay.node import children, post_order
-from parpass.relay.op.registry import Op
 from parpass.relay.transform.evaluator import Evaluator
-from parpass.relay.ty import TensorType, Type
 from parpass.relay.typing.built import BuiltTypes
 
 Rule = Callable[["Peephole", Call], Expr | None]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
-from parpass.relay.module import IRModule
 from parpass.relay.transform.evaluator import Evaluator
 from parpass.relay.transform.simplify import arithmetic, casts, concretize, shapes
 from parpass.relay.transform.simplify.peephole import Peephole, Rule

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 from parpass.errors import IRTypeError
+from parpass.ir.module import IRModule
+from parpass.ir.op_table import Op
+from parpass.ir.ty import TensorType
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Constant, Expr, Function, TupleGetItem, const
 from parpass.relay.functor import ExprMutator
-from parpass.relay.module import IRModule
 from parpass.relay.op import expand_dims, maximum, mean, reshape, sqrt, variance
 from parpass.relay.op import sum as sum_of
 from parpass.relay.op.nn.norm import GroupNormAttrs, L2NormalizeAttrs, NormAttrs
-from parpass.relay.op.registry import Op
-from parpass.relay.ty import TensorType
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 

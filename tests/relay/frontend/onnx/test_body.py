@@ -10,9 +10,9 @@ import pytest
 from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError, UnsupportedOpsError
+from parpass.ir.node import post_order
 from parpass.relay.expr import Call
 from parpass.relay.frontend.onnx import from_onnx, graph
-from parpass.relay.node import post_order
 from tests.support.onnx_models import (
     assert_agrees,
     evaluate,

@@ -12,11 +12,11 @@ import pytest
 from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError, UnsupportedOpsError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, Tuple
 from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.transform import InferType
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType
 from tests.support.onnx_models import (
     evaluate,
     graph_model,

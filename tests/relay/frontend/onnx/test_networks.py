@@ -12,10 +12,10 @@ from onnx.reference import ReferenceEvaluator
 
 from examples.real_networks import GIANTS, example_input, load, network_paths
 from parpass import relay
+from parpass.ir.ty import FuncType, TensorType
+from parpass.ir.wire import post_order
 from parpass.relay.expr import Call
 from parpass.relay.frontend.onnx import from_onnx
-from parpass.relay.ty import FuncType, TensorType
-from parpass.relay.wire import post_order
 from tests.support.onnx_models import evaluate
 
 NETWORKS = sorted(network_paths())

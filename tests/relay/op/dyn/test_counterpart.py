@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from parpass.errors import EvaluationError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Expr, TupleWrapper, const
 from parpass.relay.op import Op, TypeRelationError, dyn
 from parpass.relay.op.dyn.counterpart import COUNTERPARTS
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType
 from tests.support.op_calls import array, bools, floats, related, value
 
 X = floats(2, 3, 4)

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parpass.errors import IRTypeError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, const
 from parpass.relay.op import Op, TypeRelationError, nn
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType
 from tests.support.onnx_reference import onnx_value
 from tests.support.op_calls import Array, array, floats, ints, related, type_of, value
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, const
 from parpass.relay.op import Op, TypeRelationError, nn
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType
 from tests.support.op_calls import array, floats, ints, related, type_of, value
 
 ROW = const(np.full((1, 1), 200, "uint8"))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from parpass.errors import IRTypeError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType
 from parpass.relay.expr import const
 from parpass.relay.op import Op, TypeRelationError, nn
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType
 from tests.support.op_calls import array, floats, ints, related, value
 
 WIDTH = ((1, 2), (0, 1))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import TensorType
 from parpass.relay.expr import const
 from parpass.relay.op import Op, TypeRelationError, nn
-from parpass.relay.ty import Any as UnknownDim
-from parpass.relay.ty import TensorType
 from tests.support.onnx_reference import onnx_value
 from tests.support.op_calls import array, bools, floats, ints, related, type_of, value
 

@@ -7,11 +7,11 @@ import pytest
 
 from parpass import relay
 from parpass.errors import ArgumentError
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.dataflow_pattern import is_op, wildcard
 from parpass.relay.expr import Call, Expr, Function
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType, MergeComposite
 from parpass.runner import Runner
 from tests.support.docs import shows

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.op_attrs import TempOpAttr
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, const
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
 from parpass.relay.op.annotation import compiler_begin, compiler_end
-from parpass.relay.op.op_attrs import TempOpAttr
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import (
     AnnotateTarget,
     InferType,

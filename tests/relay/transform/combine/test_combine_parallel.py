@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, Var
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import (
     CombineParallelBatchMatmul,
     CombineParallelConv2D,

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.ty import TypeVar
 from parpass.relay.expr import Expr, Function, GlobalVar, Tuple, Var, var
-from parpass.relay.module import IRModule
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import EtaExpand
-from parpass.relay.ty import TypeVar
 from tests.support.deep import ALL_KINDS, DEEPEST, function_of
 from tests.support.docs import shows
 

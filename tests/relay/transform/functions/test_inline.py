@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from parpass import relay
 from parpass.errors import SizeLimitError
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.ty import TensorType, TypeVar
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var, const, var
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import Inline
-from parpass.relay.ty import TensorType, TypeVar
 from parpass.transform import PassContext
 from tests.support.deep import DEEPEST
 from tests.support.docs import shows

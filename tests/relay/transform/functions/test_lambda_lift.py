@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.ty import FuncType, TensorType
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, Var, const, var
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.module import IRModule
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType, LambdaLift
-from parpass.relay.ty import FuncType, TensorType
 from parpass.transform import PassContext
 from tests.support.deep import DEEPEST, X, calls, function_of, ifs, let_values, lets
 from tests.support.docs import shows

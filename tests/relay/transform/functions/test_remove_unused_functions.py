@@ -4,8 +4,8 @@ import pytest
 
 from parpass import relay
 from parpass.errors import ArgumentError, UnknownGlobalError
+from parpass.ir.module import IRModule
 from parpass.relay.expr import Expr, Function, GlobalVar
-from parpass.relay.module import IRModule
 from parpass.relay.transform import RemoveUnusedFunctions
 from parpass.transform import PassContext
 from tests.support.docs import shows

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 
 from parpass import relay
+from parpass.ir.module import IRModule
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Call, Expr, Function
-from parpass.relay.module import IRModule
 from parpass.relay.transform import (
     DefuseOps,
     FunctionsFromFusion,

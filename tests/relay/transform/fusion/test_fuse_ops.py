@@ -8,12 +8,12 @@ from hypothesis import given, settings
 
 from parpass import relay
 from parpass.errors import SizeLimitError
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.op_table import Op
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.op.registry import Op
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import DefuseOps, FunctionsFromFusion, FuseOps, InferType
 from parpass.relay.transform.fusion.defuse_ops import defuse_ops
 from parpass.relay.transform.fusion.fuse_ops import OperatorFuser, fuse_ops

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.analysis import check_basic_block_normal_form
 from parpass.relay.expr import Expr, Function, If, Let, Var, const, var
-from parpass.relay.module import IRModule
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import (
     ToANormalForm,
     ToBasicBlockNormalForm,

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from parpass import relay
 from parpass.errors import ArgumentError, IRTypeError, UnknownOpError
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.op_attrs import TempOpAttr
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, Tuple, Var, const
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.op.op_attrs import TempOpAttr
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import AlterOpLayout, ConvertLayout, InferType
 from parpass.relay.transform.relayout.alter_op_layout import conv2d_nchwc
 from parpass.runner import Runner

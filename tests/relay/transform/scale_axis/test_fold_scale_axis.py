@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, Let, Var, const
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import (
     BackwardFoldScaleAxis,
     FoldConstant,

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Expr, Function
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import CanonicalizeCast, InferType
 from parpass.relay.transform.simplify.canonicalize_cast import CastCanonicalizer
 from parpass.relay.typing.infer import infer_type

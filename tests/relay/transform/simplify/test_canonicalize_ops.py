@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Call, Expr, Function
-from parpass.relay.module import IRModule
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import CanonicalizeOps, InferType
 from parpass.relay.transform.simplify.canonicalize_ops import OpCanonicalizer
 from parpass.relay.typing.infer import infer_type

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from parpass import relay
+from parpass.ir.module import IRModule
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Call, Expr, Function
-from parpass.relay.module import IRModule
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import FastMath, InferType
 from parpass.relay.transform.simplify.fast_math import FastMathReplacer
 from parpass.relay.typing.infer import infer_type

@@ -11,11 +11,11 @@ import pytest
 
 from parpass import relay
 from parpass.diagnostic import Span
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, Tuple, Var
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType, SimplifyExpr
 from parpass.relay.transform.simplify.simplify_expr import simplify_expr
 from parpass.relay.typing.infer import infer_type

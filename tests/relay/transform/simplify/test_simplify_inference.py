@@ -5,15 +5,15 @@ import pytest
 
 from parpass import relay
 from parpass.errors import UntypedError
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.ty import TensorType
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleWrapper
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.module import IRModule
-from parpass.relay.node import post_order
-from parpass.relay.structural import assert_structural_equal
 from parpass.relay.transform import InferType, SimplifyInference
 from parpass.relay.transform.simplify.simplify_inference import simplify_inference
-from parpass.relay.ty import TensorType
 from parpass.relay.typing.infer import infer_type
 from parpass.transform import PassContext
 from tests.support.deep import DEPTHS

@@ -1,0 +1,335 @@
+"""The module: functions by global name, in the order in which they were added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from parpass.diagnostic import Span
+from parpass.errors import (
+    ModuleError,
+    ModuleTypeError,
+    ReadOnlyModuleError,
+    UnknownGlobalError,
+)
+from parpass.ir import wire
+from parpass.ir.attrs import DictAttrs
+from parpass.ir.closedness import check_closed
+from parpass.ir.node import Node, with_replaced
+from parpass.ir.relay_expr import BaseFunc, GlobalVar
+from parpass.ir.tenants import Tenant, tenant_of
+from parpass.ir.ty import FuncType, Type
+
+Key = str | GlobalVar
+_ToldOfGlobal = tuple[Span | None, Type | None]
+_UNTOLD: _ToldOfGlobal = (None, None)
+
+
+class IRModule:
+    """The unit that passes work on: functions by name, attributes, source texts.
+
+    Functions are immutable and shared; the module itself may be changed, save the one
+    that a function pass is given to read. They may be of several IRs: their class is
+    known to who looks one up.
+
+    Args:
+        functions: Functions by `GlobalVar` or by name.
+        attrs: Attributes of the module.
+        sources: Source text by name, for diagnostics on spans.
+
+    Raises:
+        ModuleTypeError: A key or a value is of the wrong kind.
+        ModuleError: Two different GlobalVars have one name.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[Any, Any] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        sources: Mapping[str, str] | None = None,
+    ) -> None:
+        self._functions: Mapping[str, Any] = {}
+        self._global_vars: dict[str, GlobalVar] = {}
+        self._reader: str | None = None
+        # What passes derive from the functions, kept as long as these stay.
+        self.derived: dict[str, Any] = {}
+        self.attrs = DictAttrs(attrs) if attrs else None
+        self.sources = dict(sources or {})
+        if functions is not None and not isinstance(cast("object", functions), Mapping):
+            raise ModuleTypeError(
+                "expected functions as a mapping from GlobalVar to Function, got "
+                f"{type(functions).__name__}"
+            )
+        for key, function in (functions or {}).items():
+            self[key] = function
+
+    @classmethod
+    def from_expr(
+        cls, expr: Node, functions: Mapping[Any, Any] | None = None
+    ) -> IRModule:
+        """Return a module with `expr` in it.
+
+        A function goes in under its `global_symbol`, or `main` (`main_1`, ... where
+        that is taken); any other expression becomes the body of a function over its
+        free variables and type variables.
+        """
+        module = cls(functions)
+        function = expr if isinstance(expr, BaseFunc) else tenant_of(expr).closed(expr)
+        wanted = str(function.attributes.get("global_symbol", "main"))
+        name, tries = wanted, 0
+        while name in module:
+            tries += 1
+            name = f"{wanted}_{tries}"
+        module[name] = function
+        return module
+
+    @classmethod
+    def assemble(
+        cls,
+        like: IRModule,
+        functions: Mapping[str, Any],
+        *,
+        reader: str | None = None,
+    ) -> IRModule:
+        """Return a module like another one, but with these functions.
+
+        Global variables are kept by name. This is how the runner makes modules; the
+        mapping is used as it is, so that it may load functions when asked for them.
+
+        Args:
+            like: Gives attributes, sources and global variables.
+            functions: The functions.
+            reader: The function pass that may only read the new module, which then
+                has functions of the same names as `like`; None for a module that may
+                be changed.
+        """
+        module = cls()
+        module._functions = functions
+        known = like._global_vars
+        if reader is None:
+            known = {
+                name: known[name] if name in known else GlobalVar(name)
+                for name in functions
+            }
+        module._global_vars = known
+        module._reader = reader
+        module.attrs = like.attrs
+        module.sources = dict(like.sources)
+        return module
+
+    @classmethod
+    def shell(
+        cls,
+        names: Iterable[str],
+        attrs: Mapping[str, Any] | None,
+        sources: Mapping[str, str],
+        told: Mapping[str, _ToldOfGlobal],
+    ) -> IRModule:
+        """Return a module that has global variables of these names, but no functions.
+
+        `told` is what `told_of_globals` was.
+
+        Functions that are read from bytes are bound to these, so they refer to the same
+        objects as the modules that `assemble` makes of it.
+        """
+        module = cls(attrs=attrs, sources=sources)
+        module._global_vars = {
+            name: GlobalVar(name, *told.get(name, _UNTOLD)) for name in names
+        }
+        return module
+
+    @property
+    def functions(self) -> Mapping[GlobalVar, Any]:
+        """The functions by global variable, in order."""
+        return {self._global_vars[name]: f for name, f in self._functions.items()}
+
+    @property
+    def functions_by_name(self) -> Mapping[str, Any]:
+        """The functions by name, in order; to read only."""
+        return self._functions
+
+    @property
+    def global_vars_by_name(self) -> Mapping[str, GlobalVar]:
+        """The global variables by name, in order; to read only."""
+        return self._global_vars
+
+    @property
+    def told_of_globals(self) -> dict[str, _ToldOfGlobal]:
+        """The spans and types of the global variables that have any, by name."""
+        return {
+            name: (var.span, var.checked_type_)
+            for name, var in self._global_vars.items()
+            if var.span is not None or var.checked_type_ is not None
+        }
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """Return the global variable of that name.
+
+        Raises:
+            UnknownGlobalError: There is none.
+        """
+        if name not in self._global_vars:
+            raise UnknownGlobalError(name, self._global_vars)
+        return self._global_vars[name]
+
+    def get_global_vars(self) -> list[GlobalVar]:
+        """Return all global variables, sorted by name."""
+        return [self._global_vars[name] for name in sorted(self._global_vars)]
+
+    def copy(self) -> IRModule:
+        """Return another module with the same functions."""
+        return IRModule.assemble(self, dict(self._functions))
+
+    def update(self, other: IRModule | Mapping[Any, Any]) -> None:
+        """Take over the functions of another module; the other's win where names meet.
+
+        Where they do, this module's global variable stays, and references to the
+        other's, in the incoming functions, become references to it.
+        """
+        incoming = other if isinstance(other, IRModule) else IRModule(other)
+        mine = {
+            theirs: self._global_vars[name]
+            for name, theirs in incoming.global_vars_by_name.items()
+            if self._global_vars.get(name, theirs) is not theirs
+        }
+        for var, function in incoming.functions.items():
+            self[mine.get(var, var)] = (
+                with_replaced(function, mine) if mine else function
+            )
+        self.sources |= incoming.sources
+
+    def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
+        """Replace the function of a global variable."""
+        self[var] = func
+
+    def remove(self, key: Key) -> None:
+        """Take a function out."""
+        name = self._known(key)
+        functions = self._writable("remove a function from")
+        del functions[name]
+        del self._global_vars[name]
+
+    def astext(self, show_meta_data: bool = True) -> str:
+        """Return the module as text, each IR's functions in the format of that IR."""
+        by_tenant: dict[Tenant, dict[str, Any]] = {}
+        for name, function in self._functions.items():
+            by_tenant.setdefault(tenant_of(function), {})[name] = function
+        if not by_tenant:
+            by_tenant[tenant_of(GlobalVar)] = {}
+        return "\n".join(
+            tenant.text(IRModule.assemble(self, part), show_meta_data=show_meta_data)
+            for tenant, part in by_tenant.items()
+        )
+
+    def same_as(self, other: object) -> bool:
+        """Return whether this is the very same object as `other`."""
+        return self is other
+
+    def __getitem__(self, key: Key) -> Any:
+        return self._functions[self._known(key)]
+
+    def __setitem__(self, key: Key, value: Any) -> None:
+        name = self._name_of(key)
+        function = self._as_function(value, name)
+        functions = self._writable("add or replace a function in")
+        if name in self._global_vars:
+            self._known(key)
+        else:
+            new = key if isinstance(key, GlobalVar) else GlobalVar(name)
+            self._global_vars[name] = new
+        functions[name] = function
+
+    def __contains__(self, key: Key) -> bool:
+        return self._name_of(key) in self._functions
+
+    def __iter__(self) -> Iterator[GlobalVar]:
+        return iter(self._global_vars.values())
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __str__(self) -> str:
+        return self.astext(show_meta_data=False)
+
+    def __repr__(self) -> str:
+        names = list(self._functions)
+        shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+        return f"IRModule({len(names)} functions: {shown})"
+
+    def __copy__(self) -> IRModule:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> IRModule:
+        return self.copy()  # what it holds is immutable
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Function by function, because pickle would recurse along an expression.
+        encoded = {name: wire.encode(fn) for name, fn in self._functions.items()}
+        told = self.told_of_globals
+        return _unpickled, (self.attrs, self.sources, encoded, told)
+
+    def _writable(self, what: str) -> dict[str, Any]:
+        if self._reader is not None:
+            raise ReadOnlyModuleError(
+                f"function pass '{self._reader}' tried to {what} the module that it "
+                "was given to read; a function pass returns its one function, only a "
+                "module pass may add, replace or remove functions",
+                pass_name=self._reader,
+            )
+        self.derived.clear()
+        return cast("dict[str, Any]", self._functions)
+
+    def _known(self, key: Key) -> str:
+        """Return the name of a function that is there, by its own GlobalVar if any."""
+        name = self._name_of(key)
+        if name not in self._global_vars:
+            raise UnknownGlobalError(name, self._global_vars)
+        if isinstance(key, GlobalVar) and self._global_vars[name] is not key:
+            raise ModuleError(
+                f"the module has another global variable named '{name}'; use "
+                f"mod.get_global_var('{name}')"
+            )
+        return name
+
+    def _name_of(self, key: Any) -> str:
+        if isinstance(key, GlobalVar):
+            return key.name_hint
+        if isinstance(key, str):
+            return key
+        raise ModuleTypeError(
+            f"expected a GlobalVar or a name for a key, got {type(key).__name__}"
+        )
+
+    def _as_function(self, value: Any, name: str) -> BaseFunc:
+        if isinstance(value, Node) and not isinstance(value, BaseFunc):
+            value = tenant_of(value).as_function(value, self)
+        if not isinstance(value, BaseFunc):
+            raise ModuleTypeError(
+                f"expected a relay.Function for '{name}', got {type(value).__name__}"
+            )
+        check_closed(value, name)
+        return value
+
+
+def stated_type(functions: Mapping[str, Any], name: str) -> FuncType | None:
+    """Return the type that a function is annotated with, without reading it.
+
+    In a parallel run reading a function may mean making it first.
+    """
+    ask = getattr(functions, "signature", None)
+    return functions[name].annotated_type if ask is None else ask(name)
+
+
+def _unpickled(
+    attrs: Mapping[str, Any] | None,
+    sources: Mapping[str, str],
+    encoded: Mapping[str, bytes],
+    told: Mapping[str, _ToldOfGlobal],
+) -> IRModule:
+    shell = IRModule.shell(encoded, attrs, sources, told)
+    known = shell.global_vars_by_name
+    functions = {name: wire.decode(data, (), known) for name, data in encoded.items()}
+    return IRModule.assemble(shell, functions)
+
+
+Module = IRModule  # its name in Relay's first years

@@ -1,0 +1,186 @@
+"""The operator table: one entry holds all that is known of an operator.
+
+Everything else (builders, type inference, the interpreter, constant folding, effects)
+asks the entry, so that a new operator is written down in one place.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy.typing as npt
+from msgspec.structs import force_setattr
+
+from parpass.diagnostic import Span
+from parpass.errors import (
+    InternalError,
+    IRError,
+    IRTypeError,
+    UnknownOpError,
+)
+from parpass.ir.attrs import Attrs
+from parpass.ir.declared import load_irs
+from parpass.ir.effect import Effect
+from parpass.ir.node import Role, reflected
+from parpass.ir.relay_expr import RelayExpr
+from parpass.ir.ty import Type
+from parpass.tables import Table
+
+TypeRelation = Callable[[Sequence[Type], Any], Type]
+Compute = Callable[..., Any]
+Array = npt.NDArray[Any]
+
+
+class OpPattern(enum.IntEnum):
+    """How an operator's elements depend on its arguments': what it may be fused with.
+
+    The names and the numbers are TVM's; a greater number fuses with less.
+    """
+
+    ELEMWISE = 0
+    """Each element depends on one element at the same place of each argument."""
+    BROADCAST = 1
+    """As ELEMWISE, with dimensions that are repeated; the order of axes is kept."""
+    INJECTIVE = 2
+    """Each element depends on one element of each argument, at any place."""
+    COMM_REDUCE = 3
+    """Each element is a commutative reduction."""
+    OUT_ELEMWISE_FUSABLE = 4
+    """A heavy operator, such as a convolution, whose result ELEMWISE may go on with."""
+    TUPLE = 7
+    """A tuple, which is fused with what its fields are fused with."""
+    OPAQUE = 8
+    """Not to be fused."""
+
+
+@reflected(
+    is_graph=False,
+    num_inputs=Role.META,
+    relation=Role.META,
+    compute=Role.META,
+    attrs_type=Role.META,
+    effect=Role.META,
+    non_computational=Role.META,
+    pattern=Role.META,
+    moves=Role.META,
+)
+class Op(RelayExpr, frozen=True, eq=False):
+    """An operator: an entry of the table, and the expression that a call refers to.
+
+    There is one object for each name, so operators compare with `is`.
+
+    Attributes:
+        name: The name in Relay's text, such as `nn.conv2d`.
+        num_inputs: How many arguments a call has.
+        relation: Maps the argument types and the attributes to the result's type;
+            raises `TypeRelationError` where the operator does not accept them.
+        compute: The meaning on numpy: `compute(attrs, *values)` gives an array, or a
+            tuple of arrays where the result is a tuple. An argument of tuple type
+            comes as a tuple.
+        attrs_type: The class of a call's attributes; None if it has none.
+        effect: What it does besides giving a result; passes leave alone what has one.
+        non_computational: Whether it stands for something that is not computed, such
+            as an annotation.
+        pattern: What it may be fused with.
+        moves: Whether the elements of the result are those of the arguments, bit by
+            bit. What does not, is never asked to compute in few digits.
+    """
+
+    name: str
+    num_inputs: int
+    relation: TypeRelation
+    compute: Compute
+    attrs_type: type[Attrs] | None = None
+    effect: Effect = Effect.PURE
+    non_computational: bool = False
+    pattern: OpPattern = OpPattern.OPAQUE
+    moves: bool = False
+
+    def get_attr(self, attr_name: str) -> Any:
+        """Return a property under TVM's name for it, None where there is none.
+
+        Args:
+            attr_name: `TOpPattern`, `TOpIsStateful` or `TNonComputational`.
+        """
+        if attr_name == "TOpIsStateful":
+            return self.effect is not Effect.PURE
+        field = _PROPERTIES.get(attr_name)
+        return None if field is None else getattr(self, field)
+
+    @staticmethod
+    def get(name: str) -> Op:
+        """Return the operator of that name.
+
+        Raises:
+            UnknownOpError: There is none; the message has the nearest names.
+        """
+        found = _table.get(name)
+        if found is None:
+            load_irs()
+            found = _table.find(name)
+        if found is None:
+            raise UnknownOpError(name, _table)
+        return found
+
+    @staticmethod
+    def list_op_names() -> list[str]:
+        """Return the names of all operators, sorted."""
+        load_irs()
+        _table.ask(*_table.missing)
+        return sorted(_table)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Op.get, (self.name,)
+
+    def __repr__(self) -> str:
+        return f"Op({self.name})"
+
+
+_PROPERTIES = {
+    "TNonComputational": "non_computational",
+    "TOpPattern": "pattern",
+}
+
+
+class TypeRelationError(IRTypeError):
+    """An operator does not accept the types of its arguments, or its attributes."""
+
+    def __init__(self, message: str, span: Span | None = None) -> None:
+        super().__init__(message)
+        self.span = span
+
+
+class _Operators(Table[str, Op]):
+    """The table; a foreign operator is there before what it does, which may name it."""
+
+    def state_of(self, key: str) -> dict[str, Any]:
+        op = self[key]
+        return {name: getattr(op, name) for name in op.__struct_fields__}
+
+    def outline(self, key: str) -> None:
+        super().restore(key, Op(key, 0, _unknown, _unknown))
+
+    def restore(self, key: str, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            force_setattr(self[key], name, value)
+
+
+def _unknown(*_: Any) -> Any:
+    raise InternalError("an operator was used before it was known")
+
+
+_table = _Operators("operator")
+
+
+def register_op(op: Op) -> Op:
+    """Enter an operator in the table.
+
+    Raises:
+        IRError: The name is taken.
+    """
+    if _table.is_taken(op.name):
+        raise IRError(f"operator '{op.name}' is registered already")
+    _table[op.name] = op
+    return op

@@ -1,0 +1,157 @@
+"""What the expressions of IRs with inferred types have in common, under TVM's names.
+
+`RelayExpr` is the base of Relay's expressions; a `GlobalVar` and a `BaseFunc` stand in
+modules of any IR, and are expressions of Relay as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NoReturn, Self
+
+from msgspec import structs
+
+from parpass.diagnostic import Span
+from parpass.errors import IRTypeError, UntypedError
+from parpass.ir.attrs import DictAttrs
+from parpass.ir.node import Node, reflected
+from parpass.ir.tenants import tenant_of
+from parpass.ir.ty import FuncType, Type
+
+
+class RelayExpr(Node, frozen=True, eq=False):
+    """The base of expressions that have a type; Python's operators build calls.
+
+    An expression is pickled like any object, so that what it shares with the values
+    beside it stays shared; the price is that `pickle` recurses, and refuses one that is
+    very deep. Modules are pickled, and `save_json` takes anything, at any depth.
+    """
+
+    namespace: ClassVar[str] = "relay"
+
+    @property
+    def checked_type(self) -> Type:
+        """The type that InferType found.
+
+        Raises:
+            UntypedError: InferType has not run on this node.
+        """
+        found: Type | None = getattr(self, "checked_type_", None)
+        if found is None:
+            raise UntypedError(
+                f"this {type(self).__name__} has no checked type yet; run "
+                "relay.transform.InferType() on its module first"
+            )
+        return found
+
+    def astype(self, dtype: str) -> RelayExpr:
+        """Return this expression cast to `dtype`."""
+        return tenant_of(self).cast(self, dtype)
+
+    def __call__(self, *args: RelayExpr) -> RelayExpr:
+        """Return a call of this expression."""
+        return tenant_of(self).call(self, args)
+
+    def __neg__(self) -> RelayExpr:
+        return tenant_of(self).operator("negative", self)
+
+    def __add__(self, other: Operand) -> RelayExpr:
+        return tenant_of(self).operator("add", self, other)
+
+    def __radd__(self, other: Operand) -> RelayExpr:
+        return tenant_of(self).operator("add", other, self)
+
+    def __sub__(self, other: Operand) -> RelayExpr:
+        return tenant_of(self).operator("subtract", self, other)
+
+    def __rsub__(self, other: Operand) -> RelayExpr:
+        return tenant_of(self).operator("subtract", other, self)
+
+    def __mul__(self, other: Operand) -> RelayExpr:
+        return tenant_of(self).operator("multiply", self, other)
+
+    def __rmul__(self, other: Operand) -> RelayExpr:
+        return tenant_of(self).operator("multiply", other, self)
+
+    def __truediv__(self, other: Operand) -> RelayExpr:
+        return tenant_of(self).operator("divide", self, other)
+
+    def __rtruediv__(self, other: Operand) -> RelayExpr:
+        return tenant_of(self).operator("divide", other, self)
+
+    def __lt__(self, other: Operand) -> RelayExpr:
+        return tenant_of(self).operator("less", self, other)
+
+    def __le__(self, other: Operand) -> RelayExpr:
+        return tenant_of(self).operator("less_equal", self, other)
+
+    def __gt__(self, other: Operand) -> RelayExpr:
+        return tenant_of(self).operator("greater", self, other)
+
+    def __ge__(self, other: Operand) -> RelayExpr:
+        return tenant_of(self).operator("greater_equal", self, other)
+
+    def __bool__(self) -> NoReturn:
+        raise IRTypeError(
+            "a Relay expression has no truth value in Python; build relay.If, or "
+            "compare nodes with 'is', 'same_as' or 'structural_equal'"
+        )
+
+
+Operand = RelayExpr | int | float | bool
+
+
+@reflected(is_graph=False)
+class GlobalVar(RelayExpr, frozen=True, eq=False):
+    """The name of a function of a module."""
+
+    name_hint: str
+    span: Span | None = None
+    checked_type_: Type | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return global_var_named, (self.name_hint,)
+
+
+def global_var_named(name: str) -> GlobalVar:
+    """Return a new global variable; a decoder takes that of its module instead."""
+    return GlobalVar(name)
+
+
+class BaseFunc(RelayExpr, frozen=True, eq=False):
+    """The base of what modules are made of: the functions of one IR or another.
+
+    A subclass has the field `attrs`, and the namespace of its IR.
+    """
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The function's attributes; none where it has none."""
+        return getattr(self, "attrs", None) or {}
+
+    def with_attr(self, key: str, value: Any) -> Self:
+        """Return this function with one attribute more."""
+        return self._with({**self.attributes, key: value})
+
+    def without_attr(self, key: str) -> Self:
+        """Return this function without one attribute."""
+        return self._with({k: v for k, v in self.attributes.items() if k != key})
+
+    def has_nonzero_attr(self, key: str) -> bool:
+        """Return whether the function has an attribute that is not zero or empty."""
+        return bool(self.attributes.get(key))
+
+    @property
+    def annotated_type(self) -> FuncType | None:
+        """The type that the function states; None where it states none, or a part."""
+        return None
+
+    def _with(self, attrs: Mapping[str, Any]) -> Self:
+        """Return this function with other attributes, its inferred type dropped."""
+        typed = {"checked_type_"} & {*self.__struct_fields__}
+        return structs.replace(
+            self, attrs=DictAttrs(attrs), **dict.fromkeys(typed, None)
+        )
+
+
+__all__ = ["BaseFunc", "GlobalVar", "Operand", "RelayExpr", "global_var_named"]

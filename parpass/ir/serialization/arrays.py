@@ -1,0 +1,86 @@
+"""Arrays in JSON, also in the metadata of texts: bytes in base64, little-endian.
+
+{"dtype": "float32", "shape": [2], "data": "AACAPwAAAEA="}
+{"dtype": "int64", "shape": [4, 5], "repeat": "AQAAAAAAAAA="}
+"""
+
+from __future__ import annotations
+
+import binascii
+import math
+from typing import Any, cast
+
+import numpy as np
+
+from parpass.runtime.dtypes import numpy_dtype
+from parpass.runtime.ndarray import NDArray
+
+_MAX_RANK = 64  # numpy's own
+
+
+def array_as_json(data: NDArray) -> dict[str, Any]:
+    """Return an array as plain values; one value if that is repeated."""
+    array, key = data.numpy(), "data"
+    if data.is_uniform:
+        array, key = array.reshape(-1)[:1], "repeat"
+    # A byte order that is not this machine's stands before the name.
+    native = array.dtype.isnative
+    name = data.dtype if native else f"{array.dtype.byteorder}{data.dtype}"
+    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    text = binascii.b2a_base64(little.tobytes(), newline=False).decode("ascii")
+    return {"dtype": name, "shape": list(data.shape), key: text}
+
+
+def array_from_json(form: Any) -> NDArray:
+    """Return the array that `array_as_json` was given.
+
+    Raises:
+        ValueError: The values make no array. Nothing is allocated for what `form` only
+            claims to hold.
+    """
+    fields = cast("dict[str, Any]", form if isinstance(form, dict) else {})
+    key = "data" if "data" in fields else "repeat"
+    if fields.keys() != {"dtype", "shape", key}:
+        raise ValueError("expected either 'data' or 'repeat', beside dtype and shape")
+    dtype, shape, data = _dtype(fields["dtype"]), _shape(fields), _bytes(fields[key])
+    count = math.prod(shape) if key == "data" else 1
+    if len(data) != count * dtype.itemsize:
+        raise ValueError(
+            f"expected {count * dtype.itemsize} bytes for shape {list(shape)} and "
+            f"dtype {fields['dtype']}, got {len(data)}"
+        )
+    stored = dtype.newbyteorder("<")
+    values = np.frombuffer(data, stored) if data else np.empty(0, stored)
+    values = values.astype(dtype, copy=False)
+    if key == "data":
+        return NDArray(values.reshape(shape))
+    return NDArray(np.broadcast_to(values[0], shape))
+
+
+def _dtype(name: Any) -> np.dtype[Any]:
+    if not isinstance(name, str):
+        raise ValueError("expected the name of a dtype")
+    if name.startswith(("<", ">")):
+        dtype = numpy_dtype(name[1:]).newbyteorder("<" if name[0] == "<" else ">")
+        if dtype.isnative:
+            raise ValueError(f"expected dtype '{name[1:]}' without a byte order")
+        return dtype
+    return numpy_dtype(name)
+
+
+def _shape(fields: dict[str, Any]) -> tuple[int, ...]:
+    shape = fields["shape"]
+    if not isinstance(shape, list) or len(cast("list[Any]", shape)) > _MAX_RANK:
+        raise ValueError(f"expected a shape of at most {_MAX_RANK} dimensions")
+    dims = tuple(cast("list[Any]", shape))
+    if any(type(dim) is not int or dim >= 1 << 63 for dim in dims):
+        raise ValueError("expected a shape of ints that have 64 bits")
+    if any(dim < 0 for dim in dims):
+        raise ValueError(f"expected a shape without negative dimensions, got {dims}")
+    return dims
+
+
+def _bytes(text: Any) -> bytes:
+    if not isinstance(text, str):
+        raise ValueError("expected text in base64")
+    return binascii.a2b_base64(text, strict_mode=True)

@@ -1,0 +1,115 @@
+"""Structural equality and hash, with TVM's meaning.
+
+Bound variables are equal if they are bound at the same place, whatever their names; a
+free variable is equal only to itself. Sharing is part of the structure: `z * z` of one
+sum `z` is not the product of two sums. Spans and inferred types are not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from parpass.errors import StructuralMismatchError
+from parpass.ir.module import IRModule
+from parpass.ir.node import Node
+from parpass.ir.structure.canonical import Canonical, value_bytes
+from parpass.ir.structure.mismatch import Mismatch, first_mismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
+    """Return whether two modules, expressions, types or attributes are equal.
+
+    Args:
+        lhs: One of them.
+        rhs: The other.
+        map_free_vars: Whether free variables are equal if they are of the same type
+            and appear at the same places.
+    """
+    return _mismatch(lhs, rhs, map_free_vars=map_free_vars) is None
+
+
+def assert_structural_equal(
+    lhs: Any,
+    rhs: Any,
+    map_free_vars: bool = False,
+) -> None:
+    """Check that two modules, expressions, types or attributes are equal.
+
+    Raises:
+        StructuralMismatchError: They are not; it shows the first difference.
+    """
+    found = _mismatch(lhs, rhs, map_free_vars=map_free_vars)
+    if found is None:
+        return
+    where = f"function '{found.function}' at " if found.function is not None else ""
+    raise StructuralMismatchError(
+        f"not structurally equal: {where}{found.path}\n"
+        f"  left:  {found.lhs}\n  right: {found.rhs}",
+        path=found.path,
+        function=found.function,
+    )
+
+
+def structural_hash(node: Any, map_free_vars: bool = False) -> int:
+    """Return a hash of 64 bits; it is the same for equal nodes, in every process."""
+    state = hashlib.blake2b(digest_size=8)
+    for part in _parts(node, map_free_vars=map_free_vars):
+        state.update(part)
+    return int.from_bytes(state.digest(), "big")
+
+
+def _parts(node: Any, *, map_free_vars: bool) -> Iterator[bytes]:
+    if isinstance(node, IRModule):
+        yield value_bytes(node.attrs)
+        for name, function in sorted(node.functions_by_name.items()):
+            yield value_bytes((name, structural_hash(function, map_free_vars)))
+    elif isinstance(node, Node):
+        for record in Canonical(node, map_free_vars=map_free_vars).records:
+            digest = record.data.digest() if record.data is not None else None
+            kind = f"{record.kind.namespace}.{record.kind.__name__}"
+            yield value_bytes((kind, record.values, digest, record.children))
+    else:
+        yield value_bytes([node])
+
+
+def _mismatch(lhs: Any, rhs: Any, *, map_free_vars: bool) -> Mismatch | None:
+    if lhs is rhs:
+        return None
+    if isinstance(lhs, IRModule) and isinstance(rhs, IRModule):
+        return _module_mismatch(lhs, rhs, map_free_vars=map_free_vars)
+    if isinstance(lhs, Node) and isinstance(rhs, Node):
+        return _node_mismatch(lhs, rhs, map_free_vars=map_free_vars)
+    if isinstance(lhs, Node | IRModule) or isinstance(rhs, Node | IRModule):
+        return Mismatch("<root>", repr(lhs), repr(rhs))
+    return _value_mismatch("<root>", lhs, rhs)
+
+
+def _value_mismatch(path: str, lhs: Any, rhs: Any) -> Mismatch | None:
+    if lhs is rhs or value_bytes([lhs]) == value_bytes([rhs]):
+        return None
+    return Mismatch(path, repr(lhs), repr(rhs))
+
+
+def _module_mismatch(
+    lhs: IRModule, rhs: IRModule, *, map_free_vars: bool
+) -> Mismatch | None:
+    mine, theirs = lhs.functions_by_name, rhs.functions_by_name
+    for name in (*mine, *theirs):
+        if name not in mine or name not in theirs:
+            has = "it is there" if name in mine else "there is none"
+            has_not = "it is there" if name in theirs else "there is none"
+            return Mismatch("<root>", has, has_not, name)
+        found = _mismatch(mine[name], theirs[name], map_free_vars=map_free_vars)
+        if found is not None:
+            return found._replace(function=name)
+    return _value_mismatch("<root>.attrs", lhs.attrs, rhs.attrs)
+
+
+def _node_mismatch(lhs: Node, rhs: Node, *, map_free_vars: bool) -> Mismatch | None:
+    left = Canonical(lhs, map_free_vars=map_free_vars)
+    right = Canonical(rhs, map_free_vars=map_free_vars)
+    return None if left.records == right.records else first_mismatch(left, right)

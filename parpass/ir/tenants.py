@@ -1,0 +1,86 @@
+"""The IRs that are built on this base, and what it asks of each.
+
+An IR is known by the namespace of its nodes, and may be one of several in a module.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from parpass.errors import IRTypeError
+
+
+class Tenant:
+    """What the base asks of an IR; one that has an answer overrides the method."""
+
+    def text(self, program: Any, *, show_meta_data: bool) -> str:
+        """Return a node, or a module whose functions are all of this IR, as text.
+
+        Args:
+            program: The node or the module.
+            show_meta_data: Whether large constants are shown as well.
+        """
+        del show_meta_data
+        return repr(program)
+
+    def brief(self, node: Any) -> str:
+        """Return what tells a node from others of its kind, in a few words."""
+        return str(getattr(node, "name_hint", ""))
+
+    def as_function(self, node: Any, mod: Any) -> Any:
+        """Return the function that a node, which is none, stands for in a module.
+
+        Raises:
+            IRTypeError: It stands for none.
+        """
+        raise self._refused("be put in a module as a function", node)
+
+    def closed(self, node: Any) -> Any:
+        """Return a function of what a node lacks, to make a module of it.
+
+        Raises:
+            IRTypeError: None can be made of it.
+        """
+        raise self._refused("be made a function", node)
+
+    def call(self, callee: Any, args: tuple[Any, ...]) -> Any:
+        """Return a call of a node.
+
+        Raises:
+            IRTypeError: It cannot be called.
+        """
+        raise self._refused("be called", callee)
+
+    def operator(self, name: str, *operands: Any) -> Any:
+        """Return a call of the operator that one of Python's means.
+
+        Raises:
+            IRTypeError: There is none.
+        """
+        raise self._refused(f"be operands of '{name}'", *operands)
+
+    def cast(self, node: Any, dtype: str) -> Any:
+        """Return a node cast to another dtype.
+
+        Raises:
+            IRTypeError: It cannot be.
+        """
+        raise self._refused("be cast", node)
+
+    def _refused(self, what: str, *nodes: Any) -> IRTypeError:
+        kinds = " and ".join(type(node).__name__ for node in nodes)
+        return IRTypeError(f"{kinds} cannot {what}: the IR that it is of has no such")
+
+
+_NO_TENANT = Tenant()
+_tenants: dict[str, Tenant] = {}
+
+
+def register_tenant(namespace: str, tenant: Tenant) -> None:
+    """Say what answers for the nodes of a namespace."""
+    _tenants[namespace] = tenant
+
+
+def tenant_of(node: Any) -> Tenant:
+    """Return what answers for a node; where nobody does, one that knows little."""
+    return _tenants.get(node.namespace, _NO_TENANT)

@@ -1,0 +1,287 @@
+"""The types that IRs share, under TVM's names and fields, compared by structure.
+
+A dimension is an int, or `Any()` where it is known only when the program runs. What is
+shared inside of a type is written wherever it stands, so a type is written only if it
+is not too large.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import ClassVar
+
+import msgspec
+
+from parpass.errors import IRTypeError
+from parpass.ir.type_structure import (
+    MAX_TYPE_SIZE,
+    IncompleteType,
+    Type,
+    TypeKind,
+    TypeVar,
+    check_size,
+    checked_depth,
+    digest,
+    extent,
+    substitute,
+)
+from parpass.runtime.dtypes import NUMPY_DTYPES, dtype_of
+
+_SHOWN = 1_000  # parts of a type that messages show
+
+
+class Any(msgspec.Struct, frozen=True):
+    """A dimension that is unknown until the program runs; prints as `?`."""
+
+    namespace: ClassVar[str] = "relay"
+
+    def __str__(self) -> str:
+        return "?"
+
+
+Dim = int | Any
+
+
+class TensorType(Type, frozen=True):
+    """A tensor of a shape and a dtype; a scalar has the shape `()`.
+
+    Dimensions are ints from 0 on that have 64 bits, or `Any()`. The dtype is one that
+    programs may name; TVM's `float`, `int` and `uint` are those of 32 bits, and numpy's
+    own dtypes are taken by their names.
+
+    Raises:
+        IRTypeError: A dimension or the dtype is none.
+    """
+
+    visitor: ClassVar[str] = "visit_tensor_type"
+
+    shape: tuple[Dim, ...]
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        shape, dtype = self.shape, self.dtype
+        if type(shape) is tuple and dtype in NUMPY_DTYPES:
+            for dim in shape:
+                if type(dim) is not int or not 0 <= dim < _LIMIT:
+                    break
+            else:
+                return  # nearly always, and types are made at every call
+        msgspec.structs.force_setattr(self, "shape", _dims(shape))
+        try:
+            msgspec.structs.force_setattr(self, "dtype", dtype_of(dtype))
+        except ValueError as error:
+            raise IRTypeError(f"expected a dtype for a tensor: {error}") from None
+
+    @property
+    def concrete_shape(self) -> tuple[int, ...]:
+        """The shape as ints.
+
+        Raises:
+            IRTypeError: A dimension is unknown.
+        """
+        dims = tuple(dim for dim in self.shape if isinstance(dim, int))
+        if len(dims) != len(self.shape):
+            raise IRTypeError(f"expected a static shape, got {self}")
+        return dims
+
+    def __str__(self) -> str:
+        dims = ", ".join(str(dim) for dim in self.shape)
+        comma = "," if len(self.shape) == 1 else ""
+        return f"Tensor[({dims}{comma}), {self.dtype}]" if self.shape else self.dtype
+
+
+_LIMIT = 1 << 63
+
+
+def _dims(shape: Sequence[Dim]) -> tuple[Dim, ...]:
+    return tuple(dim if isinstance(dim, Any) else _length(dim) for dim in shape)
+
+
+def _length(dim: object) -> int:
+    try:
+        length = operator.index(dim)  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        length = -1
+    if not 0 <= length < _LIMIT:
+        raise IRTypeError(
+            f"expected an int of 64 bits from 0 on, or Any(), for a dimension, "
+            f"got {dim!r:.40}"
+        )
+    return length
+
+
+class TupleType(Type, frozen=True, eq=False, dict=True):
+    """The type of a tuple, field by field.
+
+    Raises:
+        SizeLimitError: Types would be nested too deep.
+    """
+
+    visitor: ClassVar[str] = "visit_tuple_type"
+    is_composed: ClassVar[bool] = True
+
+    fields: tuple[Type, ...]
+
+    def __post_init__(self) -> None:
+        if type(self.fields) is not tuple:
+            msgspec.structs.force_setattr(self, "fields", tuple(self.fields))
+        _check_depth(self)
+
+    @property
+    def parts(self) -> tuple[Type, ...]:
+        """The types of the fields."""
+        return self.fields
+
+    def rebuilt(self, parts: Sequence[Type], binders: tuple[TypeVar, ...]) -> TupleType:
+        """Return a tuple type of other fields."""
+        return TupleType(tuple(parts))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or not isinstance(other, TupleType):
+            return self is other
+        if _are_tensors(self.fields):
+            return self.fields == other.fields
+        return digest(self) == digest(other)
+
+    def __hash__(self) -> int:
+        return hash(self.fields if _are_tensors(self.fields) else digest(self))
+
+    def __str__(self) -> str:
+        return _text(self, _SHOWN)
+
+    def __repr__(self) -> str:
+        return super().__repr__() if _is_small(self) else f"TupleType('{self}')"
+
+
+class FuncType(Type, frozen=True, eq=False, dict=True):
+    """The type of a function; equal to one with other names for its type parameters.
+
+    Raises:
+        SizeLimitError: Types would be nested too deep, or a polymorphic type too large.
+    """
+
+    visitor: ClassVar[str] = "visit_func_type"
+    is_composed: ClassVar[bool] = True
+
+    arg_types: tuple[Type, ...]
+    ret_type: Type
+    type_params: tuple[TypeVar, ...] = ()
+
+    def __post_init__(self) -> None:
+        if type(self.arg_types) is not tuple:
+            msgspec.structs.force_setattr(self, "arg_types", tuple(self.arg_types))
+        if type(self.type_params) is not tuple:
+            params = tuple(self.type_params or ())
+            msgspec.structs.force_setattr(self, "type_params", params)
+        _check_depth(self)
+        if self.type_params:
+            check_size(self)
+
+    @property
+    def parts(self) -> tuple[Type, ...]:
+        """The types of the arguments and the result."""
+        return (*self.arg_types, self.ret_type)
+
+    @property
+    def binders(self) -> tuple[TypeVar, ...]:
+        """The type parameters."""
+        return self.type_params
+
+    def rebuilt(self, parts: Sequence[Type], binders: tuple[TypeVar, ...]) -> FuncType:
+        """Return a function type of other types and parameters."""
+        return FuncType(tuple(parts[:-1]), parts[-1], binders)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or not isinstance(other, FuncType):
+            return self is other
+        if len(self.type_params) != len(other.type_params):
+            return False
+        if _are_tensors(self.parts):  # so the parameters do not matter
+            return self.parts == other.parts
+        return digest(self) == digest(other)
+
+    def __hash__(self) -> int:
+        return hash(self.parts if _are_tensors(self.parts) else digest(self))
+
+    def instantiated(self, type_args: Sequence[Type]) -> FuncType:
+        """Return this type with types for its first type parameters."""
+        given, rest = len(type_args), self.type_params[len(type_args) :]
+        known = dict(zip(self.type_params[:given], type_args, strict=True))
+        bare = FuncType(self.arg_types, self.ret_type, rest)
+        found = substitute(bare, known) if known else bare
+        assert isinstance(found, FuncType)
+        return found
+
+    def __str__(self) -> str:
+        return _text(self, _SHOWN)
+
+    def __repr__(self) -> str:
+        return super().__repr__() if _is_small(self) else f"FuncType('{self}')"
+
+
+def _check_depth(typ: TupleType | FuncType) -> None:
+    if not _are_tensors(typ.parts):
+        checked_depth(extent(typ).depth)
+
+
+def _is_small(typ: Type) -> bool:
+    return extent(typ).size <= _SHOWN
+
+
+def _are_tensors(parts: tuple[Type, ...]) -> bool:
+    return {*map(type, parts)} <= {TensorType}
+
+
+def type_text(typ: Type) -> str:
+    """Return the whole text of a type; `str` leaves out inner parts of a large one.
+
+    Raises:
+        SizeLimitError: It is too large to be written.
+    """
+    check_size(typ)
+    return _text(typ, MAX_TYPE_SIZE)
+
+
+def _text(typ: Type, most: int) -> str:
+    """Return a type as text; `...` stands for parts beyond `most`."""
+    if not isinstance(typ, TupleType | FuncType):
+        return str(typ)
+    if most == 0:
+        return "..."
+    fields = typ.fields if isinstance(typ, TupleType) else typ.arg_types
+    inner = most if extent(typ).size <= most else most // len(typ.parts)
+    texts = [_text(field, inner) for field in fields[:most]]
+    comma = "," if len(texts) == 1 and isinstance(typ, TupleType) else ""
+    texts += ["..."] if len(fields) > most else []
+    listed = f"({', '.join(texts)}{comma})"
+    if isinstance(typ, TupleType):
+        return listed
+    params = ", ".join(str(param) for param in typ.type_params)
+    head = f"fn <{params}>" if params else "fn "
+    return f"{head}{listed} -> {_text(typ.ret_type, inner)}"
+
+
+def scalar_type(dtype: str = "float32") -> TensorType:
+    """Return the type of a scalar."""
+    return TensorType((), dtype)
+
+
+def tensor_type(shape: Sequence[Dim], dtype: str = "float32") -> TensorType:
+    """Return the type of a tensor."""
+    return TensorType(tuple(shape), dtype)
+
+
+__all__ = [
+    "Any",
+    "Dim",
+    "FuncType",
+    "IncompleteType",
+    "TensorType",
+    "TupleType",
+    "Type",
+    "TypeKind",
+    "TypeVar",
+    "scalar_type",
+    "tensor_type",
+]

@@ -1,0 +1,38 @@
+"""Rules of layouts that users give operators: for AlterOpLayout and ConvertLayout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from parpass.ir.op_attrs import FIRST_LEVEL, register_op_attr
+
+ALTER_OP_LAYOUT = "FTVMAlterOpLayout"
+CONVERT_OP_LAYOUT = "FTVMConvertOpLayout"
+
+
+def register_alter_op_layout(
+    op_name: str, alter_layout: Any = None, level: int = FIRST_LEVEL
+) -> Any:
+    """Register a rule of AlterOpLayout for an operator; without one, a decorator.
+
+    A rule is a function of the call's attributes, its arguments, their types and the
+    type of its result. It returns a call in other layouts, or None.
+
+    Raises:
+        UnknownOpError: There is no such operator.
+    """
+    return register_op_attr(op_name, ALTER_OP_LAYOUT, alter_layout, level)
+
+
+def register_convert_op_layout(
+    op_name: str, convert_layout: Any = None, level: int = FIRST_LEVEL
+) -> Any:
+    """Register a rule of ConvertLayout for an operator; without one, a decorator.
+
+    A rule is a function of the call's attributes, its arguments, their types and the
+    desired layouts. It returns a call in these layouts, or None.
+
+    Raises:
+        UnknownOpError: There is no such operator.
+    """
+    return register_op_attr(op_name, CONVERT_OP_LAYOUT, convert_layout, level)

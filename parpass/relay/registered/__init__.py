@@ -1,0 +1,1 @@
+"""Relay as the machine, and the base of IRs, know it."""

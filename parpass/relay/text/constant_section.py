@@ -1,0 +1,62 @@
+"""The constants of a text that are no scalars, in a section at its end.
+
+The text says `meta[relay.Constant][2]`; the section is JSON, in which entry 2 has the
+dtype, the shape and the bytes of the array in base64, those of one element under
+`repeat` if all are the same.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from parpass.ir.serialization.arrays import array_as_json, array_from_json
+from parpass.relay.text.literals import scalar_text
+from parpass.runtime.ndarray import NDArray
+
+
+class ConstantPool:
+    """Numbers constants by content, in order of first appearance."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[NDArray, int] = {}
+
+    def text_of(self, data: NDArray) -> str:
+        """Return a scalar as it is, anything else as a reference to the section."""
+        scalar = scalar_text(data)
+        if scalar is not None:
+            return scalar
+        number = self._numbers.setdefault(data, len(self._numbers))
+        return f"meta[relay.Constant][{number}]"
+
+    def section(self) -> str:
+        """Return the section, nothing if it would be empty."""
+        if not self._numbers:
+            return ""
+        entries = ",\n".join(json.dumps(array_as_json(data)) for data in self._numbers)
+        return f'\n#[metadata]\n{{"relay.Constant": [\n{entries}\n]}}\n'
+
+
+class _Section(msgspec.Struct, rename={"constants": "relay.Constant"}):
+    constants: list[Any]
+
+
+def read_section(text: str) -> list[NDArray]:
+    """Return the arrays of the section, given what follows its heading.
+
+    Raises:
+        ValueError: The section is malformed; the message of broken JSON has the place
+            as `(byte 12)`.
+    """
+    # A lone surrogate has no encoding; a question mark in its place is refused as well.
+    encoded = text.encode("utf-8", "replace")
+    section = msgspec.json.decode(encoded, type=_Section)
+    arrays: list[NDArray] = []
+    for number, entry in enumerate(section.constants):
+        try:
+            arrays.append(array_from_json(entry))
+        except ValueError as error:
+            raise ValueError(f"constant {number}: {error}") from None
+    return arrays

@@ -1,0 +1,173 @@
+"""Arrays inside constants: read-only, compared by content, cheap when uniform."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from parpass.runtime.source import Source
+
+_HASH_CHUNK = 1 << 20  # elements hashed at a time, so that uniform arrays stay small
+
+_HASH_SAMPLE = 256
+
+
+class NDArray:
+    """A read-only array, the data of a `Constant`.
+
+    Its elements lie in row-major order and in the machine's byte order, as TVM's do,
+    and as they do after a journey: numpy may round otherwise where they lie otherwise.
+    An array that repeats one value (as `np.full` or `np.broadcast_to` give it) is kept
+    as that value with zero strides, so that it takes no memory here and none on the
+    wire, however large its shape is. A large array in a worker is fetched when somebody
+    looks at its values.
+
+    Args:
+        array: The values. The array is copied only where its elements lie in another
+            order, so it must not be written to later.
+
+    Attributes:
+        source: Where the values came from, if they came from another process.
+    """
+
+    __slots__ = ("__weakref__", "_array", "_dtype", "_shape", "source")
+
+    def __init__(self, array: npt.ArrayLike) -> None:
+        view = np.asarray(array).view()
+        if not view.dtype.isnative:
+            view = view.astype(view.dtype.newbyteorder("="))
+        if not _repeats_one_value(view):
+            view = np.ascontiguousarray(view).reshape(-1).reshape(view.shape)
+        view.flags.writeable = False
+        self._array: npt.NDArray[Any] | None = view
+        self._shape = view.shape
+        self._dtype = view.dtype
+        self.source: Source | None = None
+
+    @classmethod
+    def from_source(cls, source: Source, shape: tuple[int, ...], dtype: str) -> NDArray:
+        """Return an array whose values are fetched when somebody looks at them."""
+        array = cls.__new__(cls)
+        array._array, array._shape = None, shape  # noqa: SLF001 -- its own class
+        array._dtype = np.dtype(dtype)  # noqa: SLF001 -- its own class
+        array.source = source
+        return array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each dimension."""
+        return self._shape
+
+    @property
+    def dtype(self) -> str:
+        """The name of the element type, such as `float32`."""
+        return _name(self._dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the values have, written out."""
+        return math.prod(self._shape) * self._dtype.itemsize
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether this is one value, repeated without taking memory."""
+        return self._array is not None and _repeats_one_value(self._array)
+
+    @property
+    def typestr(self) -> str:
+        """The element type with its byte order, as numpy's array interface has it."""
+        return self._dtype.str
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the values are plain bytes, of a type that `typestr` alone tells."""
+        return np.dtype(self._dtype.str) == self._dtype and not self._dtype.hasobject
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """Return the values as a read-only numpy array that shares their memory."""
+        if self._array is None:
+            assert self.source is not None
+            flat = np.frombuffer(self.source.fetch(), self._dtype)
+            self._array = flat.reshape(self._shape)
+        return self._array
+
+    asnumpy = numpy
+
+    def raw(self) -> memoryview:
+        """Return the bytes of the values in row-major order."""
+        return _bits(self.numpy(), "u1").data
+
+    def same_content(self, other: NDArray) -> bool:
+        """Return whether shape, dtype and all values are the same, bit by bit."""
+        if self is other:
+            return True
+        if self._shape != other._shape or self._dtype != other._dtype:
+            return False
+        mine, theirs = self.numpy(), other.numpy()
+        if mine.strides == theirs.strides and _address(mine) == _address(theirs):
+            return True
+        if self.is_uniform and other.is_uniform:
+            return mine.flat[0].tobytes() == theirs.flat[0].tobytes()
+        as_bits = f"V{mine.dtype.itemsize}"  # so that a NaN equals itself
+        return bool(np.array_equal(_bits(mine, as_bits), _bits(theirs, as_bits)))
+
+    def digest(self) -> bytes:
+        """Return a digest of shape, dtype and values, the same in every process."""
+        array = self.numpy()
+        state = hashlib.blake2b(f"{array.shape}{array.dtype.str}".encode())
+        if self.is_uniform:
+            chunk = np.repeat(array.flat[0], min(array.size, _HASH_CHUNK)).tobytes()
+            whole, rest = divmod(array.size, _HASH_CHUNK)
+            for _ in range(whole):
+                state.update(chunk)
+            state.update(chunk[: rest * array.dtype.itemsize])
+        else:
+            state.update(_bits(array, "u1").data)
+        return state.digest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NDArray) and self.same_content(other)
+
+    def __hash__(self) -> int:
+        # Of evenly spaced values, for a large array is hashed often; `digest` has all.
+        array = self.numpy()
+        step = max(1, array.size // _HASH_SAMPLE)
+        return hash((array.shape, array.dtype, array.flat[::step].tobytes()))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.is_uniform:
+            value = self.numpy().flat[0]
+            return _uniform, (np.asarray(value), self._shape)
+        return NDArray, (self.numpy(),)
+
+    def __repr__(self) -> str:
+        return f"NDArray(shape={self.shape}, dtype={self.dtype})"
+
+
+@functools.cache
+def _name(dtype: np.dtype[Any]) -> str:
+    return dtype.name  # which numpy works out anew each time
+
+
+def _uniform(value: npt.NDArray[Any], shape: tuple[int, ...]) -> NDArray:
+    return NDArray(np.broadcast_to(value, shape))
+
+
+def _repeats_one_value(array: npt.NDArray[Any]) -> bool:
+    return array.size > 1 and not any(array.strides)
+
+
+def _address(array: npt.NDArray[Any]) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def _bits(array: npt.NDArray[Any], as_bits: str) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(array).reshape(-1).view(as_bits)

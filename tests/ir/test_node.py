@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+
+import pytest
+
+from parpass.ir.node import Role, bindings, children, post_order, reflection
+from parpass.ir.op_table import Op
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Tuple,
+    Var,
+    const,
+)
+from tests.support.deep import DEEPEST, DEPTH, KINDS, calls
+from tests.support.programs import call_op
+
+X, Y, Z = Var("x"), Var("y"), Var("z")
+ADD = Op.get("add")
+
+
+def test_children_come_in_order_of_evaluation():
+    assert children(Call(ADD, (X, Y))) == (ADD, X, Y)
+    assert children(Let(X, Y, Z)) == (X, Y, Z)
+    assert children(If(X, Y, Z)) == (X, Y, Z)
+    assert children(Function((X, Y), Z)) == (X, Y, Z)
+    assert children(Tuple((X, Y))) == (X, Y)
+    assert children(X) == ()
+    assert children(ADD) == ()
+
+
+def test_a_rebuilt_node_has_the_new_children_and_the_old_values():
+    call = Call(ADD, (X, Y), attrs=None, type_args=())
+    again = reflection(Call).rebuild(call, [ADD, Z, Z])
+    assert children(again) == (ADD, Z, Z)
+    function = Function((X, Y), X, attrs={"Primitive": 1})
+    again = reflection(Function).rebuild(function, [Y, Z, Z])
+    assert (again.params, again.body) == ((Y, Z), Z)
+    assert again.attrs == {"Primitive": 1}
+
+
+def test_a_rebuilt_node_has_lost_its_inferred_type():
+    typed = Let(X, Y, Z, None, const(1).checked_type)
+    assert reflection(Let).rebuild(typed, [X, Y, Y]).checked_type_ is None
+
+
+def test_bindings_are_the_variables_bound_in_the_last_child():
+    assert bindings(Let(X, Y, Z)) == (X,)
+    assert bindings(Function((X, Y), Z)) == (X, Y)
+    assert bindings(Call(ADD, (X, Y))) == ()
+
+
+def test_spans_inferred_types_and_meanings_of_operators_are_no_structure():
+    assert reflection(Var).roles["checked_type_"] is Role.META
+    assert reflection(Call).roles["span"] is Role.META
+    assert reflection(Op).values == ("name",)
+    assert reflection(Constant).values == ("data",)
+
+
+def test_post_order_has_every_node_once_and_children_first():
+    shared = call_op("add", X, Y)
+    root = call_op("multiply", shared, shared)
+    assert post_order(root) == [Op.get("multiply"), ADD, X, Y, shared, root]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_post_order_goes_to_any_depth(kind: Callable[[int], Expr]):
+    root = kind(DEPTH)
+    order = post_order(root)
+    assert len(order) > DEPTH
+    assert order[-1] is root
+
+
+@pytest.mark.slow
+def test_the_longest_chains_are_made_and_freed():
+    chain = calls(DEEPEST)
+    last = weakref.ref(chain)
+    del chain
+    assert last() is None
+
+
+def test_post_order_takes_no_longer_for_many_paths():
+    assert len(post_order(calls(200))) == 202

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from parpass.errors import IRError, UnknownOpError
+from parpass.ir import register_op_attr
+from parpass.ir.op_attrs import TempOpAttr, op_attrs
+from parpass.relay.op import register_alter_op_layout, register_convert_op_layout
+
+KEY = "test.op_attrs"
+
+
+def test_an_attribute_is_registered_by_value_and_by_decorator() -> None:
+    register_op_attr("abs", KEY, 1)
+
+    @register_op_attr("exp", KEY)
+    def rule() -> int:
+        return 2
+
+    assert op_attrs(KEY) == {"abs": 1, "exp": rule}
+    assert rule() == 2
+
+
+def test_the_higher_level_wins_and_of_equals_the_later() -> None:
+    key = f"{KEY}.level"
+    for value, level in (("a", 10), ("b", 11), ("c", 10), ("d", 11)):
+        register_op_attr("abs", key, value, level)
+    assert op_attrs(key) == {"abs": "d"}
+
+
+def test_layout_rules_are_attributes_under_tvms_keys() -> None:
+    def rule() -> None:
+        return None
+
+    assert register_alter_op_layout("nn.upsampling")(rule) is rule
+    assert register_convert_op_layout("nn.upsampling", rule) is rule
+    for key in ("FTVMAlterOpLayout", "FTVMConvertOpLayout"):
+        assert op_attrs(key)["nn.upsampling"] is rule
+
+
+def test_a_temporary_attribute_hides_and_gives_back_the_former() -> None:
+    key = f"{KEY}.temporary"
+    with TempOpAttr("abs", key, 1):
+        with TempOpAttr("abs", key, 2):
+            assert op_attrs(key) == {"abs": 2}
+        assert op_attrs(key) == {"abs": 1}
+    assert op_attrs(key) == {}
+
+
+def test_leaving_what_was_not_entered_is_an_error() -> None:
+    with pytest.raises(IRError, match=r"^attribute 'k' was not set by this object$"):
+        TempOpAttr("abs", "k", 1).__exit__()
+
+
+def test_an_unknown_operator_is_an_error() -> None:
+    with pytest.raises(UnknownOpError):
+        register_op_attr("absolute", KEY, 1)

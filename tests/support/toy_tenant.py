@@ -1,0 +1,129 @@
+"""A second IR on the base of Relay's, whose kinds have the names of Relay's.
+
+Its programs are sums: a `Call` of an operator adds its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+from parpass.ir.attrs import Attrs
+from parpass.ir.module import IRModule
+from parpass.ir.node import Node, Role, reflected
+from parpass.ir.node_functor import NodeFunctor, NodeMutator
+from parpass.ir.op_table import Op
+from parpass.ir.relay_expr import BaseFunc, GlobalVar
+from parpass.ir.tenants import Tenant, register_tenant
+from parpass.ir.type_structure import Type
+
+ResultT = TypeVar("ResultT")
+
+
+class TensorType(Type, frozen=True):
+    """A type that has the fields of Relay's type of that name, too."""
+
+    namespace: ClassVar[str] = "toy"
+    visitor: ClassVar[str] = "visit_toy_type"
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+
+
+class ClipAttrs(Attrs, frozen=True):
+    """Attributes that have the name of an operator's of Relay."""
+
+    namespace: ClassVar[str] = "toy.attrs"
+
+    a_min: float = 0.0
+    a_max: float = 0.0
+
+
+class Toy(Node, frozen=True, eq=False):
+    """The base of expressions."""
+
+    namespace: ClassVar[str] = "toy"
+
+
+@reflected(is_graph=False, is_variable=True, type_annotation=Role.TYPE)
+class Var(Toy, frozen=True, eq=False):
+    """A variable."""
+
+    name_hint: str
+    type_annotation: Type | None = None
+
+
+@reflected(is_graph=True, op=Role.CHILD, args=Role.CHILDREN)
+class Call(Toy, frozen=True, eq=False):
+    """A call of an operator, or of a function of the module."""
+
+    op: Node
+    args: tuple[Node, ...]
+    attrs: Attrs | None = None
+
+
+@reflected(is_graph=True, scopes=1, params=Role.BINDINGS, body=Role.CHILD)
+class Function(BaseFunc, frozen=True, eq=False):
+    """A function."""
+
+    namespace: ClassVar[str] = "toy"
+
+    params: tuple[Var, ...]
+    body: Node
+    attrs: Mapping[str, Any] | None = None
+
+
+_KINDS: dict[type[Node], str] = {
+    Var: "visit_var",
+    Call: "visit_call",
+    Function: "visit_function",
+    GlobalVar: "visit_leaf",
+    Op: "visit_leaf",
+}
+
+
+class ToyFunctor(NodeFunctor[Node, ResultT], kinds=_KINDS):
+    """Gives each node a result."""
+
+    def visit_var(self, var: Var) -> ResultT:
+        return self.visit_default(var)
+
+    def visit_call(self, call: Call) -> ResultT:
+        return self.visit_default(call)
+
+    def visit_function(self, function: Function) -> ResultT:
+        return self.visit_default(function)
+
+    def visit_leaf(self, leaf: Node) -> ResultT:
+        return self.visit_default(leaf)
+
+
+class ToyMutator(NodeMutator[Node], ToyFunctor[Node]):
+    """Rewrites a program."""
+
+
+class _Text(ToyFunctor[str]):
+    def visit_var(self, var: Var) -> str:
+        return var.name_hint
+
+    def visit_call(self, call: Call) -> str:
+        return f"{self.visit(call.op)}({', '.join(map(self.visit, call.args))})"
+
+    def visit_function(self, function: Function) -> str:
+        return f"{self.visit(function.body)}"
+
+    def visit_leaf(self, leaf: Node) -> str:
+        return f"@{leaf.name_hint}" if isinstance(leaf, GlobalVar) else str(leaf)
+
+
+class ToyTenant(Tenant):
+    """What the base is told of this IR."""
+
+    def text(self, program: Node | IRModule, *, show_meta_data: bool) -> str:
+        if isinstance(program, Node):
+            return _Text().visit(program)
+        functions = program.functions_by_name.items()
+        return "".join(f"toy {name} = {function}\n" for name, function in functions)
+
+
+register_tenant("toy", ToyTenant())
