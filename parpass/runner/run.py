@@ -276,11 +276,11 @@ async def _in_thread(load: Any) -> None:
     with contextlib.suppress(sniffio.AsyncLibraryNotFoundError):
         library = sniffio.current_async_library()
         if library == "trio":
-            import trio
+            import trio  # running by now, and so below
 
             await trio.to_thread.run_sync(load, abandon_on_cancel=True)
         elif library == "asyncio":
-            import asyncio
+            import asyncio  # likewise
 
             await asyncio.to_thread(load)
 
@@ -288,7 +288,7 @@ async def _in_thread(load: Any) -> None:
 def _limits(
     function_timeout: float | None, memory_limit: int | None, on_failure: str | None
 ) -> Limits:
-    from parpass.transform.budget import UNSET, Limits
+    from parpass.transform.budget import UNSET, Limits  # loaded by now
 
     given = function_timeout, memory_limit, on_failure
     return UNSET if given == (None, None, None) else Limits(*given)

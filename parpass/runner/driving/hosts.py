@@ -161,7 +161,7 @@ class AsyncioHost(_TaskHost):
 
     async def hear(self, answer: Future[Any]) -> None:
         """Wait in this task."""
-        import asyncio
+        import asyncio  # running by now
 
         await asyncio.wait([asyncio.wrap_future(answer)])
 
@@ -313,7 +313,7 @@ def _in_asyncio_thread(call: Callable[[], ValueT]) -> asyncio.Future[ValueT]:
     Unlike those of asyncio's own executor, the thread is no concern of other users,
     and what a cancellation abandons in it does not keep the program from ending.
     """
-    import asyncio
+    import asyncio  # running by now
 
     loop = asyncio.get_running_loop()
     future: asyncio.Future[ValueT] = loop.create_future()
@@ -338,7 +338,7 @@ async def _to_its_end(
     running: asyncio.Future[ValueT], cancel: Callable[[], None] | None = None
 ) -> ValueT:
     """Wait for something to end, however often this task is cancelled meanwhile."""
-    import asyncio
+    import asyncio  # running by now
 
     cancelled: asyncio.CancelledError | None = None
     while not running.done():

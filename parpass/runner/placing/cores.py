@@ -12,6 +12,6 @@ def usable_cores() -> int:
     Raises:
         RuntimeError: The program is at its end, and loky was not loaded before.
     """
-    import loky
+    import loky  # who runs nothing need not wait for it
 
     return loky.cpu_count()

@@ -160,7 +160,7 @@ class Surroundings(msgspec.Struct, frozen=True):
         """Do the same for what each place has of its own: for a job."""
         decimal.setcontext(decimal.Context(**self.decimal._asdict()))
         if self.numpy is not None or "numpy" in sys.modules:
-            import numpy as np
+            import numpy as np  # which few need otherwise
 
             settings = self.numpy or _FIRST_OF_NUMPY
             np.set_printoptions(**settings.printing)

@@ -102,6 +102,6 @@ def unpack_answer(answer: bytes) -> bytes | BaseException:
     """Return what a job gave, or the error that it raised."""
     if answer.startswith(_DONE):
         return memoryview(answer)[1:].tobytes()
-    from parpass.runner.travel.errors import unpack_error
+    from parpass.runner.travel.errors import unpack_error  # for errors alone
 
     return unpack_error(answer[1:])

@@ -14,7 +14,7 @@ from parpass.errors import PipelineSyntaxError
 from parpass.transform.pipeline.tree import Item, TreeBuilder
 
 if TYPE_CHECKING:
-    from lark import UnexpectedInput
+    from lark import UnexpectedInput  # by those alone who read text
 
 MAX_DEPTH = 100  # of passes in passes and of lists in lists
 MAX_FAULTS = 10  # after which no more are looked for
@@ -53,7 +53,7 @@ def read_items(text: str) -> list[Item]:
     Raises:
         PipelineSyntaxError: The text is not of the grammar; it has the faults.
     """
-    from lark import UnexpectedInput
+    from lark import UnexpectedInput  # by those alone who read text
 
     faults: list[Fault] = []
     last = 0  # where the parser had to skip something, whether reported or not
