@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         run_pipeline_sync,
     )
     from parpass.runner.travel.propagation import propagate
+    from parpass.runner.worker.jobs import begin_worker
 
 __all__ = [
     "Executor",
@@ -32,6 +33,7 @@ __all__ = [
     "NoWorkersError",
     "RunReport",
     "Runner",
+    "begin_worker",
     "open_runner",
     "propagate",
     "run_pipeline",
@@ -45,6 +47,7 @@ _HOMES = {
     "JobLostError": "executor",
     "NoWorkersError": "executor",
     "RunReport": "report.report",
+    "begin_worker": "worker.jobs",
     "propagate": "travel.propagation",
 }
 

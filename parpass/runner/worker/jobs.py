@@ -41,8 +41,14 @@ _working = threading.Lock()  # held while a job is run
 _is_own_process = False  # else it is a thread that stands for one
 
 
-def begin(coordinator: int) -> None:
-    """Have this process, a worker's own, end soon after its coordinator."""
+def begin_worker(coordinator: int) -> None:
+    """Have this process be a worker's: it follows its coordinator, and ends with it.
+
+    For executors: called once in each process of theirs, before its first job.
+
+    Args:
+        coordinator: The process that started this one.
+    """
     global _is_own_process
     _is_own_process = True
     end_with_parent(

@@ -62,7 +62,7 @@ def serve(coordinator: int, connection: Connection) -> None:
     if hasattr(signal, "pthread_sigmask"):  # it was blocked until here
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # Loaded while the coordinator is still packing the first functions.
-    importlib.import_module("parpass.runner.worker.jobs").begin(coordinator)
+    importlib.import_module("parpass.runner.worker.jobs").begin_worker(coordinator)
     try:
         connection.send_bytes(READY)
         while (message := connection.recv_bytes()) != END:
