@@ -126,6 +126,57 @@ def test_a_program_that_never_closes_its_runner_ends_and_its_workers_do(
     assert not _living(workers)
 
 
+GIVEN_UP = """
+import asyncio, sys, threading, time, trio
+import parpass
+from parpass.transform import module_pass
+from tests.support.toy_ir import program
+
+begun = threading.Event()
+
+@module_pass(opt_level=0, name="Hang")
+def hang(mod, ctx):
+    begun.set()
+    time.sleep(60)
+    return mod
+
+async def run():
+    await parpass.run_pipeline(program(1), hang, workers=0)
+
+async def give_up_under_asyncio():
+    running = asyncio.create_task(run())
+    await asyncio.to_thread(begun.wait)
+    running.cancel()
+    await asyncio.wait([running])
+    assert running.cancelled()
+
+async def give_up_under_trio():
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run)
+        await trio.to_thread.run_sync(begun.wait)
+        nursery.cancel_scope.cancel()
+
+if sys.argv[1] == "asyncio":
+    asyncio.run(give_up_under_asyncio())
+else:
+    trio.run(give_up_under_trio)
+print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("library", ["asyncio", "trio"])
+def test_a_module_pass_that_was_given_up_does_not_keep_the_program(library: str):
+    ended = subprocess.run(
+        [sys.executable, "-c", GIVEN_UP, library],
+        cwd=ROOT,
+        text=True,
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("done\n", "", 0)
+
+
 def test_a_runner_that_nobody_has_any_more_ends_its_processes():
     runner = open_runner(workers=2)
     made = run_pooled(runner, AppendPid(), program(1, 2, 3))
