@@ -120,7 +120,8 @@ class _StageRun:
         self._executor.start(self._stage.start_seconds)
         self._nursery.start_soon(self._unpack)
         self._nursery.start_soon(self._do_besides)
-        self._send.send_nowait(FunctionsReady((), ()))  # there may be none at all
+        # There may be none at all, and then no other event would end this.
+        self._send.send_nowait(FunctionsReady((), ()))
         async with self._receive, self._new:
             async for event in self._receive:
                 known = await self._understood(event)
@@ -172,7 +173,11 @@ class _StageRun:
         return is_told and there > _BEHIND * here
 
     def end_jobs(self) -> None:
-        """End all jobs; nobody waits for them any more."""
+        """End all jobs; nobody waits for them any more.
+
+        Their futures fail now, so that `_hear` is called when the channel is closed:
+        that, and a loop that is no more, is suppressed there.
+        """
         for _, answer in self._in_flight.values():
             self._executor.end(answer)
 
@@ -187,6 +192,7 @@ class _StageRun:
             ready = await _in_thread(self._stage.pack_some)
             if ready is None:
                 return
+            # Made anew before they are sent, lest they be on their way before we wait.
             self._on_their_way = trio.Event()
             with contextlib.suppress(trio.BrokenResourceError):
                 self._send.send_nowait(ready)
@@ -313,7 +319,7 @@ class _StageRun:
         self._inquest.tracebacks |= await _in_thread(self._notes.ask_where, late)
         for work in late:
             job = jobs[work.function]
-            if job in self._in_flight:
+            if job in self._in_flight:  # it may have come back while we asked where
                 self._overdue[job] = work
                 self._gone.add(work.owner)
                 self._executor.end(self._in_flight[job][1], at_once=True)

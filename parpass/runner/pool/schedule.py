@@ -194,6 +194,8 @@ class Schedule:
         """Take in an event and return what to do."""
         match event:
             case FunctionsReady():
+                # Some are still being packed when the rest is recalled: those are for
+                # passes that read them, and are not run here.
                 if not self._is_recalled:
                     self._announce(event)
             case JobFinished():
@@ -237,6 +239,7 @@ class Schedule:
             self._put_back(function)
         self._suspects.extend(function for function in suspects if function <= last)
         self._left -= len(suspects) - len(self._suspects)
+        # A job that has one before the end goes on: what it gives for others is dropped.
         useless = [job for job, some in self._in_flight.items() if min(some) > last]
         for job in useless:
             self._left -= len(self._taken_back(job))
@@ -261,6 +264,7 @@ class Schedule:
     def _after_death(self, event: JobLost) -> list[Command]:
         was_alone = self._alone == event.job
         functions = self._taken_back(event.job)
+        # A note may tell of a job before this one: the worker died before it wrote.
         suspect = event.working_on if event.working_on in functions else None
         if suspect is not None:
             self._mishaps = self._kills = 0
@@ -273,6 +277,7 @@ class Schedule:
         if was_alone and suspect is not None:
             return [*self._blame(suspect), *self._next()]
         if was_alone:
+            # It died on nothing: that tells nothing of the suspect, which is next again.
             self._suspects.extendleft(functions)
             return self._next()
         self._put_back_all(functions, but=suspect)
@@ -298,6 +303,7 @@ class Schedule:
     def _next(self) -> list[Command]:
         if self._left == 0:
             return [Finish()]
+        # Until it is settled what becomes of one, nobody knows whether it is the end.
         if self._blamed:
             return []
         if self._suspects or self._alone is not None:
@@ -311,6 +317,7 @@ class Schedule:
         return commands
 
     def _next_suspect(self) -> list[Command]:
+        # Alone, so that whatever dies meanwhile died of it: jobs under way come first.
         if self._in_flight:
             return []
         command = self._submit((self._suspects.popleft(),), alone=True)
@@ -329,6 +336,7 @@ class Schedule:
         return pace * sum(self._weights[function] for function in functions)
 
     def _put_back(self, function: int) -> None:
+        # It was in a job when it became known that a serial run ends before it.
         if function > self._last:
             self._left -= 1
             return
