@@ -239,7 +239,7 @@ class Schedule:
             self._put_back(function)
         self._suspects.extend(function for function in suspects if function <= last)
         self._left -= len(suspects) - len(self._suspects)
-        # A job that has one before the end goes on: what it gives for others is dropped.
+        # A job that has one before the end goes on; what it gives for others is lost.
         useless = [job for job, some in self._in_flight.items() if min(some) > last]
         for job in useless:
             self._left -= len(self._taken_back(job))
@@ -277,7 +277,7 @@ class Schedule:
         if was_alone and suspect is not None:
             return [*self._blame(suspect), *self._next()]
         if was_alone:
-            # It died on nothing: that tells nothing of the suspect, which is next again.
+            # It died on nothing, which tells nothing of the suspect: that is next again.
             self._suspects.extendleft(functions)
             return self._next()
         self._put_back_all(functions, but=suspect)
