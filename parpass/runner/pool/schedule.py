@@ -277,7 +277,7 @@ class Schedule:
         if was_alone and suspect is not None:
             return [*self._blame(suspect), *self._next()]
         if was_alone:
-            # It died on nothing, which tells nothing of the suspect: that is next again.
+            # It died on nothing, which tells nothing of the suspect: it is next again.
             self._suspects.extendleft(functions)
             return self._next()
         self._put_back_all(functions, but=suspect)
