@@ -12,7 +12,8 @@ from click.core import ParameterSource
 
 from parpass.cli import options
 from parpass.cli.command import Command, Option
-from parpass.cli.failure import InputError, PassFailure
+from parpass.cli.failure import PassFailure
+from parpass.cli.writing import write_modules
 
 if TYPE_CHECKING:
     from parpass.cli.watching import Watching
@@ -226,7 +227,7 @@ def opt(
     if passes is None:
         passes = _default_passes(level)
     if passes is None:
-        _write(read_modules(inputs), output, print_metadata=print_metadata)
+        write_modules(read_modules(inputs), output, print_metadata=print_metadata)
         return
     from parpass.cli.pipeline import dump_pipeline, make_context, read_pipeline
     from parpass.cli.watching import Watching
@@ -256,7 +257,7 @@ def opt(
         modules = _run(modules, pipeline, context, jobs, watching, traceback=traceback)
     finally:
         watching.report()
-    _write(modules, output, print_metadata=print_metadata)
+    write_modules(modules, output, print_metadata=print_metadata)
 
 
 def _default_passes(level: int) -> str | None:
@@ -311,23 +312,3 @@ def _skipped(pipeline: Pass | None, context: PassContext) -> dict[str, int]:
         else:
             levels[a_pass.info.name] = a_pass.info.opt_level
     return levels
-
-
-def _write(modules: Sequence[IRModule], output: str, *, print_metadata: bool) -> None:
-    from parpass.cli.reading import SPLIT
-
-    texts = [module.astext(show_meta_data=print_metadata) for module in modules]
-    text = f"\n{SPLIT}\n".join(text.rstrip("\n") for text in texts) + "\n"
-    try:
-        with click.open_file(output, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-    except BrokenPipeError:
-        raise  # whoever read it has seen enough; click ends quietly
-    except OSError as error:
-        raise InputError(f"cannot write '{output}': {error.strerror}") from None
-    if output != "-" and not print_metadata and "meta[relay." in text:
-        click.echo(
-            f"Note: '{output}' has no values of constants; see --print-metadata.",
-            err=True,
-        )

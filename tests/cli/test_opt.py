@@ -1,5 +1,7 @@
 """`parpass opt`, called in this process."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -219,6 +221,47 @@ def test_unsupported_operators_are_listed_with_their_counts(tmp_path: Path):
     assert "unsupported operators: " in result.stderr
     assert "Bernoulli (1 x)" in result.stderr
     assert "Det (2 x)" in result.stderr
+
+
+def test_an_output_takes_the_place_of_a_file_when_it_is_whole(
+    model: Path, tmp_path: Path
+):
+    output = tmp_path / "out.relay"
+    output.write_text("as it was")
+    output.chmod(0o640)
+    link = tmp_path / "link.relay"
+    link.symlink_to(output)
+    assert opt(model, "-o", str(link)).exit_code == 0
+    assert output.read_text().startswith("def @main")
+    assert (link.is_symlink(), output.stat().st_mode & 0o777) == (True, 0o640)
+    assert opt(output, "-o", str(output)).exit_code == 0  # onto what was read
+    assert output.read_text().startswith("def @main")
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.slow
+def test_an_output_that_cannot_be_written_whole_leaves_the_file_as_it_was(
+    model: Path, tmp_path: Path
+):
+    output = tmp_path / "out.relay"
+    output.write_text("as it was")
+    limited = (
+        "import resource, signal, sys; from parpass.cli import main; "
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20)); main()"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", limited, "opt", str(model), "-o", str(output), "-j0"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        f"Error: cannot write '{output}': File too large\n",
+    )
+    assert output.read_text() == "as it was"
+    assert not list(tmp_path.glob(".*"))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has it")
