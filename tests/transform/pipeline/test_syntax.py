@@ -129,3 +129,15 @@ def test_a_message_quotes_no_more_than_a_part_of_a_long_value():
     with pytest.raises(PipelineSyntaxError, match="expected int") as caught:
         parse_pipeline(f"sequential{{opt_level={listed}}}(Add)")
     assert len(str(caught.value)) < 2_000
+
+
+def test_a_short_text_is_read_once_and_a_long_one_is_not_kept():
+    assert read_items("Add{amount=7}") is read_items("Add{amount=7}")
+    long = ",".join(["Add"] * 1_000)
+    assert read_items(long) is not read_items(long)
+    assert complaint("Add,") == complaint("Add,")
+
+
+def test_passes_are_made_anew_of_a_text_that_was_read_before():
+    first, second = parse_pipeline("Add"), parse_pipeline("Add")
+    assert first.passes[0] is not second.passes[0]
