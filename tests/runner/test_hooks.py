@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import threading
 from typing import Any
 
@@ -11,7 +13,7 @@ import trio
 
 from parpass.instrument import PassInstrument
 from parpass.runner import Runner, run_pipeline
-from parpass.transform import PassContext, PassInfo, Sequential
+from parpass.transform import Pass, PassContext, PassInfo, Sequential, function_pass
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from tests.support.pooled import POOLED
 from tests.support.toy_ir import Fn, Program, program, values_of
@@ -124,3 +126,63 @@ def test_instruments_are_exited_when_a_later_one_is_interrupted_while_entered():
     ):
         pass
     assert first.log == ["entered", "exited"]
+
+
+class Blindly(PassInstrument):
+    """Takes down its hooks, and looks at no module; fails after a pass of some name."""
+
+    observes_ir = False
+
+    def __init__(self, events: list[str], fails_after: str = "") -> None:
+        self.events = events
+        self.fails_after = fails_after
+
+    def run_before_pass(self, mod: Program, info: PassInfo) -> None:
+        self.events.append(f"before {info.name}")
+
+    def run_after_pass(self, mod: Program, info: PassInfo) -> None:
+        self.events.append(f"after {info.name}")
+        if info.name == self.fails_after:
+            raise ValueError("the hook's")
+
+
+class Logs(logging.Handler):
+    """Takes down what passes log."""
+
+    def __init__(self, events: list[str]) -> None:
+        super().__init__()
+        self.events = events
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.events.append(f"log {record.getMessage()}")
+
+
+def logging_pass(name: str) -> Pass:
+    def log(func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        logging.getLogger("tests.hooks").warning(name)
+        return func
+
+    return function_pass(log, opt_level=0, name=name)
+
+
+@pytest.mark.parametrize("fails_after", ["", "A"])
+@pytest.mark.parametrize("place", ["serial", *PLACES])
+def test_what_passes_log_comes_between_their_hooks(
+    runner: Runner, place: str, fails_after: str
+):
+    events: list[str] = []
+    handler = Logs(events)
+    logger = logging.getLogger("tests.hooks")
+    logger.addHandler(handler)
+    config = {} if place == "serial" else PLACES[place]
+    root = Sequential([logging_pass("A"), logging_pass("B")])
+    watching = PassContext(instruments=[Blindly(events, fails_after)], config=config)
+    with contextlib.suppress(ValueError), watching:
+        if place == "serial":
+            root(program(1, 2))
+        else:
+            runner.run_sync(program(1, 2), root)
+    logger.removeHandler(handler)
+    first = ["before sequential", "before A", "log A", "log A", "after A"]
+    rest = ["before B", "log B", "log B", "after B", "after sequential"]
+    assert events == first + ([] if fails_after else rest)

@@ -60,19 +60,17 @@ def run_stage_in_place(
             "run it by run_pipeline, with workers",
             BudgetWarning,
         )
+    # Asked before the bodies run, for they are shown no instruments.
+    is_watched = bool(context.instruments) or renderer_is_overridden()
     with function_pass_body(), marking:
         for pass_, budget in zip(steps, budgets, strict=True):
             run = _run_step_silently if keeps else _run_step
             mod, record = run(pass_, budget, mod, context, adapter, checkpoint)
             records.append(record)
-            if ends_the_stage(record) or not (keeps or is_silent(record, context)):
+            is_heard = (is_watched or record.diagnostics) and not keeps
+            if is_heard or ends_the_stage(record):
                 break
     return StageResult(mod, records, began, time.perf_counter())
-
-
-def is_silent(record: StepRecord, context: PassContext) -> bool:
-    """Return whether nothing is heard of a pass before the next one runs."""
-    return not (record.diagnostics or context.instruments or renderer_is_overridden())
 
 
 def ends_the_stage(record: StepRecord) -> bool:
