@@ -1,4 +1,4 @@
-"""The runtime's tests where the system offers little, as in slim images and sandboxes.
+"""The runner's tests where the system offers little, as in slim images and sandboxes.
 
 pytest runs them in a process with mounts of its own, where there is no program in PATH,
 and Python has no `os.memfd_create`, as some builds of it have not.
@@ -22,21 +22,21 @@ ROOT = Path(__file__).parents[2]
 
 # What starts, ends and kills processes, shares bytes with them, and tidies up.
 CHOSEN = (
-    "budgets",
-    "crash_sites",
-    "isolated",
-    "lacking",
-    "large_values",
-    "law",
-    "loky_executor",
-    "odd_places",
-    "program_end",
-    "run",
-    "runs_at_once",
-    "signals",
-    "slower_roads",
-    "store",
-    "worker",
+    "test_budgets.py",
+    "test_crash_sites.py",
+    "test_isolated.py",
+    "test_lacking.py",
+    "test_law.py",
+    "test_odd_places.py",
+    "test_program_end.py",
+    "test_run.py",
+    "test_runs_at_once.py",
+    "test_signals.py",
+    "test_slower_roads.py",
+    "pool/test_loky_executor.py",
+    "travel/test_folder.py",
+    "travel/test_large_values.py",
+    "worker/test_jobs.py",
 )
 
 # Python runs this when it starts, and so do the processes that it starts.
@@ -73,7 +73,7 @@ def test_runs_go_well_where_the_system_offers_little(
 ):
     (tmp_path / "sitecustomize.py").write_text(AT_START)
     (tmp_path / "dev").mkdir()
-    tests = [f"tests/runner/test_{name}.py" for name in CHOSEN]
+    tests = [f"tests/runner/{name}" for name in CHOSEN]
     python = ["env", "-u", "PATH", sys.executable, "-m", "pytest", "-q", *tests]
     if mounts in (READ_ONLY, ABSENT):  # then multiprocessing itself has no locks
         python += ["-k", "not children_of_a_body"]
@@ -83,7 +83,7 @@ def test_runs_go_well_where_the_system_offers_little(
         {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
     )
     assert ended.returncode == 0, ended.stdout[-20_000:] + ended.stderr
-    report(f"the runtime's tests with {what}", ended.stdout.splitlines()[-1])
+    report(f"the runner's tests with {what}", ended.stdout.splitlines()[-1])
 
 
 def in_namespace(
