@@ -121,14 +121,13 @@ class RunStage(msgspec.Struct, frozen=True):
     A driver may end it after any step: the plan asks for the others when it is at them.
 
     `wanted` tells whether somebody will look at the functions right after, `is_last`
-    whether no function-wise pass comes after these, `ends_run` whether no pass does.
+    whether no function-wise pass comes after these.
     """
 
     steps: tuple[Pass, ...]
     mod: Any
     wanted: bool
     is_last: bool = False
-    ends_run: bool = False
 
     def first(self, count: int) -> RunStage:
         """Return the command for so many of the steps, for a driver that ends there."""

@@ -116,7 +116,6 @@ class _Walk:
         inside = current_recorder() is not None
         self.gate = None if inside else Gate.of(context)
         self.last_step = next((e for e in reversed(program) if type(e) is Step), None)
-        self.last = next((e for e in reversed(program) if type(e) is not Leave), None)
 
     def run(self, mod: Any) -> Plan:
         program, context, watchers = self.program, self.context, self.watchers
@@ -184,8 +183,8 @@ class _Walk:
     def _begin_stage(self, first: Step, mod: Any) -> Generator[Command, Any, None]:
         steps, wanted = self._steps_ahead(first)
         passes = yield from self._let_through(steps, mod)
-        ends = steps[-1] is self.last_step, steps[-1] is self.last
-        self.ahead.begin(steps, mod, RunStage(passes, mod, wanted, *ends))
+        is_last = steps[-1] is self.last_step
+        self.ahead.begin(steps, mod, RunStage(passes, mod, wanted, is_last))
 
     def _let_through(
         self, steps: Sequence[Step], mod: Any

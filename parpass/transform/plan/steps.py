@@ -43,10 +43,9 @@ def run_stage_in_place(
     so that what the next ones log comes after that; the plan asks for them then.
 
     `checkpoint` is called before each function, given by its index and itself, and may
-    raise to end the run. By
-    default `budgets` are those of the passes and the context. With `keeps` what is
-    logged and warned of is left in the records, as what passes before these said is,
-    and all passes are run.
+    raise to end the run. By default `budgets` are those of the passes and the context.
+    With `keeps` what is logged and warned of is left in the records, as what passes
+    before these said is, and all passes are run.
     """
     began = time.perf_counter()
     records: list[StepRecord] = []
