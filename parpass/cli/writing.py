@@ -16,8 +16,6 @@ from parpass.cli.failure import InputError
 if TYPE_CHECKING:
     from parpass.ir.module import IRModule
 
-_USUAL_MODE = 0o666  # of a new file, but for what the umask takes away
-
 
 def write_modules(
     modules: Sequence[IRModule], output: str, *, print_metadata: bool
@@ -45,34 +43,24 @@ def write_modules(
 
 
 def _write(text: str, output: str) -> None:
-    try:
-        mode = None if output == "-" else os.stat(output).st_mode
-    except FileNotFoundError:
-        mode = stat.S_IFREG | _USUAL_MODE & ~_umask()
-    if mode is not None and stat.S_ISREG(mode):
-        _replace(os.path.realpath(output), text, stat.S_IMODE(mode))
+    mode = None
+    with contextlib.suppress(FileNotFoundError):
+        mode = os.stat(output).st_mode
+    if output != "-" and (mode is None or stat.S_ISREG(mode)):
+        _replace(os.path.realpath(output), text, mode)
         return
     with click.open_file(output, "w", encoding="utf-8") as file:  # a pipe, a device
         file.write(text)
         file.flush()
 
 
-def _replace(path: str, text: str, mode: int) -> None:
+def _replace(path: str, text: str, mode: int | None) -> None:
     """Write a file beside, and have it take the place of that one when it is whole."""
     folder, name = os.path.split(path)
-    fd, beside = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-    try:
-        with open(fd, "w", encoding="utf-8") as file:
+    with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=folder) as beside:
+        whole = os.path.join(beside, name)
+        with open(whole, "w", encoding="utf-8") as file:
             file.write(text)
-        os.chmod(beside, mode)
-        os.replace(beside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-        raise
-
-
-def _umask() -> int:
-    umask = os.umask(0)
-    os.umask(umask)
-    return umask
+        if mode is not None:
+            os.chmod(whole, stat.S_IMODE(mode))
+        os.replace(whole, path)
