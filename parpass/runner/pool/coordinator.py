@@ -27,7 +27,8 @@ from parpass.runner.executor import (
     was_killed,
 )
 from parpass.runner.pool.pooled_stage import PooledStage
-from parpass.runner.pool.schedule import (
+from parpass.runner.pool.schedule import Schedule
+from parpass.runner.pool.schedule_events import (
     Blame,
     Command,
     DeadlinePassed,
@@ -41,7 +42,6 @@ from parpass.runner.pool.schedule import (
     JobLost,
     Overtaken,
     Recalled,
-    Schedule,
     Settled,
     SubmitJob,
 )

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from weakref import WeakKeyDictionary
 
-from parpass.runner.pool.schedule import FunctionsReady
+from parpass.runner.pool.schedule_events import FunctionsReady
 from parpass.runner.report.account import Journey
 from parpass.runner.travel.bundles import Bundle, Packed
-from parpass.runner.travel.folder import Folder, StorageError
+from parpass.runner.travel.folder import StorageError
 from parpass.runner.travel.messages import functions_name, slots_name, why_unsendable
 from parpass.runner.travel.retained import Held, Retainer
 from parpass.runner.travel.slots import Slot, Slots, append_bundle
@@ -167,8 +167,9 @@ class Packing:
                 found[at] = self._packer.pack_alone(function)
         return found
 
-    def end(self, folder: Folder) -> None:
+    def end(self) -> None:
         """Close the files, and remove them."""
+        folder = self._retainer.folder
         self._writer.close()
         folder.discard(functions_name(self._stage))
         folder.discard(slots_name(self._stage), are_mapped=True)

@@ -14,7 +14,7 @@ from parpass.runner.executor import START_SECONDS
 from parpass.runner.placing.costs import BYTES_OF_NODE, COSTS
 from parpass.runner.pool.inquest import Inquest
 from parpass.runner.pool.packing import FIRST_WORK_SECONDS, Packing
-from parpass.runner.pool.schedule import FunctionsReady
+from parpass.runner.pool.schedule_events import FunctionsReady
 from parpass.runner.report.account import Journey
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.travel.errors import read_back, unpack_error
@@ -102,7 +102,8 @@ class PooledStage:
         self._retainer = retainer
         self.slots = Slots.private(0)
         self._go_apart = False  # functions, without their bundles
-        self.total = len(outcomes.missing())
+        self._to_run = outcomes.missing()
+        self.total = len(self._to_run)
         self.budgets = budgets_of(steps, snapshot.config)
         self.start_seconds = snapshot.config.get(START_TIMEOUT, START_SECONDS)
         # What is known already counts where it is done again.
@@ -161,7 +162,7 @@ class PooledStage:
         self._packing = Packing(
             self._stage,
             self._mod.held,
-            self.outcomes.missing(),
+            self._to_run,
             self._retainer,
             self.journey,
             self._workers * FIRST_WORK_SECONDS / pace if pace else 0.0,
@@ -237,4 +238,4 @@ class PooledStage:
         COSTS.learn_what_is_new(self.steps, self._seconds, nodes)
         if self._packing is not None:
             self._retainer.folder.discard(spec_name(self._stage))
-            self._packing.end(self._retainer.folder)
+            self._packing.end()

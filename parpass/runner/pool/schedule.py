@@ -34,7 +34,24 @@ import math
 from array import array
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from parpass.runner.pool.schedule_events import (
+    Blame,
+    Command,
+    DeadlinePassed,
+    Ended,
+    EndJob,
+    Event,
+    Finish,
+    FunctionsReady,
+    GiveUp,
+    JobFinished,
+    JobLost,
+    Overtaken,
+    Recalled,
+    Settled,
+    SubmitJob,
+)
 
 TARGET_SECONDS = 0.25  # what a job should take: far above its overhead of 1 ms
 _LEAST_SECONDS = 0.004  # even at the end, when jobs get small
@@ -44,119 +61,6 @@ _IN_FLIGHT = 2  # jobs for each worker, so that none waits for the coordinator
 _MOST_MISHAPS = 3  # deaths in a row that no function is to blame for
 _MOST_KILLS = 50  # the same, where workers were killed from outside
 _SHARES = 1.25  # a job takes at most this part, for each worker, of what is left
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionsReady:
-    """Event: functions, by index, are packed; `weights` estimate their costs."""
-
-    functions: Sequence[int]
-    weights: Sequence[int]
-
-
-@dataclass(frozen=True, slots=True)
-class JobFinished:
-    """Event: a job came back, after so many seconds of work."""
-
-    job: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class JobLost:
-    """Event: the worker of a job died, at work on this function, if on any.
-
-    `killed` tells that it did not end by itself, as far as can be seen.
-    """
-
-    job: int
-    working_on: int | None = None
-    killed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DeadlinePassed:
-    """Event: the worker of a job was killed because this function was overdue."""
-
-    job: int
-    function: int
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """Event: what becomes of a function that is to blame: whether it runs again."""
-
-    function: int
-    again: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """Event: a serial run ends before it comes to functions after this one."""
-
-    last: int
-
-
-@dataclass(frozen=True, slots=True)
-class Overtaken:
-    """Event: a job was ended that was at what a serial run does not come to."""
-
-    job: int
-
-
-@dataclass(frozen=True, slots=True)
-class Recalled:
-    """Event: what is in no job yet is done elsewhere, but for what is suspected."""
-
-
-@dataclass(frozen=True, slots=True)
-class SubmitJob:
-    """Command: send these functions to a worker; `alone` while no other job runs.
-
-    `seconds` is what they are expected to take, as far as that is known.
-    """
-
-    job: int
-    functions: tuple[int, ...]
-    alone: bool = False
-    seconds: float = math.inf
-
-
-@dataclass(frozen=True, slots=True)
-class EndJob:
-    """Command: end a job, of which nothing is wanted any more."""
-
-    job: int
-
-
-@dataclass(frozen=True, slots=True)
-class Blame:
-    """Command: settle what becomes of a function that kills workers, or hangs."""
-
-    function: int
-
-
-@dataclass(frozen=True, slots=True)
-class GiveUp:
-    """Command: the workers die, and no function is to blame."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """Command: all functions have come back, or are to blame."""
-
-
-Event = (
-    FunctionsReady
-    | JobFinished
-    | JobLost
-    | DeadlinePassed
-    | Settled
-    | Ended
-    | Overtaken
-    | Recalled
-)
-Command = SubmitJob | EndJob | Blame | GiveUp | Finish
 
 
 class Schedule:

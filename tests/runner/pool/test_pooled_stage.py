@@ -10,7 +10,7 @@ import pytest
 from parpass.runner.placing.costs import BYTES_OF_NODE, COSTS
 from parpass.runner.pool import packing
 from parpass.runner.pool.pooled_stage import PooledStage
-from parpass.runner.pool.schedule import FunctionsReady
+from parpass.runner.pool.schedule_events import FunctionsReady
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.travel.bundles import Packed, unpack
 from parpass.runner.travel.messages import Job, unpack_message

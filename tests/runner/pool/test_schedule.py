@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parpass.runner.pool.schedule import (
+from parpass.runner.pool.schedule import Schedule
+from parpass.runner.pool.schedule_events import (
     Blame,
     Command,
     DeadlinePassed,
@@ -22,7 +23,6 @@ from parpass.runner.pool.schedule import (
     JobLost,
     Overtaken,
     Recalled,
-    Schedule,
     Settled,
     SubmitJob,
 )
