@@ -33,6 +33,7 @@
     │   └── StructuralMismatchError   two nodes differ (also ValueError)
     ├── MalformedJSONError        text that load_json cannot read (also ValueError)
     ├── EvaluationError           the interpreter met a program it cannot evaluate
+    │   └── CallLimitError        it calls more functions than it may
     ├── FrontendError             an input file cannot be imported
     │   ├── MalformedModelError   ... truncated, or not of its format (also ValueError)
     │   └── UnsupportedOpsError   ... unknown operators (also NotImplementedError)
@@ -77,6 +78,7 @@ from parpass.errors.passes import (
     WellFormedError,
 )
 from parpass.errors.program import (
+    CallLimitError,
     DiagnosticError,
     EvaluationError,
     IRError,
@@ -128,6 +130,7 @@ from parpass.errors.warning import (
 __all__ = [
     "ArgumentError",
     "BudgetWarning",
+    "CallLimitError",
     "ConfigError",
     "ConfigValueError",
     "ContractError",

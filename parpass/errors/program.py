@@ -86,3 +86,7 @@ class StructuralMismatchError(IRError, ValueError):
 
 class EvaluationError(ParpassError):
     """The interpreter met a program that it cannot evaluate."""
+
+
+class CallLimitError(EvaluationError):
+    """A program calls more functions than it was to be evaluated for."""

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from parpass.errors import EvaluationError, quoted
+from parpass.errors import CallLimitError, EvaluationError, quoted
 from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
 from parpass.relay.expr import (
@@ -44,7 +44,10 @@ from parpass.runtime.ndarray import NDArray
 
 
 def evaluate(
-    expr: Expr, args: Sequence[Any] = (), module: IRModule | None = None
+    expr: Expr,
+    args: Sequence[Any] = (),
+    module: IRModule | None = None,
+    max_calls: int | None = None,
 ) -> Value:
     """Return the value of an expression; a function is called on arguments.
 
@@ -53,6 +56,8 @@ def evaluate(
             free variables.
         args: The arguments: arrays, numbers, and tuples of them.
         module: Where global variables are looked up.
+        max_calls: How many calls of functions a program may take, which may call
+            itself for ever; None for any number.
 
     Returns:
         An array, a tuple of values, or a `Closure`.
@@ -60,8 +65,9 @@ def evaluate(
     Raises:
         EvaluationError: The arguments do not fit the function, a variable is not
             bound, or an operator cannot be evaluated.
+        CallLimitError: It takes more calls than it may.
     """
-    machine = _Machine(module)
+    machine = _Machine(module, max_calls)
     if isinstance(expr, GlobalVar):
         closure = machine.global_closure(expr)
     elif isinstance(expr, Function):
@@ -74,8 +80,9 @@ def evaluate(
 class _Machine:
     """Evaluates frames until the first one has its value."""
 
-    def __init__(self, module: IRModule | None) -> None:
+    def __init__(self, module: IRModule | None, max_calls: int | None) -> None:
         self._module = module
+        self._max_calls = max_calls
 
     def global_closure(self, var: GlobalVar) -> Closure:
         """Return the function of a global variable."""
@@ -87,11 +94,17 @@ class _Machine:
 
     def run(self, first: Frame) -> Value:
         """Return the value of a frame's body."""
-        active = [first]
+        active, calls = [first], 0
         while True:
             frame = active[-1]
             called = self._advance(frame)
             if called is not None:
+                calls += 1
+                if self._max_calls is not None and calls > self._max_calls:
+                    raise CallLimitError(
+                        f"expected a program of at most {self._max_calls} calls of "
+                        f"functions, got one that takes more"
+                    )
                 active.append(called)
                 continue
             active.pop()
