@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 from collections.abc import Generator
 from typing import Any
 
-from parpass.tables import program_entries
+from parpass import tables
+from parpass.tables import Table
 
 
 @contextlib.contextmanager
 def registering_for_a_while() -> Generator[None]:
-    """Take out again what is registered in the block, in any table."""
-    before = {str(entry) for entry in program_entries()}
+    """Take out again what is registered in the block, in any table.
+
+    What was registered in the place of the library's own gives it back its place.
+    """
+    all_tables: dict[str, Table[Any, Any]] = vars(tables)["_tables"]
+    replaced = {what: dict(table) for what, table in all_tables.items()}
+    before = {str(entry) for entry in tables.program_entries()}
     yield
-    for entry in program_entries():
+    for entry in tables.program_entries():
         if str(entry) not in before and not entry.is_removed:
-            home = vars(importlib.import_module(entry.home))
-            (table,) = [one for one in home.values() if _is_table(one, entry.table)]
-            del table[entry.key]
-            del table.removed[entry.key]
-
-
-def _is_table(value: Any, what: str) -> bool:
-    return getattr(value, "what", None) == what
+            table, key = all_tables[entry.table], entry.key
+            del table[key]
+            del table.removed[key]
+            if key in replaced[entry.table]:
+                dict[Any, Any].__setitem__(table, key, replaced[entry.table][key])
