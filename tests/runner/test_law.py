@@ -27,7 +27,7 @@ from tests.support.comparing import (
     instruments,
     law_on,
 )
-from tests.support.drifting import Drift, Look, drifts, load_again
+from tests.support.drifting import MODULE, Drift, Look, drifts, load_again
 from tests.support.pooled import POOLED
 from tests.support.programs import modules
 from tests.support.relay_pipelines import relay_pipelines
@@ -138,6 +138,7 @@ def drift_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     load_again(folder, 0)
     yield folder
     sys.path.remove(str(folder))
+    del sys.modules[MODULE]  # else workers try to load it again for tests to come
 
 
 def test_the_law_holds_over_more_passes_than_go_together(runner: Runner):

@@ -12,18 +12,20 @@ from parpass.tables import Table
 
 @contextlib.contextmanager
 def registering_for_a_while() -> Generator[None]:
-    """Take out again what is registered in the block, in any table.
+    """Have all tables as they were when the block ends.
 
-    What was registered in the place of the library's own gives it back its place.
+    What is registered in it is taken out again, and what was replaced or taken out is
+    put back.
     """
     all_tables: dict[str, Table[Any, Any]] = vars(tables)["_tables"]
-    replaced = {what: dict(table) for what, table in all_tables.items()}
-    before = {str(entry) for entry in tables.program_entries()}
+    kept = {what: dict(table) for what, table in all_tables.items()}
+    before = {(str(entry), entry.is_removed) for entry in tables.program_entries()}
     yield
     for entry in tables.program_entries():
-        if str(entry) not in before and not entry.is_removed:
+        if (str(entry), entry.is_removed) not in before:
             table, key = all_tables[entry.table], entry.key
-            del table[key]
+            if not entry.is_removed:
+                del table[key]
             del table.removed[key]
-            if key in replaced[entry.table]:
-                dict[Any, Any].__setitem__(table, key, replaced[entry.table][key])
+            if key in kept[entry.table]:
+                dict[Any, Any].__setitem__(table, key, kept[entry.table][key])

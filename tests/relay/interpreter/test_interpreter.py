@@ -406,16 +406,15 @@ def test_an_executor_needs_a_main_and_a_known_kind() -> None:
 
 
 def test_a_program_that_calls_itself_for_ever_ends_where_calls_are_limited() -> None:
-    itself = GlobalVar("main")
-    n = number()
-    mod = IRModule({"main": Function((n,), Call(itself, (n,)), scalar_type("int32"))})
+    itself, n = GlobalVar("f"), number()
+    mod = IRModule({itself: Function((n,), Call(itself, (n,)), scalar_type("int32"))})
     with pytest.raises(CallLimitError, match="at most 100 calls"):
         evaluate(itself, [1], mod, max_calls=100)
 
 
 def test_a_program_of_as_many_calls_as_it_may_take_has_its_value() -> None:
     itself = GlobalVar("sum")
-    mod = IRModule({"sum": summing(itself)})
+    mod = IRModule({itself: summing(itself)})
     assert evaluate(itself, [10], mod, max_calls=10) == 55
     with pytest.raises(CallLimitError):
         evaluate(itself, [10], mod, max_calls=9)
