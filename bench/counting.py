@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parpass import IRModule, relay
-from parpass.relay.registered.module_adapter import RelayAdapter
+from parpass.ir.module_adapter import IRModuleAdapter
 from parpass.transform import KeepOutside, Source
 
 _RECORD = struct.Struct("<qqq")  # bytes encoded, bytes decoded, functions decoded
@@ -28,7 +28,7 @@ class Counts:
     decoded_bytes: int = 0
 
 
-class CountingAdapter(RelayAdapter):
+class CountingAdapter(IRModuleAdapter):
     """Relay's adapter; notes what each process encodes and decodes.
 
     Args:

@@ -5,13 +5,24 @@ An IR is known by the namespace of its nodes, and may be one of several in a mod
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from parpass.errors import IRTypeError
 
+if TYPE_CHECKING:
+    from parpass.transform import Pass
+
 
 class Tenant:
-    """What the base asks of an IR; one that has an answer overrides the method."""
+    """What the base asks of an IR; one that has an answer overrides the method.
+
+    Attributes:
+        function_kind: Which function passes see its functions: those that have the same
+            word (`parpass.transform.FunctionPass.function_kind`). None if none does.
+    """
+
+    function_kind: ClassVar[str | None] = None
 
     def text(self, program: Any, *, show_meta_data: bool) -> str:
         """Return a node, or a module whose functions are all of this IR, as text.
@@ -67,6 +78,33 @@ class Tenant:
         """
         raise self._refused("be cast", node)
 
+    def is_skipped(self, function: Any) -> bool:
+        """Return whether function passes leave this function alone."""
+        del function
+        return False
+
+    def keeps_signature(self, before: Any, after: Any) -> bool:
+        """Return whether a pass left the type alone that a function states, if it does.
+
+        It is asked after each pass that changed something.
+        """
+        stated = before.annotated_type
+        return stated is None or stated == after.annotated_type
+
+    def restoring_pass(self) -> Pass | None:
+        """Return what makes the IR's invariants hold again after a function pass."""
+        return None
+
+    def is_restored(self, function: Any) -> bool:
+        """Return whether they hold in a function, but are not seen in its text."""
+        del function
+        return True
+
+    def faults(self, function: Any, mod: Any) -> Sequence[str]:
+        """Return where a function of `mod` breaks the IR's rules, each in a phrase."""
+        del function, mod
+        return ()
+
     def _refused(self, what: str, *nodes: Any) -> IRTypeError:
         kinds = " and ".join(type(node).__name__ for node in nodes)
         return IRTypeError(f"{kinds} cannot {what}: the IR that it is of has no such")
@@ -79,6 +117,11 @@ _tenants: dict[str, Tenant] = {}
 def register_tenant(namespace: str, tenant: Tenant) -> None:
     """Say what answers for the nodes of a namespace."""
     _tenants[namespace] = tenant
+
+
+def tenants() -> Iterable[Tenant]:
+    """Return what answers for all namespaces."""
+    return _tenants.values()
 
 
 def tenant_of(node: Any) -> Tenant:

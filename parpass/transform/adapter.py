@@ -75,7 +75,7 @@ class ModuleAdapter(ABC):
 
     @abstractmethod
     def functions(self, mod: Any) -> Mapping[str, Any]:
-        """Return the functions that function passes see, by name, in module order."""
+        """Return the functions that passes see one by one, by name, in module order."""
         ...
 
     @abstractmethod
@@ -119,6 +119,14 @@ class ModuleAdapter(ABC):
         del reader
         return self.with_functions(mod, functions)
 
+    def kind_of(self, function: Any) -> str | None:
+        """Return which passes see a function: those whose `function_kind` is the same.
+
+        That is for modules with functions of several kinds. None if no pass sees it.
+        """
+        del function
+        return ""
+
     def is_skipped(self, function: Any) -> bool:
         """Return whether function passes leave this function alone."""
         del function
@@ -143,8 +151,12 @@ class ModuleAdapter(ABC):
         stated = self.signature(before)
         return stated is None or stated == self.signature(after)
 
-    def restoring_pass(self) -> Pass | None:
-        """Return the pass that restores the IR's invariants after a function pass."""
+    def restoring_pass(self, kind: str) -> Pass | None:
+        """Return what restores the IR's invariants after a pass on functions of a kind.
+
+        It sees functions of that kind itself.
+        """
+        del kind
         return None
 
     def faults(self, function: Any, mod: Any) -> Sequence[str]:

@@ -38,6 +38,10 @@ class Pass:
     # How a pipeline runs it; overridden by the kinds of passes below.
     is_functionwise: ClassVar[bool] = False
 
+    # Which functions it sees, if it works function by function and modules hold several
+    # kinds: those of which the adapter says the same. For Relay's the word is empty.
+    function_kind: ClassVar[str] = ""
+
     @property
     def info(self) -> PassInfo:
         """The name, level and needs of this pass."""
@@ -109,16 +113,17 @@ class _Functionwise(Pass):
 class FunctionPass(_Functionwise):
     """A pass that sees one function at a time, and so can run on many at once.
 
-    Functions that the IR marks as not to be optimised are left alone. After it the IR's
-    restoring pass runs: for Relay, InferType.
+    It sees functions of one kind, `function_kind`. Those that the IR marks as not to be
+    optimised are left alone. After it the IR's restoring pass runs: for Relay,
+    InferType.
     """
 
 
 class FunctionwisePass(ModulePass, _Functionwise):
     """A module pass whose whole effect is one step on each function by itself.
 
-    It runs in parallel like a function pass, but on all functions, and the restoring
-    pass does not follow it. Relay's InferType is one.
+    It runs in parallel like a function pass, but on all functions of its kind, and the
+    restoring pass does not follow it. Relay's InferType is one.
     """
 
     is_functionwise = True

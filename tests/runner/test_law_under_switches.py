@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from parpass import relay
 from parpass.ir.module import IRModule
-from parpass.relay.registered.module_adapter import RelayAdapter
+from parpass.ir.module_adapter import IRModuleAdapter
 from parpass.runner import Runner, open_runner
 from parpass.transform import Pass, Sequential, register_adapter
 from parpass.transform.config import ASKING_WORKERS_SECONDS, ON_FAILURE
@@ -94,7 +94,7 @@ def plain_wire(*, is_plain: bool) -> Generator[None]:
     try:
         yield
     finally:
-        register_adapter(IRModule, RelayAdapter())
+        register_adapter(IRModule, IRModuleAdapter())
 
 
 TOY = program(0, 1, 2, large=Fn(tuple(range(20))), left_alone=Fn((5,), skip=True))

@@ -148,7 +148,7 @@ class ToyAdapter(ModuleAdapter):
 class CheckedAdapter(ToyAdapter):
     """Handles programs that have a restoring pass."""
 
-    def restoring_pass(self) -> Pass | None:
+    def restoring_pass(self, kind: str) -> Pass | None:
         return Check()
 
 

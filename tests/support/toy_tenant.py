@@ -119,6 +119,8 @@ class _Text(ToyFunctor[str]):
 class ToyTenant(Tenant):
     """What the base is told of this IR."""
 
+    function_kind = "toy"
+
     def text(self, program: Node | IRModule, *, show_meta_data: bool) -> str:
         if isinstance(program, Node):
             return _Text().visit(program)

@@ -81,7 +81,7 @@ def test_nothing_more_is_known_of_functions():
     assert ADAPTER.signature("one") is None
     assert ADAPTER.keeps_signature("one", "other")
     assert ADAPTER.faults("one", MOD) == ()
-    assert ADAPTER.restoring_pass() is None
+    assert ADAPTER.restoring_pass("") is None
     assert ADAPTER.mutability is None
 
 

@@ -1,4 +1,4 @@
-"""What Relay answers the base of IRs: texts, and what Python's syntax means."""
+"""What Relay answers the base of IRs: texts, Python's syntax, what passes may do."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from parpass.ir.relay_expr import GlobalVar
 from parpass.ir.tenants import Tenant, register_tenant
 from parpass.relay.expr import Call, Expr, Function, as_expr, eta_expanded
 from parpass.relay.text.brief import brief
+from parpass.runtime.registry import declare_functions
+from parpass.transform import Pass
 
 
 class RelayTenant(Tenant):
-    """Relay, in the namespace `relay`."""
+    """Relay, in the namespace `relay`; passes that name no kind see its functions."""
+
+    function_kind = ""
 
     def text(self, program: Expr | IRModule, *, show_meta_data: bool) -> str:
         """Return an expression or a module in Relay's text format."""
@@ -53,5 +57,45 @@ class RelayTenant(Tenant):
 
         return cast(node, dtype)
 
+    def is_skipped(self, function: Function) -> bool:
+        """Return whether the function is not ours to optimise.
+
+        That is what a foreign compiler takes (`Compiler`), what is defined elsewhere
+        (`Extern`), and what the user excludes (`SkipOptimization`).
+        """
+        return function.attrs is not None and (
+            "Compiler" in function.attrs
+            or function.has_nonzero_attr("SkipOptimization")
+            or function.has_nonzero_attr("Extern")
+        )
+
+    def keeps_signature(self, before: Function, after: Function) -> bool:
+        """Return whether annotated types are equal; most often they are the same."""
+        if (
+            before.params is after.params
+            and before.ret_type is after.ret_type
+            and before.type_params == after.type_params
+        ):
+            return True
+        return super().keeps_signature(before, after)
+
+    def restoring_pass(self) -> Pass:
+        """Return InferType, which gives rewritten functions their types again."""
+        # Imported with the tenant, it would be in each worker, needed or not.
+        from parpass.relay.transform.infer_type import InferType
+
+        return InferType()
+
+    def is_restored(self, function: Function) -> bool:
+        """Return whether it has types."""
+        return function.checked_type_ is not None
+
+    def faults(self, function: Function, mod: IRModule) -> list[str]:
+        """Return where variables, globals and types break Relay's rules."""
+        from parpass.relay.analysis import function_faults  # few look for them
+
+        return function_faults(function, mod)
+
 
 register_tenant("relay", RelayTenant())
+declare_functions("parpass.relay.transform.shipped")

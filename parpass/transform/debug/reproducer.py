@@ -213,7 +213,7 @@ def _reproducer(
         function = None  # it is about the function that the pass made
     excerpt = adapter.excerpt(mod, function)
     passes: list[Pass | None] = [failure.pass_]
-    restoring = adapter.restoring_pass()
+    restoring = adapter.restoring_pass(failure.pass_.function_kind)
     if excerpt.is_restored and restoring is not None:
         if type(restoring) is type(failure.pass_):
             passes = []

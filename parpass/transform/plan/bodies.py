@@ -17,6 +17,8 @@ from parpass.transform.saying.record import current_recorder
 
 def applies_to(pass_: Pass, function: Any, adapter: ModuleAdapter) -> bool:
     """Return whether a function-wise pass is run on a function."""
+    if pass_.function_kind != adapter.kind_of(function):
+        return False
     return not (isinstance(pass_, FunctionPass) and adapter.is_skipped(function))
 
 

@@ -79,7 +79,8 @@ class _Events:
         self.events: list[Event] = []
         self._context = context
         self._required = context.required_pass
-        self._restoring = adapter.restoring_pass()
+        self._adapter = adapter
+        self._restoring_passes: dict[str, Pass | None] = {}
         self._is_strict = context.config.get(STRICT_REQUIRED, False)
 
     def add(
@@ -95,15 +96,22 @@ class _Events:
             is_counted = is_counted and not self._is_required(pass_)
             if pass_.is_functionwise:
                 events.append(Step(pass_, is_counted, restores))
-                if isinstance(pass_, FunctionPass) and self._restoring is not None:
-                    self.add(self._restoring, is_counted=False, restores=pass_)
+                restoring = self._restoring(pass_)
+                if isinstance(pass_, FunctionPass) and restoring is not None:
+                    self.add(restoring, is_counted=False, restores=pass_)
             else:
                 events.append(Whole(pass_, is_counted))
         events.append(Leave(pass_))
         enter.end = len(events)
 
+    def _restoring(self, pass_: Pass) -> Pass | None:
+        kind, known = pass_.function_kind, self._restoring_passes
+        if kind not in known:
+            known[kind] = self._adapter.restoring_pass(kind)
+        return known[kind]
+
     def _is_required(self, pass_: Pass) -> bool:
-        if type(pass_) is type(self._restoring):
+        if type(pass_) is type(self._restoring(pass_)):
             return True
         return bool(self._required) and pass_.info.name in self._required
 

@@ -9,8 +9,8 @@ import pytest
 
 from parpass import IRModule, relay
 from parpass.ir.ledger import ledger_entry
+from parpass.ir.module_adapter import IRModuleAdapter
 from parpass.ir.node import post_order
-from parpass.relay.registered.module_adapter import RelayAdapter
 from parpass.runner.travel.bundles import (
     Bundle,
     Packed,
@@ -101,11 +101,11 @@ def test_a_function_that_is_too_deep_for_a_run_leaves_the_others_in_theirs(
 ):
     deep, small = function_of(calls(DEPTH // 10)), function_of(calls(2))
     functions = [small, small, deep, small]
-    packed = pack(functions, RelayAdapter())
+    packed = pack(functions, IRModuleAdapter())
     assert [one.at for one in packed] == [0, 1, None, 0]
     mod = IRModule()
     for one, function in zip(packed, functions, strict=True):
-        made = unpack(one, RelayAdapter(), values, mod)
+        made = unpack(one, IRModuleAdapter(), values, mod)
         assert len(post_order(made)) == len(post_order(function))
 
 
@@ -150,12 +150,12 @@ def test_large_values_of_all_of_a_bundle_stay_outside(
     pack: Pack, values: CoordinatorValues
 ):
     mod = weighted(4)
-    packed = pack(list(mod.functions_by_name.values()), RelayAdapter())
+    packed = pack(list(mod.functions_by_name.values()), IRModuleAdapter())
     (bundle,) = bundles(packed)
     assert len(bundle.values) == 4
     assert len(bundle.payload) < 4_000
     for one, function in zip(packed, mod.functions_by_name.values(), strict=True):
-        made = unpack(one, RelayAdapter(), values, mod)
+        made = unpack(one, IRModuleAdapter(), values, mod)
         assert constants(made) == constants(function)
 
 
@@ -163,9 +163,9 @@ def test_what_is_known_of_functions_travels_in_a_bundle(
     pack: Pack, values: CoordinatorValues
 ):
     mod = relay.transform.InferType()(weighted(2))
-    packed = pack(list(mod.functions_by_name.values()), RelayAdapter())
+    packed = pack(list(mod.functions_by_name.values()), IRModuleAdapter())
     for one, function in zip(packed, mod.functions_by_name.values(), strict=True):
-        made = unpack(one, RelayAdapter(), values, mod)
+        made = unpack(one, IRModuleAdapter(), values, mod)
         assert ledger_entry(made) == ledger_entry(function)
 
 
@@ -179,9 +179,9 @@ def test_what_was_packed_or_unpacked_is_freed_without_the_collector(
         functions = [
             relay.Function((x,), relay.abs(relay.GlobalVar("f")(x))) for _ in range(3)
         ]
-        packed = pack(functions, RelayAdapter())
+        packed = pack(functions, IRModuleAdapter())
         mod = IRModule()
-        made = [unpack(one, RelayAdapter(), values, mod) for one in packed]
+        made = [unpack(one, IRModuleAdapter(), values, mod) for one in packed]
         alive = list(map(weakref.ref, [*functions, *made]))
         del functions, made
         assert not any(one() for one in alive)
