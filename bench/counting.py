@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from parpass import IRModule, relay
+from parpass import IRModule
 from parpass.ir.module_adapter import IRModuleAdapter
+from parpass.ir.relay_expr import BaseFunc
 from parpass.transform import KeepOutside, Source
 
 _RECORD = struct.Struct("<qqq")  # bytes encoded, bytes decoded, functions decoded
@@ -29,7 +30,7 @@ class Counts:
 
 
 class CountingAdapter(IRModuleAdapter):
-    """Relay's adapter; notes what each process encodes and decodes.
+    """The adapter of `IRModule`; notes what each process encodes and decodes.
 
     Args:
         folder: An empty one, where each process keeps its notes.
@@ -38,9 +39,7 @@ class CountingAdapter(IRModuleAdapter):
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
-    def encode_function(
-        self, function: relay.Function, keep_outside: KeepOutside
-    ) -> bytes:
+    def encode_function(self, function: BaseFunc, keep_outside: KeepOutside) -> bytes:
         """Return a function as bytes."""
         encoded = super().encode_function(function, keep_outside)
         self._note(encoded=len(encoded))
@@ -48,11 +47,11 @@ class CountingAdapter(IRModuleAdapter):
 
     def open_encoder(
         self, keep_outside: KeepOutside
-    ) -> Callable[[relay.Function], bytes | None]:
+    ) -> Callable[[BaseFunc], bytes | None]:
         """Return what encodes functions in one run."""
         encode = super().open_encoder(keep_outside)
 
-        def counted(function: relay.Function) -> bytes | None:
+        def counted(function: BaseFunc) -> bytes | None:
             encoded = encode(function)
             self._note(encoded=len(encoded or b""))
             return encoded
@@ -61,19 +60,19 @@ class CountingAdapter(IRModuleAdapter):
 
     def decode_function(
         self, encoded: bytes | memoryview, outside: Sequence[Source], mod: IRModule
-    ) -> relay.Function:
+    ) -> BaseFunc:
         """Return a function."""
         self._note(decoded=len(encoded), functions=1)
         return super().decode_function(encoded, outside, mod)
 
     def open_decoder(
         self, encoded: bytes | memoryview, outside: Sequence[Source], mod: IRModule
-    ) -> Callable[[], relay.Function]:
+    ) -> Callable[[], BaseFunc]:
         """Return what decodes the functions of a run; all of its bytes count."""
         self._note(decoded=len(encoded))
         decode = super().open_decoder(encoded, outside, mod)
 
-        def counted() -> relay.Function:
+        def counted() -> BaseFunc:
             self._note(functions=1)
             return decode()
 
