@@ -12,6 +12,7 @@ from parpass.runner import Runner, open_runner
 from parpass.runner.placing import costs, forecasts
 from parpass.runner.placing.costs import COSTS, Delivered
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
+from parpass.transform.config import ASKING_WORKERS_SECONDS
 from tests.support.executors import ThreadExecutor
 from tests.support.toy_ir import Fn, Program, program, values_of
 from tests.support.toy_passes import AddFrom
@@ -22,13 +23,13 @@ MOD = program(*range(300))
 
 
 class SlowElsewhere(FunctionPass):
-    """Adds 1; takes twenty times as long where it is not in the main thread."""
+    """Adds 1; takes ten times as long where it is not in the main thread."""
 
     pass_info = PassInfo(0, "SlowElsewhere")
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
         is_here = threading.current_thread() is threading.main_thread()
-        until = time.perf_counter() + (0.001 if is_here else 0.02)
+        until = time.perf_counter() + (0.001 if is_here else 0.01)
         while time.perf_counter() < until:
             pass
         return func.with_values(value + 1 for value in func.values)
@@ -51,8 +52,9 @@ def test_the_rest_is_run_here_and_the_result_is_that_of_a_serial_run(runner: Run
     steps = [SlowElsewhere(), AddFrom("f0")]
     expected = values_of(Sequential(steps)(MOD))
     COSTS.forget(steps)
-    # Enough for what they cost here to be known well on a busy machine, too.
-    runner.run_sync(program(*range(40)), steps)
+    here = PassContext(opt_level=0, config={ASKING_WORKERS_SECONDS: 1e9})
+    some = program(*range(40))
+    runner.run_sync(some, steps, context=here)  # what they cost here becomes known
     after = runner.run_sync(MOD, steps)
     report = runner.last_report
     assert values_of(after) == expected
