@@ -1,8 +1,8 @@
 """parpass: a pass manager for compilers written in Python that uses every core.
 
 The names below are those of a first day; the rest is in the rooms `transform`,
-`instrument`, `runner`, `relay`, `ir`, `runtime` and `errors`. All of them load when
-they are first used, so that importing parpass costs little.
+`instrument`, `runner`, `relay`, `tir`, `ir`, `runtime` and `errors`. All of them load
+when they are first used, so that importing parpass costs little.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from parpass.ir.declared import declare_ir
 
 if TYPE_CHECKING:
-    from parpass import errors, instrument, ir, relay, runner, runtime, transform
+    from parpass import errors, instrument, ir, relay, runner, runtime, tir, transform
     from parpass.errors import ParpassError
     from parpass.instrument import PassInstrument, pass_instrument
     from parpass.ir.module import IRModule
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
 
 declare_ir("parpass.relay.op")
+declare_ir("parpass.tir", prefix="tir.")
 
 __version__ = "0.1.0"
 
@@ -83,10 +84,13 @@ __all__ = [
     "save_json",
     "structural_equal",
     "structural_hash",
+    "tir",
     "transform",
 ]
 
-_ROOMS = ("errors", "instrument", "ir", "relay", "runner", "runtime", "transform")
+_ROOMS = (
+    *("errors", "instrument", "ir", "relay", "runner", "runtime", "tir", "transform"),
+)
 
 # The registry's names come by way of `ir`, which makes the shipped passes known.
 _HOME = {

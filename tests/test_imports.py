@@ -26,6 +26,7 @@ COUNTERPARTS = (
 
 # Names that two modules have all the same, and why.
 SHARED = {
+    "expr": "of Relay, and of loop programs, as in TVM",
     "parser": "of programs, and of pipelines",
     "printer": "of programs, and of pipelines",
 }
@@ -84,6 +85,7 @@ EXPLAINED = (
     "parpass.relay",
     "parpass.runner",
     "parpass.runtime",
+    "parpass.tir",
     "parpass.transform",
 )
 

@@ -307,7 +307,8 @@ class IRModule:
             raise ModuleTypeError(
                 f"expected a relay.Function for '{name}', got {type(value).__name__}"
             )
-        check_closed(value, name)
+        if not value.may_be_open:
+            check_closed(value, name)
         return value
 
 

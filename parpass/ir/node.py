@@ -24,12 +24,15 @@ class Role(enum.Enum):
 
     CHILD = "an expression"
     CHILDREN = "a tuple of expressions"
+    OPTIONAL = "an expression, or None"
+    MAPPING = "a mapping from expressions to expressions"
     BINDING = "a variable bound by this node"
     BINDINGS = "a tuple of variables bound by this node"
     TYPE = "a type, a tuple of types, or None"
     TYPE_BINDINGS = "a tuple of type variables bound by this node"
     VALUE = "a plain value, compared by ==, or an array"
     META = "not part of the structure: a span, an inferred type, an operator's meaning"
+    DERIVED = "a plain value that follows from the other fields, and is found anew"
 
 
 class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
@@ -80,7 +83,7 @@ class Reflection(msgspec.Struct, frozen=True):
         type_bindings: Returns the type variables that a node binds.
         children: Returns the child expressions of a node, bound variables included,
             in the order of evaluation (a let's variable before its value).
-        bindings: Returns the variables that a node binds in its last child.
+        bindings: Returns the variables that a node binds, in general in its last child.
         rebuild: Makes a node like the first argument with other children, in the
             order of `children`; inferred types are dropped.
         is_graph: Whether sharing such a node is part of the structure, as in TVM:
@@ -109,7 +112,7 @@ _reflections: dict[type[Node], Reflection] = {}
 
 _SINGLE = {Role.CHILD, Role.BINDING}
 _MANY = {Role.CHILDREN, Role.BINDINGS}
-_SPREAD = {*_MANY, Role.TYPE_BINDINGS}
+_CHILDREN = {*_SINGLE, *_MANY, Role.OPTIONAL, Role.MAPPING}
 _BOUND = {Role.BINDING, Role.BINDINGS}
 _PLAIN = {Role.TYPE, Role.TYPE_BINDINGS, Role.VALUE}
 
@@ -120,6 +123,7 @@ def reflected(
     is_variable: bool = False,
     scopes: int = 0,
     structure: Callable[[Any], list[Any]] | None = None,
+    bindings: Callable[[Any], tuple[Any, ...]] | None = None,
     **special: Role,
 ) -> Callable[[type[NodeT]], type[NodeT]]:
     """Register the reflection of a node class; a class decorator.
@@ -130,6 +134,8 @@ def reflected(
         scopes: How many children are scopes.
         structure: Where not all values are structure: returns those that are, and
             something equal for the others.
+        bindings: Where a node binds other variables than those in fields of the role
+            BINDING or BINDINGS: returns all that it binds.
         **special: The role of each field that is no plain value. `span` and
             `checked_type_` are META always.
     """
@@ -149,8 +155,8 @@ def reflected(
             structure=structure or _list_getter(values[is_variable:]),
             types=tuple(name for name, role in roles.items() if role is Role.TYPE),
             type_bindings=_tuple_getter(roles, {Role.TYPE_BINDINGS}),
-            children=_tuple_getter(roles, _SINGLE | _MANY),
-            bindings=_tuple_getter(roles, _BOUND),
+            children=_tuple_getter(roles, _CHILDREN),
+            bindings=bindings or _tuple_getter(roles, _BOUND),
             rebuild=_rebuilder(kind, roles),
             is_graph=is_graph,
             is_variable=is_variable,
@@ -248,10 +254,19 @@ def _tuple_getter(
     roles: dict[str, Role], wanted: set[Role]
 ) -> Callable[[Any], tuple[Any, ...]]:
     names = [name for name, role in roles.items() if role in wanted]
-    parts = [f"*n.{x}" if roles[x] in _SPREAD else f"n.{x}" for x in names]
-    if len(parts) == 1 and roles[names[0]] in _SPREAD:
+    parts = [_PARTS.get(roles[name], _SPREAD).format(f"n.{name}") for name in names]
+    if len(parts) == 1 and parts == [f"*n.{names[0]}"]:
         return operator.attrgetter(names[0])
     return eval(f"lambda n: ({''.join(part + ',' for part in parts)})")
+
+
+_SPREAD = "*{0}"
+_PARTS = {
+    Role.CHILD: "{0}",
+    Role.BINDING: "{0}",
+    Role.OPTIONAL: "*(() if {0} is None else ({0},))",
+    Role.MAPPING: "*{0}, *{0}.values()",
+}
 
 
 def _list_getter(names: Sequence[str]) -> Callable[[Any], list[Any]]:
@@ -261,20 +276,53 @@ def _list_getter(names: Sequence[str]) -> Callable[[Any], list[Any]]:
 def _rebuilder(
     kind: type[Node], roles: dict[str, Role]
 ) -> Callable[[Any, Sequence[Any]], Any]:
-    structural = [name for name, role in roles.items() if role in _SINGLE | _MANY]
-    many = [at for at, name in enumerate(structural) if roles[name] in _MANY]
-    if len(many) > 1:
-        raise InternalError(f"{kind.__name__} has two tuples of children")
+    names = list(roles)
+    while names and roles[names[-1]] is Role.DERIVED:
+        names.pop()
+    if any(roles[name] is Role.DERIVED for name in names):
+        raise InternalError(f"{kind.__name__} has fields after one that is derived")
     values: list[str] = []
-    for name in roles:
-        if name not in structural:
+    below = [name for name in names if roles[name] in _CHILDREN]
+    for name in names:
+        if name not in below:
             values.append("None" if name == "checked_type_" else f"n.{name}")
             continue
-        at = structural.index(name)
-        from_end = at - len(structural)
-        if roles[name] in _MANY:
-            stop = from_end + 1 or ""
-            values.append(f"tuple(c[{at}:{stop}])")
-        else:
-            values.append(f"c[{from_end if many and at > many[0] else at}]")
+        at = below.index(name)
+        before = [_count(roles[one], one) for one in below[:at]]
+        after = [_count(roles[one], one) for one in below[at + 1 :]]
+        values.append(_taken(roles[name], name, before, after))
     return eval(f"lambda n, c: kind({', '.join(values)})", {"kind": kind})
+
+
+def _count(role: Role, name: str) -> str:
+    """Return how many children a field has, as an expression; a digit if one."""
+    if role in _SINGLE:
+        return "1"
+    if role is Role.OPTIONAL:
+        return f"(n.{name} is not None)"
+    return f"2 * len(n.{name})" if role is Role.MAPPING else f"len(n.{name})"
+
+
+def _taken(role: Role, name: str, before: list[str], after: list[str]) -> str:
+    """Return what takes a field's new value from the children `c`, as an expression.
+
+    What stands after it is counted from the end, if that is a plain number: a tuple may
+    come back with another length then.
+    """
+    begin = _sum(before)
+    if role in _SINGLE:
+        from_end = not begin.isdigit() and _sum(after).isdigit()
+        return f"c[{-1 - len(after)}]" if from_end else f"c[{begin}]"
+    if role is Role.OPTIONAL:
+        return f"(None if n.{name} is None else c[{begin}])"
+    end = f"{begin} + {_count(role, name)}"
+    if _sum(after).isdigit():
+        end = f"{-len(after)}" if after else ""
+    if role is Role.MAPPING:
+        return f"dict(zip((k := c[{begin}:{end}])[: len(k) // 2], k[len(k) // 2 :]))"
+    return f"tuple(c[{begin}:{end}])"
+
+
+def _sum(counts: list[str]) -> str:
+    ones = counts.count("1")
+    return " + ".join([str(ones), *(one for one in counts if one != "1")])

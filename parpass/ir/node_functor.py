@@ -8,11 +8,24 @@ expressions of any depth are visited in Python's ordinary recursion depth.
 What "depends on" means is one method, `visited_before`; an override of a `visit_...`
 method for a kind that opens a scope (`let`, `if`, function) takes over the visiting
 of its children, in its own order.
+
+It goes down by Python's recursion then, unless it is a generator: that yields a node,
+and is sent its result. So a `visit_...` may do something before its children, between
+them and after them, at any depth:
+
+    def visit_for_(self, loop):
+        self.loops.append(loop.loop_var)
+        body = yield loop.body
+        self.loops.pop()
+        return ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+import operator
+from collections.abc import Callable, Generator, Mapping, Sequence
+from types import GeneratorType
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from parpass.errors import IRTypeError
@@ -27,7 +40,7 @@ class NodeFunctor(Generic[NodeT, ResultT]):
 
     An IR makes its own functor of this, with a method for each of its kinds, which are
     told by class: `class ExprFunctor(NodeFunctor[Expr, T], kinds={Var: "visit_var"})`.
-    Subclasses of that override methods.
+    Subclasses of that override methods. Of `leaves` the children are not visited.
 
     Attributes:
         memo_map: The results so far. An override may add to it: FoldConstant, for
@@ -36,34 +49,53 @@ class NodeFunctor(Generic[NodeT, ResultT]):
 
     # The methods of a class are looked up once, instead of at every node.
     _kinds: ClassVar[Mapping[type[Node], str]] = {}
+    _leaves: ClassVar[frozenset[type[Node]]] = frozenset()
     _by_default: ClassVar[Mapping[str, Any]] = {}
     _visit_methods: ClassVar[dict[type[Node], Callable[..., Any]]]
     _children_first: ClassVar[dict[type[Node], Callable[[Any], Sequence[Any]]]]
     _decides_order: ClassVar[bool]
+    _suspended: ClassVar[
+        frozenset[type[Node]]
+    ]  # the kinds whose methods are generators
 
     # Whether `visited_before` is asked again once what it gave was visited: it may then
     # give more, such as the branch that a condition turned out to take.
     asks_again: ClassVar[bool] = False
 
     def __init_subclass__(
-        cls, kinds: Mapping[type[Node], str] | None = None, **kwargs: Any
+        cls,
+        kinds: Mapping[type[Node], str] | None = None,
+        leaves: Sequence[type[Node]] = (),
+        **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
         if kinds is not None:
-            cls._kinds = kinds
+            cls._kinds, cls._leaves = kinds, frozenset(leaves)
             cls._by_default = {name: getattr(cls, name) for name in kinds.values()}
         cls._visit_methods, cls._children_first = {}, {}
         for kind, name in cls._kinds.items():
             method = getattr(cls, name)
             by_default = method is cls._by_default[name]
-            cls._visit_methods[kind] = cls.visit_default if by_default else method
+            is_leaf = kind in cls._leaves
+            default = cls.visit_leaf if is_leaf else cls.visit_default
+            cls._visit_methods[kind] = default if by_default else method
             opens_own_scope = reflection(kind).scopes and not by_default
-            first = _no_children if opens_own_scope else reflection(kind).children
+            first = _no_children if opens_own_scope or is_leaf else cls.below(kind)
             cls._children_first[kind] = first
         cls._decides_order = cls.visited_before is not _VISITED_BEFORE
+        cls._suspended = frozenset(
+            kind
+            for kind, method in cls._visit_methods.items()
+            if inspect.isgeneratorfunction(method)
+        )
 
     def __init__(self) -> None:
         self.memo_map: dict[NodeT, ResultT] = {}
+
+    @staticmethod
+    def below(kind: type[Node]) -> Callable[[Any], Sequence[Any]]:
+        """Return what gives the children of a node that are visited, by its kind."""
+        return reflection(kind).children
 
     def visited_before(self, expr: NodeT) -> Sequence[NodeT]:
         """Return the nodes to visit before `expr` itself is dispatched.
@@ -88,6 +120,8 @@ class NodeFunctor(Generic[NodeT, ResultT]):
         methods = self._visit_methods
         if type(expr) not in methods:
             raise IRTypeError(f"expected an expression, got {type(expr).__name__}")
+        if self._suspended:
+            return self._visit_suspended(expr)
         before = self._children_first
         if self._decides_order:
             before = dict.fromkeys(before, self.visited_before)
@@ -114,6 +148,65 @@ class NodeFunctor(Generic[NodeT, ResultT]):
             memo[node] = methods[type(node)](self, node)
         return memo[expr]
 
+    def _visit_suspended(self, root: NodeT) -> ResultT:
+        """Return the result for a node, where some methods are generators.
+
+        Such a method may put another mapping in the place of `memo_map`, for as long
+        as it visits what is in a scope.
+        """
+        stack: list[Any] = [root]
+        try:
+            while stack:
+                item: Any = stack.pop()
+                if type(item) is GeneratorType:
+                    waited_for, node = stack.pop(), stack.pop()
+                    self._resume(item, node, self.memo_map[waited_for], stack)
+                elif item is None:
+                    node = stack.pop()
+                    if node not in self.memo_map:
+                        self.memo_map[node] = self._visit_methods[type(node)](
+                            self, node
+                        )
+                elif item not in self.memo_map:
+                    self._begin(item, stack)
+        finally:
+            for item in reversed(stack):  # what an error has left
+                if type(item) is GeneratorType:
+                    item.close()
+        return self.memo_map[root]
+
+    def _begin(self, node: Any, stack: list[Any]) -> None:
+        kind = cast("type[Node]", type(node))
+        if kind in self._suspended:
+            generator: Any = self._visit_methods[kind](self, node)
+            self._resume(generator, node, None, stack)
+            return
+        if kind not in self._visit_methods:
+            raise IRTypeError(f"expected an expression, got {kind.__name__}")
+        below = self.visited_before(node)
+        waiting = [child for child in below if child not in self.memo_map]
+        stack.append(node)
+        stack.append(None)
+        stack.extend(reversed(waiting))
+
+    def _resume(
+        self,
+        generator: Any,
+        node: NodeT,
+        result: ResultT | None,
+        stack: list[Any],
+    ) -> None:
+        try:
+            wanted = generator.send(result)
+        except StopIteration as stop:
+            self.memo_map[node] = stop.value
+        else:
+            stack += (node, wanted, generator, wanted)
+
+    def visit_leaf(self, leaf: NodeT) -> ResultT:
+        """Give the result for a leaf whose kind has no override."""
+        return self.visit_default(leaf)
+
     def visit_default(self, expr: NodeT) -> ResultT:
         """Give the result for a node whose kind has no override."""
         raise NotImplementedError(
@@ -132,14 +225,25 @@ _VISITED_BEFORE: Any = getattr(NodeFunctor, "visited_before")  # noqa: B009 -- u
 class NodeVisitor(NodeFunctor[NodeT, None]):
     """Visits every node once, children first, for an analysis."""
 
+    def visit_leaf(self, leaf: NodeT) -> None:
+        """Do nothing."""
+
     def visit_default(self, expr: NodeT) -> None:
         """Visit the children."""
         for child in reflection(type(expr)).children(expr):
             self.visit(child)
 
+    def visit_children(self, expr: NodeT) -> Generator[NodeT, None, None]:
+        """Visit the children, for methods that are generators: `yield from` this."""
+        yield from reflection(type(expr)).children(expr)
+
 
 class NodeMutator(NodeFunctor[NodeT, NodeT]):
     """Rewrites bottom-up; what does not change stays the same object."""
+
+    def visit_leaf(self, leaf: NodeT) -> NodeT:
+        """Return a leaf as it is."""
+        return leaf
 
     def visit_default(self, expr: NodeT) -> NodeT:
         """Return `expr` with its children rewritten, itself if none changed."""
@@ -153,3 +257,13 @@ class NodeMutator(NodeFunctor[NodeT, NodeT]):
             if before is not after:
                 return fields.rebuild(expr, new)
         return expr
+
+    def visit_children(self, expr: NodeT) -> Generator[NodeT, NodeT, NodeT]:
+        """Return the same, for methods that are generators: `yield from` this."""
+        fields = reflection(type(expr))
+        old, new = fields.children(expr), list[NodeT]()
+        for child in old:
+            new.append((yield child))
+        if all(map(operator.is_, old, new)):
+            return expr
+        return fields.rebuild(expr, new)

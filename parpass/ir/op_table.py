@@ -118,7 +118,7 @@ class Op(RelayExpr, frozen=True, eq=False):
         """
         found = _table.get(name)
         if found is None:
-            load_irs()
+            load_irs(of=name)
             found = _table.find(name)
         if found is None:
             raise UnknownOpError(name, _table)

@@ -122,7 +122,13 @@ class BaseFunc(RelayExpr, frozen=True, eq=False):
     """The base of what modules are made of: the functions of one IR or another.
 
     A subclass has the field `attrs`, and the namespace of its IR.
+
+    Attributes:
+        may_be_open: Whether such a function may use variables that it does not bind,
+            and be in a module all the same.
     """
+
+    may_be_open: ClassVar[bool] = False
 
     @property
     def attributes(self) -> Mapping[str, Any]:

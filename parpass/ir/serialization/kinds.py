@@ -160,5 +160,7 @@ def _kind(make: type[Struct]) -> Kind:
             check_of(hints[info.name]),
         )
         for info in infos
+        if roles.get(info.name) is not Role.DERIVED
     }
-    return Kind(make, fields, frozenset(one.name for one in infos if one.required))
+    required = frozenset(one.name for one in infos if one.required) & fields.keys()
+    return Kind(make, fields, required)

@@ -199,6 +199,8 @@ class _Reader:
         role = field.role
         if role in _MANY or (role in _TYPES and type(form) is list):
             value = self._all_referred(form, where)
+        elif role is Role.MAPPING:
+            value = self._mapping(form, where)
         elif role is Role.VALUE:
             value = self.value(form, where)
         elif form is None and role not in _SINGLE - {Role.META}:
@@ -210,6 +212,17 @@ class _Reader:
             message = f"expected {misfit.expected}, not {misfit.found}"
             raise _Fault(where + misfit.where, message)
         return value
+
+    def _mapping(self, form: Any, where: str) -> dict[Any, Any]:
+        if type(form) is not list:
+            raise _Fault(where, "expected a list of pairs")
+        found: dict[Any, Any] = {}
+        for at, numbers in enumerate(cast("list[Any]", form)):
+            pair = self._all_referred(numbers, f"{where}[{at}]")
+            if len(pair) != 2 or pair[0] in found:
+                raise _Fault(f"{where}[{at}]", "expected a new key and a value")
+            found[pair[0]] = pair[1]
+        return found
 
     def _module(self, body: Any) -> IRModule:
         fields = _object(body)

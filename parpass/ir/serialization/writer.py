@@ -28,7 +28,7 @@ from parpass.ir.type_structure import MAX_NESTING
 from parpass.runtime.ndarray import NDArray
 
 _OBJECTS = (msgspec.Struct, NDArray, IRModule)  # what gets an entry of the table
-_SINGLE = {Role.CHILD, Role.BINDING, Role.META}
+_SINGLE = {Role.CHILD, Role.OPTIONAL, Role.BINDING, Role.META}
 _MANY = {Role.CHILDREN, Role.BINDINGS}
 _TYPES = {Role.TYPE, Role.TYPE_BINDINGS}
 
@@ -135,6 +135,8 @@ class _Table:
                 parts += value
             elif field.role in _SINGLE:
                 parts.append(value)
+            elif field.role is Role.MAPPING:
+                parts += (one for pair in value.items() for one in pair)
             else:
                 parts += _references(value)
         return parts
@@ -172,6 +174,9 @@ def _field_form(field: Field, value: Any, number: Numbers) -> Any:
         return [number(one) for one in cast("tuple[Any, ...]", value)]
     if field.role in _SINGLE or field.role in _TYPES:
         return None if value is None else number(value)
+    if field.role is Role.MAPPING:
+        pairs = cast("Mapping[Any, Any]", value).items()
+        return [[number(key), number(one)] for key, one in pairs]
     return _form(value, number)
 
 

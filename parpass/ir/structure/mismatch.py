@@ -82,10 +82,16 @@ def _labels(node: Node) -> list[str]:
     """Return for each child of a node the field that it stands in."""
     labels: list[str] = []
     for name, role in reflection(type(node)).roles.items():
+        value = getattr(node, name)
         if role in (Role.CHILD, Role.BINDING):
             labels.append(f".{name}")
+        elif role is Role.OPTIONAL:
+            labels += [f".{name}"] * (value is not None)
         elif role in (Role.CHILDREN, Role.BINDINGS):
-            labels += [f".{name}[{at}]" for at in range(len(getattr(node, name)))]
+            labels += [f".{name}[{at}]" for at in range(len(value))]
+        elif role is Role.MAPPING:
+            labels += [f".{name}.keys[{at}]" for at in range(len(value))]
+            labels += [f".{name}[{at}]" for at in range(len(value))]
     return labels
 
 

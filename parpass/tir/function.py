@@ -1,0 +1,122 @@
+"""Functions of loop programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self, cast
+
+from msgspec import structs
+from msgspec.structs import force_setattr
+
+from parpass.diagnostic import Span
+from parpass.errors import IRTypeError
+from parpass.ir.attrs import DictAttrs
+from parpass.ir.node import Role, reflected
+from parpass.ir.node_map import NodeMap
+from parpass.ir.prim_ty import VOID
+from parpass.ir.relay_expr import BaseFunc
+from parpass.ir.ty import FuncType
+from parpass.ir.type_structure import Type
+from parpass.tir.buffer import Buffer
+from parpass.tir.expr import Var, type_of
+from parpass.tir.stmt import Stmt, plain, plain_attrs
+
+
+def _bindings(function: PrimFunc) -> tuple[Var, ...]:
+    declared = [buffer.declared for buffer in function.buffer_map.values()]
+    return (*function.params, *(var for one in declared for var in one))
+
+
+@reflected(
+    is_graph=False,
+    scopes=1,
+    bindings=_bindings,
+    params=Role.BINDINGS,
+    buffer_map=Role.MAPPING,
+    body=Role.CHILD,
+    ret_type=Role.TYPE,
+)
+class PrimFunc(BaseFunc, frozen=True, eq=False):
+    """A function that runs a statement.
+
+    Attributes:
+        params: The parameters, scalars and handles.
+        body: What it does.
+        ret_type: The type of what it returns; none where it returns nothing.
+        buffer_map: The buffers that parameters of dtype `handle` are. They declare
+            what is not bound otherwise: pointers, dimensions, strides and offsets.
+        attrs: Such as `global_symbol`, the name for others, and `tir.noalias`.
+    """
+
+    namespace: ClassVar[str] = "tir"
+    may_be_open: ClassVar[bool] = True
+
+    params: Sequence[Any]  # variables; a buffer stands for one
+    body: Stmt
+    ret_type: Type | None = VOID
+    buffer_map: Mapping[Var, Buffer] = NodeMap()
+    attrs: Mapping[str, Any] | None = None
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        params, body = cast("Any", self.params), cast("Any", self.body)
+        if type(params) is not tuple or Buffer in {*map(type, cast("Any", params))}:
+            self._take_buffers(self.params)
+        if not isinstance(body, Stmt):
+            raise IRTypeError(
+                f"expected a statement for a PrimFunc's body, got {type(body).__name__}"
+            )
+        if cast("Any", self.ret_type) is None:
+            force_setattr(self, "ret_type", VOID)
+        if type(self.buffer_map) is not NodeMap:
+            force_setattr(self, "buffer_map", NodeMap(self.buffer_map))
+        if self.attrs is not None and type(self.attrs) is not DictAttrs:
+            force_setattr(self, "attrs", plain_attrs(self.attrs))
+        if not self.attrs:
+            force_setattr(self, "attrs", None)
+        self._check()
+
+    def _take_buffers(self, params: Any) -> None:
+        """Put a handle in the place of each buffer among the parameters."""
+        found, buffers = list[Any](), dict(self.buffer_map or {})
+        for param in params:
+            found.append(
+                Var(param.name, "handle") if isinstance(param, Buffer) else param
+            )
+            if isinstance(param, Buffer):
+                buffers[found[-1]] = param
+        force_setattr(self, "params", tuple(found))
+        force_setattr(self, "buffer_map", NodeMap(buffers))
+
+    def _check(self) -> None:
+        for param in self.params:
+            if not isinstance(param, Var):
+                raise IRTypeError(
+                    "expected variables for a PrimFunc's parameters, got "
+                    f"{type(param).__name__}"
+                )
+        for param, buffer in cast("Mapping[Any, Any]", self.buffer_map).items():
+            if not (isinstance(param, Var) and isinstance(buffer, Buffer)):
+                raise IRTypeError(
+                    "expected a buffer_map from variables to buffers, got "
+                    f"{type(param).__name__} and {type(buffer).__name__}"
+                )
+
+    @property
+    def annotated_type(self) -> FuncType:
+        """The type: of the parameters, and of what is returned."""
+        return FuncType(tuple(map(type_of, self.params)), self.ret_type or VOID)
+
+    @property
+    def checked_type(self) -> FuncType:
+        """The type, which needs no inference."""
+        return self.annotated_type
+
+    def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> Self:
+        """Return this function with an attribute more, or with several."""
+        new = {key: value} if isinstance(key, str) else key
+        return self._with({**self.attributes, **{k: plain(v) for k, v in new.items()}})
+
+    def with_body(self, new_body: Stmt, span: Span | None = None) -> PrimFunc:
+        """Return this function with another body."""
+        return structs.replace(self, body=new_body, span=span or self.span)

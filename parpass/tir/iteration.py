@@ -1,0 +1,102 @@
+"""Ranges, and the axes that iterate over them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, cast
+
+from msgspec.structs import force_setattr
+
+from parpass.diagnostic import Span
+from parpass.errors import IRTypeError
+from parpass.ir.node import Node, Role, reflected
+from parpass.ir.tenants import tenant_of
+from parpass.tir.expr import Var, convert_fields
+from parpass.tir.prim_expr import ExprOp, Operand, as_prim_expr
+
+
+@reflected(is_graph=False, min=Role.CHILD, extent=Role.CHILD)
+class Range(Node, frozen=True, eq=False):
+    """The ints from `min` on, `extent` of them.
+
+    As in TVM, `Range(begin, end)` is made by the numbers that Python's `range` takes,
+    and `Range.from_min_extent` by how many there are.
+    """
+
+    namespace: ClassVar[str] = "tir"
+
+    min: Operand
+    extent: Operand
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        convert_fields(self, "min", "extent")
+
+    @staticmethod
+    def from_min_extent(min_value: Any, extent: Any, span: Span | None = None) -> Range:
+        """Return a range by its first number and how many there are."""
+        return Range(as_prim_expr(min_value), as_prim_expr(extent), span)
+
+
+def make_range(begin: Any, end: Any = None, span: Span | None = None) -> Range:
+    """Return the range from `begin` to before `end`, or from 0 to before `begin`."""
+    if isinstance(begin, Range):
+        return begin
+    if end is None:
+        stop = as_prim_expr(begin)
+        return Range(tenant_of(stop).operator("const", 0, stop.dtype), stop, span)
+    start, stop = as_prim_expr(begin), as_prim_expr(end)
+    return Range(start, stop - start, span)
+
+
+@reflected(is_graph=False, dom=Role.OPTIONAL, var=Role.BINDING)
+class IterVar(ExprOp, Node, frozen=True, eq=False):
+    """An axis of iteration: a variable and the range of its values.
+
+    Attributes:
+        dom: The range; None where it is not known yet.
+        var: The variable, which stands for the axis in expressions.
+        iter_type: What iterates: `DataPar`, `CommReduce` and so on.
+        thread_tag: The axis of a grid of threads that it is.
+    """
+
+    namespace: ClassVar[str] = "tir"
+
+    DataPar: ClassVar[int] = 0
+    ThreadIndex: ClassVar[int] = 1
+    CommReduce: ClassVar[int] = 2
+    Ordered: ClassVar[int] = 3
+    DimInfo: ClassVar[int] = 4
+    Unrolled: ClassVar[int] = 5
+    Vectorized: ClassVar[int] = 6
+    Parallelized: ClassVar[int] = 7
+    Tensorized: ClassVar[int] = 8
+
+    dom: Any  # a Range, or None; a pair of numbers makes one
+    var: Any  # a Var; its name makes one
+    iter_type: int
+    thread_tag: str = ""
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        dom, var = self.dom, self.var
+        if isinstance(dom, tuple | list):
+            force_setattr(self, "dom", make_range(*cast("list[Any]", dom)))
+        elif not isinstance(dom, Range | None):
+            raise IRTypeError(
+                f"expected a Range or a pair for an axis, got {type(dom).__name__}"
+            )
+        if not isinstance(var, Var):
+            dtype = self.dom.extent.dtype if self.dom is not None else "int32"
+            name = "iter" if var is None else str(var)
+            force_setattr(self, "var", Var(name, dtype, self.span))
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the variable."""
+        return self.var.dtype
+
+    def asobject(self) -> Var:
+        """Return the variable, which an axis is in an expression."""
+        return self.var
+
+    __hash__ = ExprOp.__hash__

@@ -1,0 +1,1 @@
+"""Loop programs as the base of IRs knows them."""

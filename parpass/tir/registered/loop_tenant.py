@@ -1,0 +1,58 @@
+"""What loop programs answer the base of IRs: what Python's syntax means, and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from parpass.ir.node import Node
+from parpass.ir.tenants import Tenant, register_tenant
+from parpass.tir import op, pointer
+from parpass.tir.expr import Var
+from parpass.tir.prim_expr import FloatImm, IntImm, StringImm
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "access_ptr": pointer.access_ptr,
+    "add": op.add,
+    "bitwise_and": op.bitwise_and,
+    "bitwise_not": op.bitwise_not,
+    "bitwise_or": op.bitwise_or,
+    "bitwise_xor": op.bitwise_xor,
+    "cast": op.cast_to,
+    "const": op.const,
+    "equal": op.equal,
+    "floordiv": op.floordiv,
+    "floormod": op.floormod,
+    "greater": op.greater,
+    "greater_equal": op.greater_equal,
+    "left_shift": op.left_shift,
+    "less": op.less,
+    "less_equal": op.less_equal,
+    "mul": op.multiply,
+    "neg": op.neg,
+    "not_equal": op.not_equal,
+    "right_shift": op.right_shift,
+    "sub": op.subtract,
+    "truediv": op.divide,
+    "vload": pointer.vload,
+    "vstore": pointer.vstore,
+}
+
+
+class LoopTenant(Tenant):
+    """Loop programs, in the namespace `tir`."""
+
+    def brief(self, node: Node) -> str:
+        """Return a variable's or a buffer's name, or a constant."""
+        if isinstance(node, IntImm | FloatImm | StringImm):
+            return repr(node.value)
+        if isinstance(node, Var):
+            return f"{node.name}: {node.dtype}"
+        return str(getattr(node, "name", ""))
+
+    def operator(self, name: str, *operands: Any) -> Any:
+        """Return the expression that one of Python's operators means."""
+        return _OPERATORS[name](*operands)
+
+
+register_tenant("tir", LoopTenant())

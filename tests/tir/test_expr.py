@@ -1,0 +1,135 @@
+"""Loop expressions check their dtypes, and know their own."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from parpass import tir
+from parpass.errors import IRTypeError
+from parpass.ir.prim_ty import PointerType, PrimType
+from parpass.tir.data_type import data_type, wrapped
+
+
+def test_a_dtype_says_code_bits_and_lanes():
+    assert data_type("float16x8") == ("float", 16, 8)
+    assert data_type("bool") == ("bool", 1, 1)
+    assert data_type("handle").code == "handle"
+    assert data_type("int32x4").element == "int32"
+    assert data_type("bool").with_lanes(4) == "boolx4"
+
+
+@pytest.mark.parametrize("name", ["", "in32", "int65", "float33", "int32x0", "x4"])
+def test_what_is_no_dtype_is_refused(name: str):
+    if name:
+        with pytest.raises(IRTypeError, match="expected a dtype such as"):
+            data_type(name)
+    else:
+        assert data_type(name).code == "void"
+
+
+def test_ints_wrap_around():
+    assert wrapped(1 << 31, "int32") == -(1 << 31)
+    assert wrapped(-1, "uint8") == 255
+    assert wrapped(-1, "uint64") == (1 << 64) - 1
+
+
+def test_a_variable_has_the_dtype_of_its_type():
+    pointer: Any = PointerType(PrimType("float32"))
+    assert tir.Var("x", "float32").dtype == "float32"
+    assert tir.Var("p", pointer).dtype == "handle"
+    assert tir.Var("p", pointer).type_annotation == pointer
+    assert tir.SizeVar("n").dtype == "int32"
+
+
+def test_dtypes_follow_from_operands():
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    assert tir.Add(x, y).dtype == "int32"
+    assert tir.LT(x, y).dtype == "bool"
+    assert tir.Ramp(x, 1, 4).dtype == "int32x4"
+    assert tir.LT(tir.Ramp(x, 1, 4), tir.Broadcast(y, 4)).dtype == "boolx4"
+    assert tir.Not(tir.LT(x, y)).dtype == "bool"
+    assert tir.Let(x, 1, tir.Cast("float32", x)).dtype == "float32"
+    vectors = (tir.Ramp(x, 1, 4), tir.Broadcast(y, 2))
+    assert tir.Shuffle(vectors, (0, 5, 2)).dtype == "int32x3"
+    assert tir.Select(tir.LT(x, y), 1.0, 2.0).dtype == "float32"
+
+
+def test_numbers_become_constants():
+    assert isinstance(tir.Add(1, 2).a, tir.IntImm)
+    assert tir.Select(tir.const(True), 1.0, 2.0).true_value.dtype == "float32"
+    call = tir.call_extern("int32", "f", 1, "text")
+    assert [one.dtype for one in call.args] == ["handle", "int32", "handle"]
+
+
+X = tir.Var("x", "int32")
+F = tir.Var("f", "float32")
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: tir.Add(X, F), "mismatched types.*int32 and float32"),
+        (lambda: tir.And(X, X), "expected a bool for And, got int32"),
+        (lambda: tir.Not(F), "expected a bool for Not"),
+        (lambda: tir.Select(X, X, X), "expected a bool for Select"),
+        (lambda: tir.Cast("int32x4", X), "with the lanes of int32"),
+        (lambda: tir.Ramp(X, 1, 1), "expected 2 to 65535 lanes"),
+        (lambda: tir.Ramp(tir.Ramp(X, 1, 2), tir.Ramp(X, 1, 2), 2), "scalar"),
+        (lambda: tir.Broadcast(X, 0), "lanes"),
+        (lambda: tir.Let(X, 1.0, X), "expected a value of int32 for variable 'x'"),
+        (lambda: tir.Shuffle((), ()), "Shuffle"),
+        (lambda: tir.IntImm("int8", 128), "expected a value that int8 has, got 128"),
+        (lambda: tir.IntImm("float32", 1), "expected a scalar dtype of ints"),
+        (lambda: tir.FloatImm("int32", 1), "expected a scalar dtype of floats"),
+        (lambda: tir.Call("int32", 3, ()), "expected an operator, its name"),
+        (
+            lambda: tir.Load("int32", cast("Any", F + 1), 0),
+            "expected a tir.Var in Load, got Add",
+        ),
+        (lambda: tir.Add(X, None), "expected a loop expression or a number"),
+    ],
+)
+def test_what_does_not_fit_is_refused(build: Any, message: str):
+    with pytest.raises(IRTypeError, match=message):
+        build()
+
+
+def test_memory_is_accessed_by_as_many_lanes_as_asked_for():
+    buffer = tir.decl_buffer((16,), "float32", "A")
+    assert buffer.data.dtype == "handle"
+    assert tir.Load("float32x4", buffer.data, tir.Ramp(X, 1, 4)).dtype == "float32x4"
+    assert str(
+        tir.Load("float32x4", buffer.data, tir.Ramp(X, 1, 4)).predicate.dtype
+    ) == ("boolx4")
+    with pytest.raises(IRTypeError, match="expected an index and a predicate"):
+        tir.Load("float32x4", buffer.data, X)
+
+
+def test_a_buffer_is_loaded_from_and_stored_to_by_its_indices():
+    buffer = tir.decl_buffer((4, tir.Var("n", "int32")), "float16", "A")
+    assert tir.BufferLoad(buffer, (X, 1)).dtype == "float16"
+    assert buffer.vload((X, 0)).dtype == "float16"
+    assert isinstance(buffer.vstore((0, X), tir.const(1, "float16")), tir.Store)
+    assert buffer.scope() == "global"
+    with pytest.raises(IRTypeError, match="expected 2 indices for buffer 'A', got 1"):
+        tir.BufferLoad(buffer, (X,))
+    with pytest.raises(IRTypeError, match="expected indices of ints"):
+        tir.BufferLoad(buffer, (X, F))
+    with pytest.raises(IRTypeError, match="expected a pointer to float32"):
+        tir.Buffer(tir.Var("p", "handle"), "float32", (1,))
+
+
+def test_an_auto_broadcast_buffer_has_strides_of_its_own():
+    buffer = tir.decl_buffer((4, 4), buffer_type="auto_broadcast")
+    assert [stride.name for stride in buffer.strides] == ["stride", "stride"]
+    assert tir.decl_buffer((4,), offset_factor=2).elem_offset.name == (
+        "buffer_elem_offset"
+    )
+
+
+def test_a_pointer_to_a_buffer_says_what_may_be_done():
+    call = tir.decl_buffer((4, 8), name="A").access_ptr("rw", offset=2)
+    assert call.op.name == "tir.tvm_access_ptr"
+    assert [one.value for one in call.args[2:]] == [2, 30, 3]
