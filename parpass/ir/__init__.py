@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from parpass.ir.module import IRModule
     from parpass.ir.op_attrs import register_op_attr
     from parpass.ir.op_table import Op
+    from parpass.ir.prim_ty import PointerType, PrimType
     from parpass.ir.relay_expr import GlobalVar
     from parpass.ir.serialization import load_json, save_json
     from parpass.ir.structure.structural import (
@@ -59,6 +60,8 @@ __all__ = [
     "PassContext",
     "PassInfo",
     "PassInstrument",
+    "PointerType",
+    "PrimType",
     "Sequential",
     "Span",
     "TensorType",
@@ -99,6 +102,8 @@ _HOME = {
     "PassContext": "parpass.transform",
     "PassInfo": "parpass.transform",
     "PassInstrument": "parpass.instrument",
+    "PointerType": "parpass.ir.prim_ty",
+    "PrimType": "parpass.ir.prim_ty",
     "Sequential": "parpass.transform",
     "Span": "parpass.diagnostic",
     "TensorType": "parpass.ir.ty",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from parpass.tir import stmt_functor
+from parpass.tir import ir_builder, stmt_functor
 from parpass.tir.binary_op import (
     EQ,
     GE,
@@ -253,6 +253,7 @@ __all__ = [
     "indexdiv",
     "indexmod",
     "infinity",
+    "ir_builder",
     "isfinite",
     "isinf",
     "isnan",

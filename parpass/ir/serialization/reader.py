@@ -19,7 +19,7 @@ from parpass.errors import (
 )
 from parpass.ir.attrs import INTS, DictAttrs
 from parpass.ir.module import IRModule
-from parpass.ir.node import Role
+from parpass.ir.node import Node, Role
 from parpass.ir.op_table import Op
 from parpass.ir.relay_expr import BaseFunc, GlobalVar
 from parpass.ir.serialization.arrays import array_from_json
@@ -219,7 +219,7 @@ class _Reader:
         found: dict[Any, Any] = {}
         for at, numbers in enumerate(cast("list[Any]", form)):
             pair = self._all_referred(numbers, f"{where}[{at}]")
-            if len(pair) != 2 or pair[0] in found:
+            if len(pair) != 2 or not isinstance(pair[0], Node) or pair[0] in found:
                 raise _Fault(f"{where}[{at}]", "expected a new key and a value")
             found[pair[0]] = pair[1]
         return found
