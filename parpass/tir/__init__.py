@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from parpass.tir import ir_builder, stmt_functor
+from parpass.tir import analysis, ir_builder, stmt_functor
 from parpass.tir.binary_op import (
     EQ,
     GE,
@@ -221,6 +221,7 @@ __all__ = [
     "acos",
     "acosh",
     "all",
+    "analysis",
     "any",
     "asin",
     "asinh",

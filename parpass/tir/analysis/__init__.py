@@ -1,0 +1,6 @@
+"""What can be told of loop programs, under the names of `tvm.tir.analysis`."""
+
+from parpass.tir.analysis.deep_equal import expr_deep_equal
+from parpass.tir.analysis.definitions import function_faults, verify_ssa
+
+__all__ = ["expr_deep_equal", "function_faults", "verify_ssa"]

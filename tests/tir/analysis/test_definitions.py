@@ -1,0 +1,79 @@
+"""Faults of variables and buffers are found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+
+from parpass import tir
+from parpass.tir.analysis import expr_deep_equal, function_faults, verify_ssa
+from tests.support.loop_programs import prim_funcs
+
+I: tir.Var = tir.Var("i")  # noqa: E741
+X = tir.Var("x")
+A = tir.decl_buffer((8,), "int32", "A")
+
+
+def store(value: Any) -> tir.Stmt:
+    return tir.BufferStore(A, value, (0,))
+
+
+def func(body: tir.Stmt) -> tir.PrimFunc:
+    handle = tir.Var("a", "handle")
+    return tir.PrimFunc((handle, X), body, None, {handle: A})
+
+
+@settings(
+    max_examples=15,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(prim_funcs())
+def test_generated_functions_have_no_faults(generated: Any):
+    assert function_faults(generated) == []
+    assert verify_ssa(generated)
+
+
+def test_a_variable_is_bound_once():
+    loop = tir.For(I, 0, 8, 0, store(I))
+    assert function_faults(func(loop)) == []
+    twice = func(tir.SeqStmt((loop, tir.For(I, 0, 4, 0, store(I)))))
+    assert function_faults(twice) == ["variable 'i' is bound more than once"]
+    assert not verify_ssa(twice)
+
+
+def test_a_variable_is_used_in_its_scope():
+    after = func(tir.SeqStmt((tir.For(I, 0, 8, 0, store(I)), store(I))))
+    assert function_faults(after) == ["variable 'i' is used outside of its scope"]
+    own = func(tir.LetStmt(I, I + 1, store(I)))
+    assert "variable 'i' is used before it is bound" in function_faults(own)
+
+
+def test_what_nobody_declares_is_named():
+    free = func(store(I))
+    assert function_faults(free) == ["variable 'i' is used, but declared nowhere"]
+    assert verify_ssa(free)
+    other = tir.PrimFunc((), store(1))
+    assert function_faults(other) == ["buffer 'A' is used, but declared nowhere"]
+
+
+def test_allocated_and_realized_buffers_are_declared():
+    allocated = tir.Allocate(A.data, "int32", (8,), None, store(1))
+    assert function_faults(tir.PrimFunc((), allocated)) == []
+    bounds = (tir.Range(0, 8),)
+    realized = tir.BufferRealize(A, bounds, tir.const(True), store(1))
+    assert function_faults(tir.PrimFunc((), realized)) == []
+
+
+def test_deep_programs_are_checked():
+    body: tir.Stmt = store(X)
+    for at in range(10_000):
+        body = tir.For(tir.Var(f"i{at}"), 0, 2, 0, body)
+    assert function_faults(func(body)) == []
+
+
+def test_expressions_are_equal_if_they_compute_the_same():
+    assert expr_deep_equal(X + 1, X + 1)
+    assert not expr_deep_equal(X + 1, I + 1)
