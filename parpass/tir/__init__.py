@@ -292,3 +292,4 @@ __all__ = [
 ]
 
 importlib.import_module("parpass.tir.registered.loop_tenant")  # of the base of IRs
+importlib.import_module("parpass.ir.module_adapter")  # makes passes run on IRModules

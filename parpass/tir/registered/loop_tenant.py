@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from parpass.ir.module import IRModule
 from parpass.ir.node import Node
 from parpass.ir.tenants import Tenant, register_tenant
 from parpass.tir import op, pointer
+from parpass.tir.analysis.definitions import function_faults
 from parpass.tir.expr import Var
+from parpass.tir.function import PrimFunc
 from parpass.tir.prim_expr import FloatImm, IntImm, StringImm
 
 _OPERATORS: dict[str, Callable[..., Any]] = {
@@ -42,6 +45,8 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 class LoopTenant(Tenant):
     """Loop programs, in the namespace `tir`."""
 
+    function_kind = "tir"
+
     def brief(self, node: Node) -> str:
         """Return a variable's or a buffer's name, or a constant."""
         if isinstance(node, IntImm | FloatImm | StringImm):
@@ -53,6 +58,11 @@ class LoopTenant(Tenant):
     def operator(self, name: str, *operands: Any) -> Any:
         """Return the expression that one of Python's operators means."""
         return _OPERATORS[name](*operands)
+
+    def faults(self, function: PrimFunc, mod: IRModule) -> list[str]:
+        """Return where variables are used that are not defined, or defined twice."""
+        del mod
+        return function_faults(function)
 
 
 register_tenant("tir", LoopTenant())
