@@ -1,8 +1,8 @@
 """parpass: a pass manager for compilers written in Python that uses every core.
 
 The names below are those of a first day; the rest is in the rooms `transform`,
-`instrument`, `runner`, `relay`, `tir`, `ir`, `runtime` and `errors`. All of them load
-when they are first used, so that importing parpass costs little.
+`instrument`, `runner`, `relay`, `te`, `tir`, `ir`, `runtime` and `errors`. All of them
+load when they are first used, so that importing parpass costs little.
 """
 
 from __future__ import annotations
@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 from parpass.ir.declared import declare_ir
 
 if TYPE_CHECKING:
-    from parpass import errors, instrument, ir, relay, runner, runtime, tir, transform
+    from parpass import (
+        errors,
+        instrument,
+        ir,
+        relay,
+        runner,
+        runtime,
+        te,
+        tir,
+        transform,
+    )
     from parpass.errors import ParpassError
     from parpass.instrument import PassInstrument, pass_instrument
     from parpass.ir.module import IRModule
@@ -84,12 +94,23 @@ __all__ = [
     "save_json",
     "structural_equal",
     "structural_hash",
+    "te",
     "tir",
     "transform",
 ]
 
 _ROOMS = (
-    *("errors", "instrument", "ir", "relay", "runner", "runtime", "tir", "transform"),
+    *(
+        "errors",
+        "instrument",
+        "ir",
+        "relay",
+        "runner",
+        "runtime",
+        "te",
+        "tir",
+        "transform",
+    ),
 )
 
 # The registry's names come by way of `ir`, which makes the shipped passes known.

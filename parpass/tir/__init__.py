@@ -113,8 +113,6 @@ from parpass.tir.op import (
     truncdiv,
     truncmod,
 )
-from parpass.tir.op import maximum as max
-from parpass.tir.op import minimum as min
 from parpass.tir.prim_expr import (
     EqualOp,
     FloatImm,
@@ -123,6 +121,7 @@ from parpass.tir.prim_expr import (
     PrimExpr,
     StringImm,
 )
+from parpass.tir.reduction import CommReducer, Reduce, comm_reducer, max, min, sum
 from parpass.tir.stmt import (
     Allocate,
     AssertStmt,
@@ -149,6 +148,7 @@ from parpass.tir.stmt_expr_functor import (
     StmtMutator,
     StmtVisitor,
 )
+from parpass.tir.tensor import ProducerLoad
 
 __all__ = [
     "EQ",
@@ -172,6 +172,7 @@ __all__ = [
     "CallEffectKind",
     "Cast",
     "CmpExpr",
+    "CommReducer",
     "Div",
     "EqualOp",
     "Evaluate",
@@ -199,8 +200,10 @@ __all__ = [
     "Or",
     "PrimExpr",
     "PrimFunc",
+    "ProducerLoad",
     "Ramp",
     "Range",
+    "Reduce",
     "Select",
     "SeqStmt",
     "Shuffle",
@@ -234,6 +237,7 @@ __all__ = [
     "call_pure_extern",
     "ceil",
     "clz",
+    "comm_reducer",
     "const",
     "const_true",
     "copysign",
@@ -284,6 +288,7 @@ __all__ = [
     "stmt_functor",
     "stmt_list",
     "stmt_seq",
+    "sum",
     "tan",
     "tanh",
     "trunc",

@@ -62,6 +62,8 @@ from parpass.tir.prim_expr import (
     PrimExpr,
     StringImm,
 )
+from parpass.tir.reduction import CommReducer, Reduce
+from parpass.tir.tensor import ProducerLoad, Tensor
 
 ResultT = TypeVar("ResultT")
 
@@ -98,13 +100,17 @@ EXPR_METHODS: dict[type[Node], str] = {
     Shuffle: "visit_shuffle_",
     Call: "visit_call_",
     Let: "visit_let_",
+    Reduce: "visit_reduce_",
+    CommReducer: "visit_comm_reducer_",
+    ProducerLoad: "visit_producer_load_",
+    Tensor: "visit_tensor_",
     Op: "visit_op_",
     GlobalVar: "visit_global_var_",
     Buffer: "visit_buffer_",
     Range: "visit_range_",
     IterVar: "visit_iter_var_",
 }
-LEAVES = (Buffer,)
+LEAVES = (Buffer, Tensor)
 
 
 class ExprFunctor(NodeFunctor[Node, ResultT], kinds=EXPR_METHODS, leaves=LEAVES):
@@ -240,6 +246,22 @@ class ExprFunctor(NodeFunctor[Node, ResultT], kinds=EXPR_METHODS, leaves=LEAVES)
 
     def visit_let_(self, op: Let) -> ResultT:
         """Give the result for a `let`."""
+        return self.visit_default(op)
+
+    def visit_reduce_(self, op: Reduce) -> ResultT:
+        """Give the result for a reduction."""
+        return self.visit_default(op)
+
+    def visit_comm_reducer_(self, op: CommReducer) -> ResultT:
+        """Give the result for the way in which a reduction puts values together."""
+        return self.visit_default(op)
+
+    def visit_producer_load_(self, op: ProducerLoad) -> ResultT:
+        """Give the result for an element of a tensor."""
+        return self.visit_default(op)
+
+    def visit_tensor_(self, op: Tensor) -> ResultT:
+        """Give the result for a tensor; what computes it is not visited."""
         return self.visit_default(op)
 
     def visit_op_(self, op: Op) -> ResultT:

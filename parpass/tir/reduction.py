@@ -1,0 +1,182 @@
+"""Reductions of values over axes.
+
+They stand in the expressions of `parpass.te`; `te.create_prim_func` makes loops of
+them, and statements have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from msgspec.structs import force_setattr
+
+from parpass.diagnostic import Span
+from parpass.errors import IRTypeError
+from parpass.ir.node import Node, Role, reflected
+from parpass.tir import op
+from parpass.tir.expr import Var, const_true, set_dtype
+from parpass.tir.iteration import IterVar
+from parpass.tir.prim_expr import Operands, PrimExpr, as_prim_expr, as_prim_exprs
+
+Combine = Callable[[Any, Any], Any]
+Identity = Callable[[Any], Any] | Callable[[Any, Any], Any]  # of as many dtypes
+
+
+@reflected(
+    is_graph=False,
+    scopes=1,
+    lhs=Role.BINDINGS,
+    rhs=Role.BINDINGS,
+    result=Role.CHILDREN,
+    identity_element=Role.CHILDREN,
+)
+class CommReducer(Node, frozen=True, eq=False):
+    """A commutative way of making one value, or tuple of values, of two.
+
+    Attributes:
+        lhs: The variables of the first.
+        rhs: Those of the second.
+        result: What is made of them.
+        identity_element: What leaves the other one as it is.
+    """
+
+    namespace = "tir"
+
+    lhs: Sequence[Var]
+    rhs: Sequence[Var]
+    result: Operands
+    identity_element: Operands
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("lhs", "rhs"):
+            force_setattr(self, name, tuple(getattr(self, name)))
+        for name in ("result", "identity_element"):
+            force_setattr(self, name, as_prim_exprs(getattr(self, name)))
+        sizes = {len(each) for each in (self.lhs, self.rhs, self.result)}
+        if sizes != {len(self.identity_element)}:
+            raise IRTypeError(
+                "expected as many results and identity elements of a CommReducer as "
+                f"variables on each side, got {len(self.lhs)}, {len(self.rhs)}, "
+                f"{len(self.result)} and {len(self.identity_element)}"
+            )
+
+
+def _axes(reduce: Reduce) -> tuple[Var, ...]:
+    return tuple(axis.var for axis in reduce.axis)
+
+
+@reflected(
+    is_graph=False,
+    bindings=_axes,
+    combiner=Role.CHILD,
+    source=Role.CHILDREN,
+    axis=Role.CHILDREN,
+    condition=Role.CHILD,
+    init=Role.CHILDREN,
+    dtype=Role.DERIVED,
+)
+class Reduce(PrimExpr, frozen=True, eq=False):
+    """What values come to, put together along axes.
+
+    Attributes:
+        combiner: How two are put together.
+        source: The values, one for each of the combiner's.
+        axis: The axes.
+        condition: Where it does not hold there is no value.
+        value_index: Which of the combiner's results this is.
+        init: What there is before the first value; empty for the identity element.
+    """
+
+    combiner: CommReducer
+    source: Operands
+    axis: Sequence[IterVar]
+    condition: Any
+    value_index: int
+    init: Any = ()
+    span: Span | None = None
+    dtype: str = ""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "source", as_prim_exprs(self.source))
+        force_setattr(self, "init", as_prim_exprs(self.init or ()))
+        force_setattr(self, "axis", tuple(self.axis))
+        held: Any = self.condition
+        held = const_true() if held is None else as_prim_expr(held)
+        force_setattr(self, "condition", held)
+        for axis in cast("tuple[object, ...]", self.axis):
+            if not isinstance(axis, IterVar) or axis.iter_type != IterVar.CommReduce:
+                raise IRTypeError(
+                    f"expected axes of te.reduce_axis for a reduction, got {axis!r}"
+                )
+        if not 0 <= self.value_index < len(self.source) or (
+            len(self.source) != len(self.combiner.lhs)
+        ):
+            raise IRTypeError(
+                f"expected {len(self.combiner.lhs)} values for a reduction, and the "
+                f"index of one, got {len(self.source)} and {self.value_index}"
+            )
+        set_dtype(self, self.source[self.value_index].dtype)
+
+
+def comm_reducer(fcombine: Combine, fidentity: Identity, name: str) -> Any:
+    """Return a function that makes a reduction over axes, as TVM's does.
+
+    Args:
+        fcombine: Gives one value of two, or one tuple of two tuples.
+        fidentity: Gives the identity element for a dtype, or a tuple for several.
+        name: The function's name.
+
+    Returns:
+        `reducer(expr, axis, where=None, init=None)`. `expr` is a tuple where tuples are
+        put together. With a value in the place of the axis it is `fcombine`.
+    """
+
+    def reducer(
+        expr: Any, axis: Any, where: Any = None, init: Any = None, *others: Any
+    ) -> Any:
+        is_several = isinstance(axis, list | tuple)
+        axes: list[Any] = list(cast("Any", axis)) if is_several else [axis]
+        if all(isinstance(one, IterVar) for one in axes):
+            return _reduced(fcombine, fidentity, expr, axes, where, init)
+        result = fcombine(expr, axis)
+        for other in (one for one in (where, init, *others) if one is not None):
+            result = fcombine(result, other)
+        return result
+
+    reducer.__name__ = reducer.__qualname__ = name
+    return reducer
+
+
+def _reduced(
+    fcombine: Combine,
+    fidentity: Identity,
+    expr: Any,
+    axes: Any,
+    where: Any,
+    init: Any,
+) -> Any:
+    is_tuple = isinstance(expr, list | tuple)
+    source = as_prim_exprs(expr if is_tuple else (expr,))
+    dtypes = [one.dtype for one in source]
+    lhs = [Var(f"x{at}" if is_tuple else "x", each) for at, each in enumerate(dtypes)]
+    rhs = [Var(f"y{at}" if is_tuple else "y", each) for at, each in enumerate(dtypes)]
+    if is_tuple:
+        result, identity = fcombine(lhs, rhs), cast("Any", fidentity)(*dtypes)
+    else:
+        result, identity = (
+            (fcombine(lhs[0], rhs[0]),),
+            (cast("Any", fidentity)(dtypes[0]),),
+        )
+    combiner = CommReducer(lhs, rhs, result, identity)
+    inits = () if init is None else tuple(init) if is_tuple else (init,)
+    made = [
+        Reduce(combiner, source, axes, where, at, inits) for at in range(len(source))
+    ]
+    return tuple(made) if is_tuple else made[0]
+
+
+sum = comm_reducer(op.add, lambda dtype: op.const(0, dtype), "sum")  # noqa: A001 -- TVM's
+max = comm_reducer(op.maximum, op.min_value, "max")  # noqa: A001 -- TVM's
+min = comm_reducer(op.minimum, op.max_value, "min")  # noqa: A001 -- TVM's
