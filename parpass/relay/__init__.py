@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from parpass.ir.module import Module
     from parpass.relay import (
         analysis,
+        build_module,
         dataflow_pattern,
         frontend,
         ir_pass,
@@ -97,6 +98,7 @@ __all__ = [
     "astext",
     "bind",
     "build_config",
+    "build_module",
     "const",
     "create_executor",
     "dataflow_pattern",
@@ -117,6 +119,7 @@ __all__ = [
 _ROOMS = {
     "_transform": "parpass.relay.tvm_names._transform",
     "analysis": "parpass.relay.analysis",
+    "build_module": "parpass.relay.tvm_names.build_module",
     "dataflow_pattern": "parpass.relay.dataflow_pattern",
     "frontend": "parpass.relay.frontend",
     "ir_pass": "parpass.relay.tvm_names.ir_pass",

@@ -1,0 +1,8 @@
+"""`relay.build_module`, as far as parpass has it."""
+
+from __future__ import annotations
+
+from parpass.relay.binding import bind_params_by_name
+from parpass.relay.interpreter.interpreter import create_executor
+
+__all__ = ["bind_params_by_name", "create_executor"]
