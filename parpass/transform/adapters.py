@@ -52,11 +52,10 @@ def adapter_of(mod: Any, pass_name: str) -> ModuleAdapter:
         if adapter is not None:
             return adapter
     expected = " or ".join(sorted(kind.__name__ for kind in _adapters)) or "a module"
-    # What frontends return, which is a slip that everybody makes once.
-    hint = (
-        "; is it one of these, as in mod, params = ...?" if type(mod) is tuple else ""
-    )
+    found = type(mod).__name__
+    if found == "tuple":  # what frontends return: a slip that everybody makes once
+        found += "; is it a pair, as in mod, params = ...?"
     raise PassInputError(
-        f"pass '{pass_name}' expected {expected}, got {type(mod).__name__}{hint}",
+        f"pass '{pass_name}' expected {expected}, got {found}",
         pass_name=pass_name,
     )

@@ -124,7 +124,5 @@ def test_what_is_no_model_shape_or_dtype_is_refused(
 
 
 def test_a_pass_on_the_pair_says_what_was_forgotten() -> None:
-    with pytest.raises(
-        PassInputError, match=r"got tuple; .* as in mod, params = \.\.\."
-    ):
+    with pytest.raises(PassInputError, match=r"got tuple; .* as in mod, params ="):
         relay.transform.InferType()(from_onnx(scaled()))
