@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 from parpass.ir.declared import declare_ir
 
 if TYPE_CHECKING:
-    from parpass import errors, instrument, ir, relay, runner, runtime, tir, transform
+    from parpass import (
+        errors,
+        instrument,
+        ir,
+        relay,
+        runner,
+        runtime,
+        testing,
+        tir,
+        transform,
+    )
     from parpass.errors import ParpassError
     from parpass.instrument import PassInstrument, pass_instrument
     from parpass.ir.module import IRModule
@@ -24,7 +34,11 @@ if TYPE_CHECKING:
         structural_equal,
         structural_hash,
     )
+    from parpass.relay.text import parser
     from parpass.runner import open_runner, propagate, run_pipeline, run_pipeline_sync
+    from parpass.runtime import ndarray as nd
+    from parpass.runtime.data_type import DataType, DataTypeCode
+    from parpass.runtime.devices import cpu, device
     from parpass.runtime.registry import (
         PackedFunc,
         convert,
@@ -50,6 +64,8 @@ declare_ir("parpass.tir", prefix="tir.")
 __version__ = "0.1.0"
 
 __all__ = [
+    "DataType",
+    "DataTypeCode",
     "FunctionPass",
     "GlobalVar",
     "IRModule",
@@ -63,6 +79,8 @@ __all__ = [
     "Sequential",
     "assert_structural_equal",
     "convert",
+    "cpu",
+    "device",
     "errors",
     "function_pass",
     "get_global_func",
@@ -71,7 +89,9 @@ __all__ = [
     "list_global_func_names",
     "load_json",
     "module_pass",
+    "nd",
     "open_runner",
+    "parser",
     "pass_instrument",
     "propagate",
     "register_func",
@@ -84,21 +104,34 @@ __all__ = [
     "save_json",
     "structural_equal",
     "structural_hash",
+    "testing",
     "tir",
     "transform",
 ]
 
-_ROOMS = (
-    *("errors", "instrument", "ir", "relay", "runner", "runtime", "tir", "transform"),
-)
+_ROOMS = {
+    **{
+        name: f"parpass.{name}"
+        for name in (
+            *("errors", "instrument", "ir", "relay", "runner", "runtime", "testing"),
+            *("tir", "transform"),
+        )
+    },
+    "nd": "parpass.runtime.ndarray",
+    "parser": "parpass.relay.text.parser",
+}
 
 # The registry's names come by way of `ir`, which makes the shipped passes known.
 _HOME = {
     "ParpassError": "parpass.errors",
     "PassInstrument": "parpass.instrument",
     "pass_instrument": "parpass.instrument",
+    "DataType": "parpass.runtime",
+    "DataTypeCode": "parpass.runtime",
     "PackedFunc": "parpass.ir",
     "convert": "parpass.ir",
+    "cpu": "parpass.runtime",
+    "device": "parpass.runtime",
     "get_global_func": "parpass.ir",
     "list_global_func_names": "parpass.ir",
     "register_func": "parpass.ir",
@@ -119,7 +152,7 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
-        return importlib.import_module(f"parpass.{name}")
+        return importlib.import_module(_ROOMS[name])
     if name not in __all__:
         raise AttributeError(f"module 'parpass' has no attribute '{name}'")
     home = importlib.import_module(_HOME.get(name, "parpass.transform"))

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         ir_pass,
         op,
         scope_builder,
+        testing,
         transform,
     )
     from parpass.relay.interpreter.interpreter import create_executor
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from parpass.relay.text.parser import fromtext, parse, parse_expr
     from parpass.relay.text.printer import astext
     from parpass.relay.tvm_names.build_config import build_config
+    from parpass.runtime.params import load_param_dict, save_param_dict
 
 __all__ = [
     "Any",
@@ -105,13 +107,16 @@ __all__ = [
     "fromtext",
     "frontend",
     "ir_pass",
+    "load_param_dict",
     "nn",
     "op",
     "parse",
     "parse_expr",
     "post_order_rewrite",
+    "save_param_dict",
     "scalar_type",
     "scope_builder",
+    "testing",
     "transform",
     "var",
 ]
@@ -126,6 +131,7 @@ _ROOMS = {
     "nn": "parpass.relay.op.nn",
     "op": "parpass.relay.op",
     "scope_builder": "parpass.relay.scope_builder",
+    "testing": "parpass.relay.testing",
     "transform": "parpass.relay.transform",
 }
 
@@ -135,8 +141,10 @@ _HOME = {
     "build_config": "parpass.relay.tvm_names.build_config",
     "create_executor": "parpass.relay.interpreter.interpreter",
     "fromtext": "parpass.relay.text.parser",
+    "load_param_dict": "parpass.runtime.params",
     "parse": "parpass.relay.text.parser",
     "parse_expr": "parpass.relay.text.parser",
+    "save_param_dict": "parpass.runtime.params",
 }
 
 

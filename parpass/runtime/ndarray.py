@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from parpass.errors import ArgumentError
+from parpass.runtime.devices import Device, cpu, device
 from parpass.runtime.source import Source
+
+__all__ = ["Device", "NDArray", "array", "cpu", "device"]  # TVM's `nd` has these
 
 _HASH_CHUNK = 1 << 20  # elements hashed at a time, so that uniform arrays stay small
 
@@ -67,6 +71,11 @@ class NDArray:
     def dtype(self) -> str:
         """The name of the element type, such as `float32`."""
         return _name(self._dtype)
+
+    @property
+    def device(self) -> Device:
+        """Where the values are: beside the processor."""
+        return cpu()
 
     @property
     def nbytes(self) -> int:
@@ -150,6 +159,17 @@ class NDArray:
 
     def __repr__(self) -> str:
         return f"NDArray(shape={self.shape}, dtype={self.dtype})"
+
+
+def array(arr: npt.ArrayLike | NDArray, device: Device | None = None) -> NDArray:
+    """Return an array with a copy of these values.
+
+    Raises:
+        ArgumentError: The device is not the processor.
+    """
+    if device is not None and not device.exist:
+        raise ArgumentError(f"expected device cpu(0), got {device}")
+    return arr if isinstance(arr, NDArray) else NDArray(np.array(arr))
 
 
 @functools.cache
