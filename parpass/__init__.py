@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from parpass.errors.missing_names import no_attribute
 from parpass.ir.declared import declare_ir
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(_ROOMS[name])
     if name not in __all__:
-        raise AttributeError(f"module 'parpass' has no attribute '{name}'")
+        raise no_attribute(__name__, name)
     home = importlib.import_module(_HOME.get(name, "parpass.transform"))
     value = globals()[name] = getattr(home, name)
     return value

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
+
+from parpass.errors.missing_names import refusing
 
 
 def assert_allclose(
@@ -21,3 +25,7 @@ def assert_allclose(
     if found.shape != wanted.shape:
         raise AssertionError(f"expected shape {wanted.shape}, got {found.shape}")
     np.testing.assert_allclose(found, wanted, rtol=rtol, atol=atol)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

@@ -11,6 +11,8 @@ import importlib
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from parpass.diagnostic import Span
+from parpass.errors.missing_names import no_attribute
 from parpass.ir.ty import (
     Any,
     FuncType,
@@ -84,6 +86,7 @@ __all__ = [
     "Let",
     "Module",
     "ScopeBuilder",
+    "Span",
     "TensorType",
     "Tuple",
     "TupleGetItem",
@@ -153,7 +156,7 @@ def __getattr__(name: str) -> _Any:
         return importlib.import_module(_ROOMS[name])
     home = importlib.import_module(_HOME.get(name, "parpass.relay.op"))
     if name not in _HOME and name not in home.__all__:
-        raise AttributeError(f"module 'parpass.relay' has no attribute '{name}'")
+        raise no_attribute(__name__, name)
     value = globals()[name] = getattr(home, name)
     return value
 

@@ -8,7 +8,7 @@ nodes too (`checked_type`); a rebuilt node has none until InferType runs again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
+from parpass.errors.missing_names import refusing
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.node import Role, reflected
 from parpass.ir.op_table import Op
@@ -289,3 +290,6 @@ __all__ = [
     "eta_expanded",
     "var",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from parpass.errors.missing_names import no_attribute
+
 if TYPE_CHECKING:
     from parpass.runtime.data_type import DataType, DataTypeCode
     from parpass.runtime.devices import Device, cpu, device
@@ -41,7 +43,7 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module 'parpass.runtime' has no attribute '{name}'")
+        raise no_attribute(__name__, name)
     value = globals()[name] = getattr(importlib.import_module(_HOME[name]), name)
     return value
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import ArgumentError
+from parpass.errors.missing_names import refusing
 from parpass.runtime.devices import Device, cpu, device
 from parpass.runtime.source import Source
 
@@ -191,3 +192,7 @@ def _address(array: npt.NDArray[Any]) -> int:
 
 def _bits(array: npt.NDArray[Any], as_bits: str) -> npt.NDArray[Any]:
     return np.ascontiguousarray(array).reshape(-1).view(as_bits)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

@@ -5,6 +5,9 @@ Each network's `get_workload` returns a module and random values for its weights
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from parpass.errors.missing_names import refusing
 from parpass.relay.testing import mlp, mobilenet, resnet
 from parpass.relay.testing.opt_pass import run_infer_type, run_opt_pass
 from parpass.relay.testing.workload import create_workload
@@ -17,3 +20,6 @@ __all__ = [
     "run_infer_type",
     "run_opt_pass",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)
