@@ -6,7 +6,7 @@ How they go through an expression without recursion is told in `ir/node_functor.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from parpass.ir.node import Node
 from parpass.ir.node_functor import NodeFunctor, NodeMutator, NodeVisitor
@@ -99,7 +99,23 @@ class ExprMutator(NodeMutator[Expr], ExprFunctor[Expr]):
     the result is shared.
     """
 
+    if TYPE_CHECKING:  # what becomes of a function is a function, and so elsewhere
 
+        @overload
+        def visit(self, expr: Function) -> Function: ...
+        @overload
+        def visit(self, expr: Expr) -> Expr: ...
+        def visit(self, expr: Expr) -> Expr:
+            """Return what takes the place of an expression."""
+            ...
+
+
+@overload
+def post_order_rewrite(
+    expr: Function, rewrite: Callable[[Any, Expr], Expr]
+) -> Function: ...
+@overload
+def post_order_rewrite(expr: Expr, rewrite: Callable[[Any, Expr], Expr]) -> Expr: ...
 def post_order_rewrite(expr: Expr, rewrite: Callable[[Any, Expr], Expr]) -> Expr:
     """Return an expression rewritten node by node, children before parents.
 

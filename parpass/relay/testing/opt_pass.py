@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import cast, overload
 
 from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
@@ -11,6 +11,10 @@ from parpass.relay.transform import InferType
 from parpass.transform import Pass
 
 
+@overload
+def run_opt_pass(expr: Function, opt_pass: Pass) -> Function: ...
+@overload
+def run_opt_pass(expr: Expr, opt_pass: Pass) -> Expr: ...
 def run_opt_pass(expr: Expr, opt_pass: Pass) -> Expr:
     """Return what a pass makes of an expression, whose types are inferred before.
 
@@ -30,6 +34,10 @@ def run_opt_pass(expr: Expr, opt_pass: Pass) -> Expr:
     return entry if isinstance(expr, Function) else entry.body
 
 
+@overload
+def run_infer_type(expr: Function) -> Function: ...
+@overload
+def run_infer_type(expr: Expr) -> Expr: ...
 def run_infer_type(expr: Expr) -> Expr:
     """Return an expression whose types are inferred."""
     return run_opt_pass(expr, InferType())
