@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from parpass.relay.tvm_names.build_config import build_config
     from parpass.runtime.params import load_param_dict, save_param_dict
 
-__all__ = [
+__all__: list[str] = [
     "Any",
     "Call",
     "Constant",
@@ -123,6 +123,9 @@ __all__ = [
     "transform",
     "var",
 ]
+
+if TYPE_CHECKING:  # they are public here, too; loaded when one is asked for
+    __all__ += op.__all__
 
 _ROOMS = {
     "_transform": "parpass.relay.tvm_names._transform",

@@ -99,7 +99,9 @@ class ExprMutator(NodeMutator[Expr], ExprFunctor[Expr]):
     the result is shared.
     """
 
-    if TYPE_CHECKING:  # what becomes of a function is a function, and so elsewhere
+    if TYPE_CHECKING:
+        # What becomes of a function is a function. What `super().visit_...` gives is a
+        # node of that kind, unless a class between says otherwise.
 
         @overload
         def visit(self, expr: Function) -> Function: ...
@@ -108,6 +110,13 @@ class ExprMutator(NodeMutator[Expr], ExprFunctor[Expr]):
         def visit(self, expr: Expr) -> Expr:
             """Return what takes the place of an expression."""
             ...
+
+        def visit_call(self, call: Call) -> Any: ...  # noqa: D102
+        def visit_tuple(self, tup: Tuple) -> Any: ...  # noqa: D102
+        def visit_tuple_getitem(self, op: TupleGetItem) -> Any: ...  # noqa: D102
+        def visit_let(self, let: Let) -> Any: ...  # noqa: D102
+        def visit_if(self, if_: If) -> Any: ...  # noqa: D102
+        def visit_function(self, fn: Function) -> Any: ...  # noqa: D102
 
 
 @overload

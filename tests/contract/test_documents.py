@@ -10,7 +10,6 @@ pass in the first example hides the module `transform` of which it goes on to sp
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import pytest
 
 import parpass as tvm
 from parpass import relay
+from tests.support.docs import snippets
 from tests.support.marking import Run
 
 
@@ -177,9 +177,8 @@ def test_the_rfc_makes_a_pass_of_a_function(run: Run):
 
 def test_the_page_for_tvm_users_runs(capsys: pytest.CaptureFixture[str]):
     page = Path(__file__).parents[2] / "docs" / "for-tvm-users.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     names: dict[str, Any] = {}
-    exec("\n".join(blocks), names)
+    exec("\n".join(snippet.code for snippet in snippets(page)), names)
     assert isinstance(names["mod"], tvm.IRModule)
     body: Any = names["mod"]["main"].body
     assert body.op is relay.op.get("negative")

@@ -59,7 +59,7 @@ from parpass.relay.op.shape import *
 
 get = Op.get  # not in __all__, whose names are those of `relay` too
 
-__all__ = [
+__all__: list[str] = [
     "Attrs", "Op", "OpPattern", "TypeRelationError", "annotation", "device_copy", "dyn",
     "image", "nn", "register_op", "vm",
 ]  # fmt: skip
