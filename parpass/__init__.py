@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from parpass.relay.text import parser
     from parpass.runner import open_runner, propagate, run_pipeline, run_pipeline_sync
     from parpass.runtime import ndarray as nd
-    from parpass.runtime.data_type import DataType, DataTypeCode
     from parpass.runtime.devices import cpu, device
+    from parpass.runtime.dlpack_type import DataType, DataTypeCode
     from parpass.runtime.registry import (
         PackedFunc,
         convert,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from parpass.errors.missing_names import no_attribute
 
 if TYPE_CHECKING:
-    from parpass.runtime.data_type import DataType, DataTypeCode
     from parpass.runtime.devices import Device, cpu, device
+    from parpass.runtime.dlpack_type import DataType, DataTypeCode
     from parpass.runtime.ndarray import NDArray
     from parpass.runtime.params import load_param_dict, save_param_dict
     from parpass.runtime.registry import PackedFunc, convert
@@ -28,8 +28,8 @@ __all__ = [
 ]
 
 _HOME = {
-    "DataType": "parpass.runtime.data_type",
-    "DataTypeCode": "parpass.runtime.data_type",
+    "DataType": "parpass.runtime.dlpack_type",
+    "DataTypeCode": "parpass.runtime.dlpack_type",
     "Device": "parpass.runtime.devices",
     "NDArray": "parpass.runtime.ndarray",
     "PackedFunc": "parpass.runtime.registry",

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import ArgumentError, MalformedModelError
-from parpass.runtime.data_type import DataType
+from parpass.runtime.dlpack_type import DataType
 from parpass.runtime.dtypes import numpy_dtype
 from parpass.runtime.ndarray import NDArray
 
