@@ -96,7 +96,7 @@ def main(only: Sequence[str]) -> None:
     print("| network | level | nodes | multiplications | constants | activations |")
     print("|---|---|--:|--:|--:|--:|")
     for name in only or network_paths():
-        imported = relay.frontend.from_onnx(load(name))
+        imported, _ = relay.frontend.from_onnx(load(name), freeze_params=True)
         before = relay.transform.InferType()(imported)
         print(row(name, "as read", counts_of(before["main"])))
         for level in LEVELS:

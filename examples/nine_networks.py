@@ -77,7 +77,7 @@ def main() -> int:
     with progress_on(console) as progress:
         names = progress.track(network_paths(), description="load networks")
         models = {name: load(name) for name in names}
-        mod = relay.frontend.from_onnx(models)
+        mod, _ = relay.frontend.from_onnx(models, freeze_params=True)
         alone = dict(each_alone(mod, progress))
         serial, parallel, first_parallel = race(mod, progress)
         images = {name: example_input(models[name]) for name in CHECKED}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from parpass.errors.missing_names import no_attribute
 from parpass.ir.declared import declare_ir
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         runner,
         runtime,
         te,
+        testing,
         tir,
         transform,
     )
@@ -34,7 +36,11 @@ if TYPE_CHECKING:
         structural_equal,
         structural_hash,
     )
+    from parpass.relay.text import parser
     from parpass.runner import open_runner, propagate, run_pipeline, run_pipeline_sync
+    from parpass.runtime import ndarray as nd
+    from parpass.runtime.devices import cpu, device
+    from parpass.runtime.dlpack_type import DataType, DataTypeCode
     from parpass.runtime.registry import (
         PackedFunc,
         convert,
@@ -60,6 +66,8 @@ declare_ir("parpass.tir", prefix="tir.")
 __version__ = "0.1.0"
 
 __all__ = [
+    "DataType",
+    "DataTypeCode",
     "FunctionPass",
     "GlobalVar",
     "IRModule",
@@ -73,6 +81,8 @@ __all__ = [
     "Sequential",
     "assert_structural_equal",
     "convert",
+    "cpu",
+    "device",
     "errors",
     "function_pass",
     "get_global_func",
@@ -81,7 +91,9 @@ __all__ = [
     "list_global_func_names",
     "load_json",
     "module_pass",
+    "nd",
     "open_runner",
+    "parser",
     "pass_instrument",
     "propagate",
     "register_func",
@@ -95,31 +107,34 @@ __all__ = [
     "structural_equal",
     "structural_hash",
     "te",
+    "testing",
     "tir",
     "transform",
 ]
 
-_ROOMS = (
-    *(
-        "errors",
-        "instrument",
-        "ir",
-        "relay",
-        "runner",
-        "runtime",
-        "te",
-        "tir",
-        "transform",
-    ),
-)
+_ROOMS = {
+    **{
+        name: f"parpass.{name}"
+        for name in (
+            *("errors", "instrument", "ir", "relay", "runner", "runtime", "testing"),
+            *("te", "tir", "transform"),
+        )
+    },
+    "nd": "parpass.runtime.ndarray",
+    "parser": "parpass.relay.text.parser",
+}
 
 # The registry's names come by way of `ir`, which makes the shipped passes known.
 _HOME = {
     "ParpassError": "parpass.errors",
     "PassInstrument": "parpass.instrument",
     "pass_instrument": "parpass.instrument",
+    "DataType": "parpass.runtime",
+    "DataTypeCode": "parpass.runtime",
     "PackedFunc": "parpass.ir",
     "convert": "parpass.ir",
+    "cpu": "parpass.runtime",
+    "device": "parpass.runtime",
     "get_global_func": "parpass.ir",
     "list_global_func_names": "parpass.ir",
     "register_func": "parpass.ir",
@@ -140,9 +155,9 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
-        return importlib.import_module(f"parpass.{name}")
+        return importlib.import_module(_ROOMS[name])
     if name not in __all__:
-        raise AttributeError(f"module 'parpass' has no attribute '{name}'")
+        raise no_attribute(__name__, name)
     home = importlib.import_module(_HOME.get(name, "parpass.transform"))
     value = globals()[name] = getattr(home, name)
     return value

@@ -53,7 +53,8 @@ class Networks:
         from examples.real_networks import load, network_paths
 
         names = list(network_paths())[: self.networks]
-        mod = relay.frontend.from_onnx({name: load(name) for name in names})
+        models = {name: load(name) for name in names}
+        mod, _ = relay.frontend.from_onnx(models, freeze_params=True)
         return relay.transform.InferType()(self.cut(relay.transform.InferType()(mod)))
 
     def __call__(self, part: int, parts: int) -> tuple[IRModule, Run]:

@@ -36,7 +36,7 @@ def _read_onnx(inputs: Sequence[Path]) -> IRModule:
     try:
         from parpass.relay.frontend import from_onnx
 
-        return from_onnx(inputs)
+        return from_onnx(inputs, freeze_params=True)[0]
     except (FrontendError, OSError, ImportError) as error:
         raise InputError(str(error)) from None
 

@@ -138,13 +138,12 @@ def _seconds_for(reproducer: Reproducer) -> float:
 
 @contextlib.contextmanager
 def _executor(jobs: int | None) -> Generator[Executor | None]:
-    from parpass.runner.placing.cores import usable_cores
-    from parpass.runner.pool.loky_executor import LokyExecutor
+    from parpass.runner.driving.runs import new_executor
 
-    if jobs == 0:
+    executor = new_executor(jobs)
+    if executor is None:
         yield None
         return
-    executor = LokyExecutor(jobs or usable_cores())
     executor.start()
     try:
         yield executor

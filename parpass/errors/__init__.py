@@ -57,6 +57,8 @@ travel from the workers to the coordinator.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from parpass.errors.base import (
     ParpassError,
     add_note,
@@ -64,6 +66,7 @@ from parpass.errors.base import (
     nearest,
     quoted,
 )
+from parpass.errors.missing_names import refusing
 from parpass.errors.passes import (
     ContractError,
     InputChangedError,
@@ -188,3 +191,6 @@ __all__ = [
 # Tracebacks and pickles name errors by the path that users import them from.
 for _name in __all__:
     globals()[_name].__module__ = __name__
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

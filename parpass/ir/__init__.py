@@ -11,24 +11,35 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from parpass.errors.missing_names import no_attribute
 from parpass.ir.declared import load_irs
 
 if TYPE_CHECKING:
     from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel, Span
     from parpass.instrument import PassInstrument, pass_instrument
     from parpass.ir import diagnostics, instrument, transform
+    from parpass.ir.attrs import Attrs, DictAttrs
     from parpass.ir.module import IRModule
+    from parpass.ir.node import Node
     from parpass.ir.op_attrs import register_op_attr
     from parpass.ir.op_table import Op
     from parpass.ir.prim_ty import PointerType, PrimType
-    from parpass.ir.relay_expr import GlobalVar
+    from parpass.ir.relay_expr import BaseFunc, GlobalVar, RelayExpr
     from parpass.ir.serialization import load_json, save_json
     from parpass.ir.structure.structural import (
         assert_structural_equal,
         structural_equal,
         structural_hash,
     )
-    from parpass.ir.ty import FuncType, TensorType, TupleType, Type, TypeVar
+    from parpass.ir.ty import (
+        FuncType,
+        IncompleteType,
+        TensorType,
+        TupleType,
+        Type,
+        TypeKind,
+        TypeVar,
+    )
     from parpass.runtime.registry import (
         PackedFunc,
         convert,
@@ -47,13 +58,18 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Attrs",
+    "BaseFunc",
     "Diagnostic",
     "DiagnosticContext",
     "DiagnosticLevel",
+    "DictAttrs",
     "FuncType",
     "GlobalVar",
     "IRModule",
+    "IncompleteType",
     "ModulePass",
+    "Node",
     "Op",
     "PackedFunc",
     "Pass",
@@ -62,11 +78,13 @@ __all__ = [
     "PassInstrument",
     "PointerType",
     "PrimType",
+    "RelayExpr",
     "Sequential",
     "Span",
     "TensorType",
     "TupleType",
     "Type",
+    "TypeKind",
     "TypeVar",
     "assert_structural_equal",
     "convert",
@@ -89,13 +107,18 @@ __all__ = [
 _ROOMS = ("diagnostics", "instrument", "transform")
 
 _HOME = {
+    "Attrs": "parpass.ir.attrs",
+    "BaseFunc": "parpass.ir.relay_expr",
     "Diagnostic": "parpass.diagnostic",
     "DiagnosticContext": "parpass.diagnostic",
     "DiagnosticLevel": "parpass.diagnostic",
+    "DictAttrs": "parpass.ir.attrs",
     "FuncType": "parpass.ir.ty",
     "GlobalVar": "parpass.ir.relay_expr",
     "IRModule": "parpass.ir.module",
+    "IncompleteType": "parpass.ir.ty",
     "ModulePass": "parpass.transform",
+    "Node": "parpass.ir.node",
     "Op": "parpass.ir.op_table",
     "PackedFunc": "parpass.runtime.registry",
     "Pass": "parpass.transform",
@@ -104,11 +127,13 @@ _HOME = {
     "PassInstrument": "parpass.instrument",
     "PointerType": "parpass.ir.prim_ty",
     "PrimType": "parpass.ir.prim_ty",
+    "RelayExpr": "parpass.ir.relay_expr",
     "Sequential": "parpass.transform",
     "Span": "parpass.diagnostic",
     "TensorType": "parpass.ir.ty",
     "TupleType": "parpass.ir.ty",
     "Type": "parpass.ir.ty",
+    "TypeKind": "parpass.ir.ty",
     "TypeVar": "parpass.ir.ty",
     "assert_structural_equal": "parpass.ir.structure.structural",
     "convert": "parpass.runtime.registry",
@@ -130,7 +155,7 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"parpass.ir.{name}")
     if name not in _HOME:
-        raise AttributeError(f"module 'parpass.ir' has no attribute '{name}'")
+        raise no_attribute(__name__, name)
     load_irs()
     value = globals()[name] = getattr(importlib.import_module(_HOME[name]), name)
     return value

@@ -221,6 +221,10 @@ class IRModule:
             for tenant, part in by_tenant.items()
         )
 
+    def show(self) -> None:
+        """Print the module as text, without the values of its constants."""
+        print(self)  # noqa: T201 -- which is what it is for
+
     def same_as(self, other: object) -> bool:
         """Return whether this is the very same object as `other`."""
         return self is other

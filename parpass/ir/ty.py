@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
@@ -58,6 +58,10 @@ class TensorType(Type, frozen=True):
 
     shape: tuple[Dim, ...]
     dtype: str = "float32"
+
+    if TYPE_CHECKING:  # a sequence becomes a tuple below
+
+        def __init__(self, shape: Sequence[Dim], dtype: str = "float32") -> None: ...
 
     def __post_init__(self) -> None:
         shape, dtype = self.shape, self.dtype
@@ -123,6 +127,10 @@ class TupleType(Type, frozen=True, eq=False, dict=True):
 
     fields: tuple[Type, ...]
 
+    if TYPE_CHECKING:  # a sequence becomes a tuple below
+
+        def __init__(self, fields: Sequence[Type]) -> None: ...
+
     def __post_init__(self) -> None:
         if type(self.fields) is not tuple:
             msgspec.structs.force_setattr(self, "fields", tuple(self.fields))
@@ -167,6 +175,15 @@ class FuncType(Type, frozen=True, eq=False, dict=True):
     arg_types: tuple[Type, ...]
     ret_type: Type
     type_params: tuple[TypeVar, ...] = ()
+
+    if TYPE_CHECKING:  # sequences become tuples below
+
+        def __init__(
+            self,
+            arg_types: Sequence[Type],
+            ret_type: Type,
+            type_params: Sequence[TypeVar] | None = (),
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if type(self.arg_types) is not tuple:

@@ -11,6 +11,8 @@ import importlib
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from parpass.diagnostic import Span
+from parpass.errors.missing_names import no_attribute
 from parpass.ir.ty import (
     Any,
     FuncType,
@@ -51,11 +53,13 @@ if TYPE_CHECKING:
     from parpass.ir.module import Module
     from parpass.relay import (
         analysis,
+        build_module,
         dataflow_pattern,
         frontend,
         ir_pass,
         op,
         scope_builder,
+        testing,
         transform,
     )
     from parpass.relay.interpreter.interpreter import create_executor
@@ -64,8 +68,9 @@ if TYPE_CHECKING:
     from parpass.relay.text.parser import fromtext, parse, parse_expr
     from parpass.relay.text.printer import astext
     from parpass.relay.tvm_names.build_config import build_config
+    from parpass.runtime.params import load_param_dict, save_param_dict
 
-__all__ = [
+__all__: list[str] = [
     "Any",
     "Call",
     "Constant",
@@ -81,6 +86,7 @@ __all__ = [
     "Let",
     "Module",
     "ScopeBuilder",
+    "Span",
     "TensorType",
     "Tuple",
     "TupleGetItem",
@@ -97,32 +103,41 @@ __all__ = [
     "astext",
     "bind",
     "build_config",
+    "build_module",
     "const",
     "create_executor",
     "dataflow_pattern",
     "fromtext",
     "frontend",
     "ir_pass",
+    "load_param_dict",
     "nn",
     "op",
     "parse",
     "parse_expr",
     "post_order_rewrite",
+    "save_param_dict",
     "scalar_type",
     "scope_builder",
+    "testing",
     "transform",
     "var",
 ]
 
+if TYPE_CHECKING:  # they are public here, too; loaded when one is asked for
+    __all__ += op.__all__
+
 _ROOMS = {
     "_transform": "parpass.relay.tvm_names._transform",
     "analysis": "parpass.relay.analysis",
+    "build_module": "parpass.relay.tvm_names.build_module",
     "dataflow_pattern": "parpass.relay.dataflow_pattern",
     "frontend": "parpass.relay.frontend",
     "ir_pass": "parpass.relay.tvm_names.ir_pass",
     "nn": "parpass.relay.op.nn",
     "op": "parpass.relay.op",
     "scope_builder": "parpass.relay.scope_builder",
+    "testing": "parpass.relay.testing",
     "transform": "parpass.relay.transform",
 }
 
@@ -132,8 +147,10 @@ _HOME = {
     "build_config": "parpass.relay.tvm_names.build_config",
     "create_executor": "parpass.relay.interpreter.interpreter",
     "fromtext": "parpass.relay.text.parser",
+    "load_param_dict": "parpass.runtime.params",
     "parse": "parpass.relay.text.parser",
     "parse_expr": "parpass.relay.text.parser",
+    "save_param_dict": "parpass.runtime.params",
 }
 
 
@@ -142,7 +159,7 @@ def __getattr__(name: str) -> _Any:
         return importlib.import_module(_ROOMS[name])
     home = importlib.import_module(_HOME.get(name, "parpass.relay.op"))
     if name not in _HOME and name not in home.__all__:
-        raise AttributeError(f"module 'parpass.relay' has no attribute '{name}'")
+        raise no_attribute(__name__, name)
     value = globals()[name] = getattr(home, name)
     return value
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
+import numpy.typing as npt
+
 from parpass.errors import IRTypeError, did_you_mean
 from parpass.ir.node import bindings, children, post_order, reflection
 from parpass.ir.op_table import Op
-from parpass.relay.expr import Call, Expr, Function, Var, as_expr, const
+from parpass.ir.ty import TensorType
+from parpass.relay.expr import Call, Constant, Expr, Function, Var, as_expr, const
 from parpass.relay.functor import ExprMutator
 from parpass.runtime.ndarray import NDArray
 
 ExprT = TypeVar("ExprT", bound=Expr)
+OldT = TypeVar("OldT", Var, Constant)
 
 
 def bind(expr: ExprT, binds: Mapping[Any, Any]) -> ExprT:
@@ -58,11 +62,54 @@ def bind(expr: ExprT, binds: Mapping[Any, Any]) -> ExprT:
     return cast("ExprT", bound)
 
 
-def substitute(expr: ExprT, values: Mapping[Var, Expr]) -> ExprT:
-    """Return an expression with other expressions in the place of variables."""
+def bind_params_by_name(
+    func: Function, params: Mapping[str, NDArray | npt.ArrayLike]
+) -> Function:
+    """Return a function with constants in the place of the parameters named.
+
+    As in TVM, a name that no parameter has is passed over: `params` may have what
+    several functions need.
+
+    Args:
+        func: The function.
+        params: Values by the parameters' names, as `from_onnx` returns them.
+
+    Raises:
+        IRTypeError: `func` is no function, two of its parameters have one name, or a
+            value is not of its parameter's shape and dtype.
+    """
+    if not isinstance(cast("object", func), Function):
+        raise IRTypeError(
+            f"expected a relay.Function to bind parameters of, got "
+            f"{type(func).__name__}; of a module it may be mod['main']"
+        )
+    wanted = {param.name_hint for param in func.params} & {*params}
+    binds = {_variable(name, [*func.params]): const(params[name]) for name in wanted}
+    for param, value in binds.items():
+        _check_fits(param, value.data)
+    return bind(func, binds)
+
+
+def _check_fits(param: Var, value: NDArray) -> None:
+    wanted = param.type_annotation
+    if not isinstance(wanted, TensorType):
+        return
+    fits = len(wanted.shape) == len(value.shape) and all(
+        dim == there or not isinstance(dim, int)
+        for dim, there in zip(wanted.shape, value.shape, strict=True)
+    )
+    if not fits or wanted.dtype != value.dtype:
+        found = TensorType(value.shape, value.dtype)
+        raise IRTypeError(
+            f"expected {wanted} for parameter '{param.name_hint}', got {found}"
+        )
+
+
+def substitute(expr: ExprT, values: Mapping[OldT, Expr]) -> ExprT:
+    """Return an expression with others in the place of variables or constants."""
     mutator = ExprMutator()
-    for var, value in values.items():
-        mutator.memo_map[var] = value
+    for old, value in values.items():
+        mutator.memo_map[old] = value
     return cast("ExprT", mutator.visit(expr))
 
 

@@ -7,8 +7,8 @@ nodes too (`checked_type`); a rebuilt node has none until InferType runs again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
+from parpass.errors.missing_names import refusing
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.node import Role, reflected
 from parpass.ir.op_table import Op
@@ -75,9 +76,21 @@ class Call(Expr, frozen=True, eq=False):
     span: Span | None = None
     checked_type_: Type | None = None
 
+    if TYPE_CHECKING:  # sequences become tuples below
+
+        def __init__(
+            self,
+            op: Expr,
+            args: Sequence[Expr],
+            attrs: Any = None,
+            type_args: Sequence[Type] | None = (),
+            span: Span | None = None,
+            checked_type_: Type | None = None,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         if type(self.args) is not tuple:
-            force_setattr(self, "args", tuple(self.args))
+            force_setattr(self, "args", _as_tuple(self.args, "args"))
         if type(self.type_args) is not tuple:
             force_setattr(self, "type_args", tuple(self.type_args or ()))
 
@@ -118,9 +131,18 @@ class Tuple(Expr, frozen=True, eq=False):
     span: Span | None = None
     checked_type_: Type | None = None
 
+    if TYPE_CHECKING:  # a sequence becomes a tuple below
+
+        def __init__(
+            self,
+            fields: Sequence[Expr],
+            span: Span | None = None,
+            checked_type_: Type | None = None,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         if type(self.fields) is not tuple:
-            force_setattr(self, "fields", tuple(self.fields))
+            force_setattr(self, "fields", _as_tuple(self.fields, "fields"))
 
     def __len__(self) -> int:
         return len(self.fields)
@@ -158,9 +180,22 @@ class Function(BaseFunc, frozen=True, eq=False):
     span: Span | None = None
     checked_type_: Type | None = None
 
+    if TYPE_CHECKING:  # sequences become tuples below
+
+        def __init__(
+            self,
+            params: Sequence[Var],
+            body: Expr,
+            ret_type: Type | None = None,
+            type_params: Sequence[TypeVar] | None = (),
+            attrs: Mapping[str, Any] | None = None,
+            span: Span | None = None,
+            checked_type_: Type | None = None,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         if type(self.params) is not tuple:
-            force_setattr(self, "params", tuple(self.params))
+            force_setattr(self, "params", _as_tuple(self.params, "params"))
         if type(self.type_params) is not tuple:
             force_setattr(self, "type_params", tuple(self.type_params or ()))
         if self.attrs is not None and type(self.attrs) is not DictAttrs:
@@ -176,6 +211,16 @@ class Function(BaseFunc, frozen=True, eq=False):
         if len(known) != len(parts):
             return None
         return FuncType(tuple(known[:-1]), known[-1], self.type_params)
+
+
+def _as_tuple(given: Any, field: str) -> tuple[Any, ...]:
+    # An expression may be iterable, but is never meant as the sequence of its parts.
+    if isinstance(given, Expr) or not isinstance(given, Iterable):
+        raise IRTypeError(
+            f"expected a sequence of expressions for {field}, got "
+            f"{type(cast('object', given)).__name__}; try {field}=[...]"
+        )
+    return tuple(cast("Iterable[Any]", given))
 
 
 class TupleWrapper:
@@ -289,3 +334,6 @@ __all__ = [
     "eta_expanded",
     "var",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

@@ -6,7 +6,7 @@ How they go through an expression without recursion is told in `ir/node_functor.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from parpass.ir.node import Node
 from parpass.ir.node_functor import NodeFunctor, NodeMutator, NodeVisitor
@@ -99,7 +99,32 @@ class ExprMutator(NodeMutator[Expr], ExprFunctor[Expr]):
     the result is shared.
     """
 
+    if TYPE_CHECKING:
+        # What becomes of a function is a function. What `super().visit_...` gives is a
+        # node of that kind, unless a class between says otherwise.
 
+        @overload
+        def visit(self, expr: Function) -> Function: ...
+        @overload
+        def visit(self, expr: Expr) -> Expr: ...
+        def visit(self, expr: Expr) -> Expr:
+            """Return what takes the place of an expression."""
+            ...
+
+        def visit_call(self, call: Call) -> Any: ...  # noqa: D102
+        def visit_tuple(self, tup: Tuple) -> Any: ...  # noqa: D102
+        def visit_tuple_getitem(self, op: TupleGetItem) -> Any: ...  # noqa: D102
+        def visit_let(self, let: Let) -> Any: ...  # noqa: D102
+        def visit_if(self, if_: If) -> Any: ...  # noqa: D102
+        def visit_function(self, fn: Function) -> Any: ...  # noqa: D102
+
+
+@overload
+def post_order_rewrite(
+    expr: Function, rewrite: Callable[[Any, Expr], Expr]
+) -> Function: ...
+@overload
+def post_order_rewrite(expr: Expr, rewrite: Callable[[Any, Expr], Expr]) -> Expr: ...
 def post_order_rewrite(expr: Expr, rewrite: Callable[[Any, Expr], Expr]) -> Expr:
     """Return an expression rewritten node by node, children before parents.
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from parpass.errors import IRTypeError, ScopeBuilderError
+from parpass.errors.missing_names import refusing
 from parpass.ir.ty import Type
 from parpass.relay.expr import Expr, If, Let, Operand, Var, as_expr
 
@@ -132,3 +134,7 @@ def _expression(scope: _Scope) -> Expr:
     for var, value in reversed(scope.lets):
         result = Let(var, value, result)
     return result
+
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

@@ -1,1 +1,52 @@
 """TVM's runtime system: what compiled programs are called by."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from parpass.errors.missing_names import no_attribute
+
+if TYPE_CHECKING:
+    from parpass.runtime.devices import Device, cpu, device
+    from parpass.runtime.dlpack_type import DataType, DataTypeCode
+    from parpass.runtime.ndarray import NDArray
+    from parpass.runtime.params import load_param_dict, save_param_dict
+    from parpass.runtime.registry import PackedFunc, convert
+
+__all__ = [
+    "DataType",
+    "DataTypeCode",
+    "Device",
+    "NDArray",
+    "PackedFunc",
+    "convert",
+    "cpu",
+    "device",
+    "load_param_dict",
+    "save_param_dict",
+]
+
+_HOME = {
+    "DataType": "parpass.runtime.dlpack_type",
+    "DataTypeCode": "parpass.runtime.dlpack_type",
+    "Device": "parpass.runtime.devices",
+    "NDArray": "parpass.runtime.ndarray",
+    "PackedFunc": "parpass.runtime.registry",
+    "convert": "parpass.runtime.registry",
+    "cpu": "parpass.runtime.devices",
+    "device": "parpass.runtime.devices",
+    "load_param_dict": "parpass.runtime.params",
+    "save_param_dict": "parpass.runtime.params",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise no_attribute(__name__, name)
+    value = globals()[name] = getattr(importlib.import_module(_HOME[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

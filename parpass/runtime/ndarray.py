@@ -5,12 +5,17 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from parpass.errors import ArgumentError
+from parpass.errors.missing_names import refusing
+from parpass.runtime.devices import Device, cpu, device
 from parpass.runtime.source import Source
+
+__all__ = ["Device", "NDArray", "array", "cpu", "device"]  # TVM's `nd` has these
 
 _HASH_CHUNK = 1 << 20  # elements hashed at a time, so that uniform arrays stay small
 
@@ -67,6 +72,11 @@ class NDArray:
     def dtype(self) -> str:
         """The name of the element type, such as `float32`."""
         return _name(self._dtype)
+
+    @property
+    def device(self) -> Device:
+        """Where the values are: beside the processor."""
+        return cpu()
 
     @property
     def nbytes(self) -> int:
@@ -152,6 +162,17 @@ class NDArray:
         return f"NDArray(shape={self.shape}, dtype={self.dtype})"
 
 
+def array(arr: npt.ArrayLike | NDArray, device: Device | None = None) -> NDArray:
+    """Return an array with a copy of these values.
+
+    Raises:
+        ArgumentError: The device is not the processor.
+    """
+    if device is not None and not device.exist:
+        raise ArgumentError(f"expected device cpu(0), got {device}")
+    return arr if isinstance(arr, NDArray) else NDArray(np.array(arr))
+
+
 @functools.cache
 def _name(dtype: np.dtype[Any]) -> str:
     return dtype.name  # which numpy works out anew each time
@@ -171,3 +192,7 @@ def _address(array: npt.NDArray[Any]) -> int:
 
 def _bits(array: npt.NDArray[Any], as_bits: str) -> npt.NDArray[Any]:
     return np.ascontiguousarray(array).reshape(-1).view(as_bits)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

@@ -52,7 +52,10 @@ def adapter_of(mod: Any, pass_name: str) -> ModuleAdapter:
         if adapter is not None:
             return adapter
     expected = " or ".join(sorted(kind.__name__ for kind in _adapters)) or "a module"
+    found = type(mod).__name__
+    if found == "tuple":  # what frontends return: a slip that everybody makes once
+        found += "; is it a pair, as in mod, params = ...?"
     raise PassInputError(
-        f"pass '{pass_name}' expected {expected}, got {type(mod).__name__}",
+        f"pass '{pass_name}' expected {expected}, got {found}",
         pass_name=pass_name,
     )

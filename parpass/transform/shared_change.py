@@ -72,6 +72,7 @@ def _in_child() -> None:
         change.end_in_child()
 
 
-os.register_at_fork(
-    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_child
-)
+if hasattr(os, "register_at_fork"):  # elsewhere nothing forks
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_child
+    )

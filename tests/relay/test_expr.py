@@ -3,7 +3,7 @@ from __future__ import annotations
 import enum
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -236,3 +236,23 @@ def test_repr_does_not_look_below_the_children(kind: Callable[[int], Expr]):
 
 def test_a_span_names_its_place():
     assert str(Span("model.relay", 3, 3, 5, 9)) == "model.relay:3:5"
+
+
+def test_sequences_become_tuples() -> None:
+    x = relay.var("x", shape=(2,))
+    assert relay.Function([x], relay.Tuple([x, x])).params == (x,)
+    assert relay.Call(Op.get("add"), [x, x]).args == (x, x)
+    types = [relay.TensorType([2])]
+    assert relay.FuncType(types, relay.TupleType(types)).arg_types == (*types,)
+
+
+def test_one_expression_is_no_sequence_of_them() -> None:
+    x: Any = relay.var("x", shape=(2,))
+    with pytest.raises(IRTypeError, match=r"for params, got Var; try params=\["):
+        relay.Function(x, x)
+    with pytest.raises(IRTypeError, match="for params, got Tuple"):
+        relay.Function(cast("Any", relay.Tuple([x])), x)
+    with pytest.raises(IRTypeError, match="a sequence of expressions for fields, got"):
+        relay.Tuple(x)
+    with pytest.raises(IRTypeError, match="for args, got NoneType"):
+        relay.Call(Op.get("abs"), cast("Any", None))

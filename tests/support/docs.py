@@ -1,8 +1,12 @@
-"""What the docstring of a pass shows."""
+"""What the docstring of a pass shows, and the Python of a page."""
 
 from __future__ import annotations
 
 import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from parpass.ir.module import IRModule
 from parpass.transform import Pass
@@ -24,3 +28,28 @@ def shows(pass_type: type[Pass], *programs: IRModule) -> bool:
 
 def _in_one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+_PIECE = re.compile(r"^```python *(.*?)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+class Snippet(NamedTuple):
+    """A piece of Python on a page.
+
+    Attributes:
+        file: Where its reader puts it; empty for what is run as it stands.
+        code: The text.
+        before: How many lines of the page are before it.
+    """
+
+    file: str
+    code: str
+    before: int
+
+
+def snippets(page: Path) -> Iterator[Snippet]:
+    """Yield the Python of a page, piece by piece."""
+    text = page.read_text(encoding="utf-8")
+    for found in _PIECE.finditer(text):
+        before = text.count("\n", 0, found.start(2))
+        yield Snippet(found[1], found[2], before)

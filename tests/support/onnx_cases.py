@@ -17,9 +17,9 @@ from onnx.backend.test.loader import load_model_tests
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.interpreter.interpreter import create_executor
 from parpass.relay.op import Op
+from tests.support.onnx_models import imported
 
 # What is not a tensor of numbers, in the attributes, inputs or results of a case.
 Arrays = Sequence[Any]
@@ -90,7 +90,7 @@ def run(
         model = model_of(case)
         if first is not None:
             model = _frozen(model, inputs, first)
-        module = from_onnx(model, shape=_open_shapes(model, inputs), opset=opset)
+        module = imported(model, shape=_open_shapes(model, inputs), opset=opset)
         params = len(module["main"].params)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")

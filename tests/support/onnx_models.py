@@ -13,6 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 from parpass.ir.module import IRModule
 from parpass.relay.frontend.onnx import from_onnx
+from parpass.relay.frontend.onnx.importer import Models
 from parpass.relay.interpreter.interpreter import create_executor
 
 Array = npt.NDArray[Any]
@@ -84,6 +85,11 @@ def reference(model: onnx.ModelProto, *arrays: Array) -> Any:
     return result
 
 
+def imported(model: Models, **settings: Any) -> IRModule:
+    """Return the module of one or many models, their weights in it."""
+    return from_onnx(model, **settings, freeze_params=True)[0]
+
+
 def evaluate(mod: IRModule, *arrays: Array) -> Any:
     """Return what the interpreter computes of `main`."""
     return create_executor("debug", mod=mod).evaluate()(*arrays).numpy()
@@ -102,7 +108,7 @@ def assert_agrees(
         one for at, one in enumerate(arrays) if one is not None and at not in known
     ]
     expected = np.asarray(reference(model, *given))
-    result = evaluate(from_onnx(model), *given)
+    result = evaluate(imported(model), *given)
     assert result.shape == expected.shape
     assert result.dtype == expected.dtype
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)

@@ -1,6 +1,7 @@
-"""What type checkers infer for a user's code: the other files here are checked by them.
+"""What type checkers infer for a user's code: the other files here, and the docs.
 
-They state it by `assert_type`, and by comments that ignore an error that there must be.
+The files state it by `assert_type`, and by comments that ignore an error that there
+must be. The snippets of the docs are checked as their readers have them.
 """
 
 from __future__ import annotations
@@ -11,31 +12,58 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.docs import snippets
+
 HERE = Path(__file__).parent
-SEEN_BY_PYRIGHT_ALONE = {"decorated_classes.py"}  # mypy takes no class for another
+ROOT = HERE.parents[1]
+
+# Mypy takes no class for another, as a decorator makes of one.
+SEEN_BY_PYRIGHT = {"decorated_classes.py", "for_tvm_users.py"}
 
 
-def check(*command: str) -> None:
+# What is asked of the files here is more than readers ask of their first attempts;
+# pyright asks less by itself where there is no project.
+AS_READERS_CHECK = """\
+# mypy: disallow_untyped_defs=False, disallow_incomplete_defs=False
+# mypy: disallow_untyped_calls=False, disallow_any_generics=False, warn_return_any=False
+"""
+
+
+def check(folder: Path, *command: str) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", *command],
         capture_output=True,
         text=True,
         check=False,
-        cwd=HERE.parents[1],
+        cwd=folder,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def files() -> list[str]:
-    return sorted(str(path) for path in HERE.glob("*.py") if path != Path(__file__))
+def files(folder: Path) -> list[str]:
+    """Return the files here, and one for each page, with the page's line numbers."""
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        own = folder / f"{page.stem.replace('-', '_').lower()}.py"
+        for file, code, before in snippets(page):
+            path = folder / file if file else own
+            text = path.read_text() if path.exists() else AS_READERS_CHECK
+            if not file:
+                text += "\n" * (before - text.count("\n"))
+            path.write_text(text + code)
+    pages = [*folder.glob("*.py")]
+    assert len(pages) > 7
+    here = (path for path in HERE.glob("*.py") if path != Path(__file__))
+    return sorted(map(str, [*here, *pages]))
 
 
 @pytest.mark.slow
-def test_pyright_infers_what_is_stated():
-    check("pyright", "--pythonpath", sys.executable, *files())
+def test_pyright_infers_what_is_stated_and_takes_the_docs(tmp_path: Path):
+    # Comments for mypy are not for pyright, as in this project.
+    (tmp_path / "pyrightconfig.json").write_text('{"enableTypeIgnoreComments": false}')
+    check(tmp_path, "pyright", "--pythonpath", sys.executable, *files(tmp_path))
 
 
 @pytest.mark.slow
-def test_mypy_infers_what_is_stated():
-    seen = [one for one in files() if Path(one).name not in SEEN_BY_PYRIGHT_ALONE]
-    check("mypy", "--strict", *seen)
+def test_mypy_infers_what_is_stated_and_takes_the_docs(tmp_path: Path):
+    paths = [one for one in files(tmp_path) if Path(one).name not in SEEN_BY_PYRIGHT]
+    check(ROOT, "mypy", "--strict", *paths)

@@ -1,5 +1,8 @@
 """Facts about programs, under the names of `tvm.relay.analysis`; nothing changes."""
 
+from typing import TYPE_CHECKING
+
+from parpass.errors.missing_names import refusing
 from parpass.relay.analysis.basic_blocks import check_basic_block_normal_form
 from parpass.relay.analysis.call_graph import CallGraph
 from parpass.relay.analysis.constancy import check_constant
@@ -47,3 +50,6 @@ __all__ = [
     "post_order_visit",
     "well_formed",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

@@ -9,6 +9,9 @@
 passes, function passes included: patterns and callbacks travel to workers.
 """
 
+from typing import TYPE_CHECKING
+
+from parpass.errors.missing_names import refusing
 from parpass.relay.dataflow_pattern.matching import match
 from parpass.relay.dataflow_pattern.partitioning import partition
 from parpass.relay.dataflow_pattern.pattern import (
@@ -88,3 +91,6 @@ __all__ = [
     "rewrite",
     "wildcard",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

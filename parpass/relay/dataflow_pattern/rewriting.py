@@ -9,7 +9,7 @@ match is not looked at again, since a node never changes: rounds cost what they 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import cast, overload
 
 from msgspec import structs
 
@@ -21,7 +21,7 @@ from parpass.relay.dataflow_pattern.expr_graph import ExprGraph
 from parpass.relay.dataflow_pattern.expr_types import ExprTypes
 from parpass.relay.dataflow_pattern.grouping import Group, find_groups
 from parpass.relay.dataflow_pattern.pattern import DFPattern
-from parpass.relay.expr import Call, Expr, TupleGetItem
+from parpass.relay.expr import Call, Expr, Function, TupleGetItem
 from parpass.relay.typing.infer import infer_type
 
 _MAX_ROUNDS = 100
@@ -70,6 +70,18 @@ class DFPatternCallback:
         )
 
 
+@overload
+def rewrite(
+    callbacks: DFPatternCallback | Sequence[DFPatternCallback],
+    expr: Function,
+    mod: IRModule | None = None,
+) -> Function: ...
+@overload
+def rewrite(
+    callbacks: DFPatternCallback | Sequence[DFPatternCallback],
+    expr: Expr,
+    mod: IRModule | None = None,
+) -> Expr: ...
 def rewrite(
     callbacks: DFPatternCallback | Sequence[DFPatternCallback],
     expr: Expr,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from parpass.errors.missing_names import no_attribute
+
 if TYPE_CHECKING:
     from parpass.relay.frontend.onnx import from_onnx
 
@@ -17,7 +19,7 @@ _HOMES = {"from_onnx": "parpass.relay.frontend.onnx"}
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        raise no_attribute(__name__, name)
     return getattr(import_module(_HOMES[name]), name)
 
 

@@ -14,10 +14,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from parpass.errors import CallLimitError, EvaluationError, quoted
 from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
+from parpass.relay.binding import bind_params_by_name
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -218,6 +220,7 @@ def create_executor(
     mod: IRModule | None = None,
     device: object = None,
     target: object = None,
+    params: Mapping[str, NDArray | npt.ArrayLike] | None = None,
 ) -> Executor:
     """Return an executor of a module's functions and of other expressions.
 
@@ -229,16 +232,25 @@ def create_executor(
         mod: Where global variables are looked up; None for an empty module.
         device: Not used.
         target: Not used.
+        params: Values of parameters of `main`, by name: what it is called with are the
+            others.
 
     Raises:
-        EvaluationError: There is no such kind.
+        EvaluationError: There is no such kind, or no `main` that has parameters.
+        IRTypeError: A value does not fit its parameter.
     """
     del device, target
     if kind not in _KINDS:
         raise EvaluationError(
             f"expected one of {quoted(_KINDS)} for kind, got '{kind}'"
         )
-    return Executor(IRModule() if mod is None else mod)
+    mod = IRModule() if mod is None else mod
+    if params:
+        if "main" not in mod:
+            raise EvaluationError("expected a module with a 'main' for params=")
+        mod = mod.copy()
+        mod["main"] = bind_params_by_name(mod["main"], params)
+    return Executor(mod)
 
 
 _KINDS = ("debug", "graph", "vm", "aot")

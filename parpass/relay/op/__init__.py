@@ -5,6 +5,9 @@ Each file says in its `__all__` which builders are to be had here.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from parpass.errors.missing_names import refusing
 from parpass.ir.attrs import Attrs
 from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
 from parpass.relay.op import (
@@ -56,7 +59,7 @@ from parpass.relay.op.shape import *
 
 get = Op.get  # not in __all__, whose names are those of `relay` too
 
-__all__ = [
+__all__: list[str] = [
     "Attrs", "Op", "OpPattern", "TypeRelationError", "annotation", "device_copy", "dyn",
     "image", "nn", "register_op", "vm",
 ]  # fmt: skip
@@ -76,3 +79,6 @@ __all__ += scatter.__all__
 __all__ += select.__all__
 __all__ += sequence.__all__
 __all__ += shape.__all__
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from parpass.errors import IRTypeError, did_you_mean
+from parpass.errors.missing_names import refusing
 from parpass.ir.attrs import Attrs
 from parpass.ir.op_table import Array
 from parpass.relay.expr import Call, Expr
@@ -108,3 +109,7 @@ def compiler_begin(data: Expr, compiler: str) -> Call:
 def compiler_end(data: Expr, compiler: str) -> Call:
     """Mark a value that leaves a region of the program."""
     ...
+
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

@@ -12,11 +12,12 @@ import re
 from collections.abc import Callable
 from contextvars import ContextVar
 from importlib import import_module, resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from lark import Lark, UnexpectedInput
 
+from parpass.errors.missing_names import refusing
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Expr
 from parpass.relay.text.constant_section import read_section
@@ -162,3 +163,7 @@ class _Forwarding:
         if not hasattr(ModuleActions, rule):
             raise AttributeError(rule)  # lark asks for actions on tokens, too
         return lambda parts: getattr(_actions.get(), rule)(parts)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

@@ -10,6 +10,8 @@ import importlib
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from parpass.errors.missing_names import no_attribute
+
 if TYPE_CHECKING:
     from parpass.relay.transform.shipped import *  # noqa: F403 -- found by __getattr__
 
@@ -19,7 +21,7 @@ def __getattr__(name: str) -> _Any:
     if name == "__all__":
         return shipped.__all__
     if name.startswith("_") or name not in shipped.__all__:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        raise no_attribute(__name__, name)
     value = globals()[name] = getattr(shipped, name)
     return value
 

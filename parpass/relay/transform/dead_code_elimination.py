@@ -67,7 +67,7 @@ class DeadCodeElimination(FunctionPass):
         result = eliminator.visit(func)
         for counter, amount in eliminator.counts.items():
             ctx.count(counter, amount)
-        return cast("Function", result)
+        return result
 
 
 def eliminate_dead_code(

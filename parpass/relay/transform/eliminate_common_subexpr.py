@@ -56,7 +56,7 @@ class EliminateCommonSubexpr(FunctionPass):
         result = eliminator.visit(func)
         if eliminator.merged:
             ctx.count("merged", eliminator.merged)
-        return cast("Function", result)
+        return result
 
 
 def eliminate_common_subexpr(expr: ExprT, fskip: Skip | None = None) -> ExprT:

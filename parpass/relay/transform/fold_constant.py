@@ -87,7 +87,7 @@ class FoldConstant(FunctionPass):
         if folder.folded:
             ctx.count("folded", folder.folded)
         emit_notes(folder.kept, ctx)
-        return cast("Function", folded)
+        return folded
 
 
 def fold_constant(expr: ExprT) -> ExprT:

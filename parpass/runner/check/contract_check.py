@@ -14,9 +14,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parpass.errors import ContractError
+from parpass.errors import ContractError, RuntimeUseError
 from parpass.runner.check.contract_worker import CheckJob, FunctionReport, run_check
 from parpass.runner.executor import JobLostError
+from parpass.runner.placing.cores import system_has_workers
 from parpass.runner.pool.loky_executor import LokyExecutor
 from parpass.runner.travel.messages import pack_message, unpack_message
 from parpass.runner.travel.shipment import pack_shipment
@@ -33,6 +34,11 @@ class ContractChecker:
     """Pools of one process each, for the passes of a run."""
 
     def __init__(self) -> None:
+        if not system_has_workers():
+            raise RuntimeUseError(
+                "the contract check runs passes in processes of its own, and this "
+                "system has none that parpass can watch over; check on Linux or macOS"
+            )
         self._pools = [LokyExecutor(1, hash_seed=seed) for seed in _HASH_SEEDS]
 
     def check(

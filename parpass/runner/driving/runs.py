@@ -20,7 +20,7 @@ from parpass.errors.warning import warn
 from parpass.runner.driving.drive import Drive
 from parpass.runner.driving.hosts import BlockingHost, Host, current_host
 from parpass.runner.executor import Executor
-from parpass.runner.placing.cores import usable_cores
+from parpass.runner.placing.cores import system_has_workers, usable_cores
 from parpass.runner.placing.forecasts import Ledger
 from parpass.runner.report.account import Account
 from parpass.runner.report.report import RunReport
@@ -63,7 +63,12 @@ class Runs:
     def __init__(
         self, workers: int | None, executor: Executor | None, *, isolated: bool
     ) -> None:
-        self._owned = _new_executor(workers) if executor is None else None
+        if executor is not None and not system_has_workers():
+            raise RuntimeUseError(
+                "expected a system such as Linux or macOS for an executor, got one "
+                "without locks of files; leave out executor=, and give workers=0"
+            )
+        self._owned = new_executor(workers) if executor is None else None
         self._executor = executor or self._owned
         self._isolated = isolated
         self._account: Account | None = None
@@ -134,7 +139,8 @@ class Runs:
         if isolated and executor is None and not inside_function_pass():
             raise RuntimeUseError(
                 "an isolated run has all function passes in workers, and there are "
-                "none: workers is 0, or this process may not start others"
+                "none: workers is 0, or this process may not start others, or this "
+                "system has none"
             )
         root = as_pass(pipeline)
         module, unwrap = wrapped(mod)
@@ -242,9 +248,16 @@ class _Visit:
             self._variables.run(leave)
 
 
-def _new_executor(workers: int | None) -> LokyExecutor | None:
+def new_executor(workers: int | None) -> LokyExecutor | None:
     """Return a pool; None for no workers, or with a warning where there can be none."""
     if workers == 0:
+        return None
+    if not system_has_workers():
+        warn(
+            "this system has no processes that parpass can watch over, which Linux and "
+            "macOS have, so all is run in this one; workers=0 asks for that",
+            SlowerRunWarning,
+        )
         return None
     try:
         # Not before: a program that is at its end cannot load it.

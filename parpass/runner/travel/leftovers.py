@@ -9,12 +9,14 @@ processes mean nothing where containers share a folder.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import os
 import shutil
 from collections.abc import Generator, Iterable
 from pathlib import Path
+
+from parpass.runner.travel.file_lock import is_locked
+from parpass.runner.travel.file_lock import lock as hold
 
 PREFIX = "parpass-"
 _ALIVE = "alive"
@@ -31,7 +33,7 @@ def claim(folder: str) -> int | None:
     except OSError:
         return None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        hold(lock)
         # Under this name only now: without it, nobody takes the folder for abandoned.
         os.rename(draft, os.path.join(folder, _ALIVE))
     except OSError:
@@ -79,12 +81,3 @@ def _opened(path: Path) -> Generator[int]:
         yield file
     finally:
         os.close(file)
-
-
-def is_locked(file: int) -> bool:
-    """Return whether another process holds a lock on an open file."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    return False

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import enum
 import faulthandler
-import fcntl
 import os
 import signal
 import struct
@@ -20,6 +19,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
+from parpass.runner.travel.file_lock import lock
 from parpass.runner.travel.folder import Folder
 
 _FORMAT = struct.Struct("<qqqqqq")
@@ -91,7 +91,7 @@ class Note:
         self._fault = os.open(f"{folder.path}/{FAULT}{owner}", flags, 0o600)
         # It tells others that the process of that number is this one, still.
         with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(self._fault, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._fault)
         self._values = (-1, 0, -1, 0, 0, 0)
 
     def write(self, function: int, step: int, phase: Phase = Phase.PASS) -> None:

@@ -14,8 +14,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from parpass.runner.travel.file_lock import is_locked
 from parpass.runner.travel.folder import Folder
-from parpass.runner.travel.leftovers import is_locked
 from parpass.runner.travel.notes import FAULT, process_of
 
 _POLL_SECONDS = 0.4  # between two looks whether the coordinator is still there

@@ -26,10 +26,10 @@ from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import FuncType, TensorType, TupleType, Type
 from parpass.ir.type_structure import MAX_TYPE_DEPTH
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Tuple, Var, const
-from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.transform import InferType
 from parpass.runtime.ndarray import NDArray
 from tests.support.deep import DEPTH, KINDS, X, function_of
+from tests.support.onnx_models import imported
 from tests.support.programs import call_op, functions, modules
 from tests.support.texts import decorated_modules
 
@@ -104,7 +104,7 @@ def test_what_types_share_stays_shared_as_deep_as_types_may_be():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(network_paths()))
 def test_networks_return(name: str):
-    returns_the_same(InferType()(from_onnx(network_paths()[name])))
+    returns_the_same(InferType()(imported(network_paths()[name])))
 
 
 def test_what_is_shared_stays_shared():

@@ -350,7 +350,7 @@ class Simplify(FunctionPass):
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
-        return cast("Function", rewrite(self.rule, func, mod))
+        return rewrite(self.rule, func, mod)
 
 
 class Identity(DFPatternCallback):

@@ -17,9 +17,9 @@ from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.ir.ty import FuncType, TensorType, TupleType, TypeVar
 from parpass.relay.expr import Expr, Function
-from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.text.printer import astext
 from tests.support.deep import DEEPEST, DEPTH, KINDS, ifs
+from tests.support.onnx_models import imported
 from tests.support.programs import expressions, modules
 from tests.support.texts import decorated_modules
 
@@ -71,7 +71,7 @@ def test_any_depth_is_parsed(kind: Callable[[int], Expr], depth: int):
 
 @pytest.mark.slow
 def test_the_nine_networks_survive():
-    same_after_round_trip(from_onnx([*network_paths().values()]))
+    same_after_round_trip(imported([*network_paths().values()]))
 
 
 @pytest.mark.parametrize("count", [1, 1000])

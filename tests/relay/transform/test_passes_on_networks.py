@@ -10,9 +10,9 @@ from parpass import relay
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.relay import transform
-from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.transform import Sequential
+from tests.support.onnx_models import imported
 
 CONV = relay.op.get("nn.conv2d")
 
@@ -23,7 +23,7 @@ def convolutions(mod: IRModule) -> int:
 
 @pytest.mark.slow
 def test_the_branches_of_an_inception_network_are_joined() -> None:
-    before = transform.InferType()(from_onnx(load("inception_v1")))
+    before = transform.InferType()(imported(load("inception_v1")))
     after = transform.CombineParallelConv2D()(before)
     assert (convolutions(before), convolutions(after)) == (57, 39)
 
@@ -32,7 +32,7 @@ def test_the_branches_of_an_inception_network_are_joined() -> None:
 @pytest.mark.parametrize("name", ["inception_v1", "densenet121", "shufflenet"])
 def test_a_network_gives_the_same_values(name: str) -> None:
     model = load(name)
-    before = transform.InferType()(from_onnx(model))
+    before = transform.InferType()(imported(model))
     passes = [
         transform.SimplifyInference(),
         transform.CanonicalizeOps(),

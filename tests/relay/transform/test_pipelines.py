@@ -11,7 +11,6 @@ from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Call, Expr, Function
-from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.transform import (
     DefuseOps,
@@ -23,6 +22,7 @@ from parpass.runner import Runner
 from parpass.transform import PassContext, parse_pipeline, print_pipeline
 from tests.support.higher_order import higher_order_modules
 from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
+from tests.support.onnx_models import imported
 
 LEVELS = range(5)
 
@@ -113,7 +113,7 @@ def test_workers_make_the_same_of_a_module(runner: Runner) -> None:
 def test_a_network_gives_the_same_optimised_and_cut_into_functions() -> None:
     model = load("squeezenet")
     (image,) = example_input(model).values()
-    mod = InferType()(from_onnx(model))
+    mod = InferType()(imported(model))
     expected = np.asarray(evaluate(mod["main"], [image], mod))
     parted = FunctionsFromFusion()(default_pipeline(3)(mod))
     assert len(parted) > 20

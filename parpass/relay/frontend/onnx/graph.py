@@ -13,7 +13,7 @@ from parpass.errors import (
     MalformedModelError,
     UnsupportedOpsError,
 )
-from parpass.relay.expr import Expr, Function, Tuple, TupleWrapper, Var
+from parpass.relay.expr import Constant, Expr, Function, Tuple, TupleWrapper, Var
 from parpass.relay.frontend.onnx.body import (
     allows,
     attributes_of,
@@ -62,8 +62,8 @@ class GraphImporter:
         self._functions = set[str]()  # those that are being converted
         self._converted = 0  # nodes
 
-    def function(self) -> Function:
-        """Return the function of the graph.
+    def function(self) -> tuple[Function, dict[str, Constant]]:
+        """Return the function of the graph, and the constants of its initializers.
 
         Raises:
             MalformedModelError: The graph is inconsistent.
@@ -81,7 +81,7 @@ class GraphImporter:
             self._convert(proto, scope, place)
         results = tuple(scope.results(self._source))
         body = results[0] if len(results) == 1 else Tuple(results)
-        return Function(tuple(params), body)
+        return Function(tuple(params), body), scope.weights()
 
     def listing(self) -> str:
         """Return the graph as text, a line for each node, for diagnostics to show."""

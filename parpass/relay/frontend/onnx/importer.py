@@ -1,17 +1,20 @@
-"""`from_onnx`: one module of one or many ONNX models."""
+"""`from_onnx`: one module of one or many ONNX models, and their weights."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import onnx
 
 from parpass.errors import FrontendError, UnsupportedOpsError, did_you_mean
 from parpass.ir.module import IRModule
 from parpass.relay.frontend.onnx.graph import GraphImporter
+from parpass.relay.frontend.onnx.initializers import with_weights_as_parameters
 from parpass.relay.frontend.onnx.model import (
     Model,
     ModelOrPath,
@@ -20,6 +23,7 @@ from parpass.relay.frontend.onnx.model import (
 )
 from parpass.relay.frontend.onnx.parameter import ParameterTypes
 from parpass.relay.frontend.onnx.support import unsupported
+from parpass.runtime.ndarray import NDArray
 
 Models = ModelOrPath | Sequence[ModelOrPath] | Mapping[str, ModelOrPath]
 
@@ -29,12 +33,18 @@ def from_onnx(
     shape: Mapping[str, Sequence[int]] | None = None,
     dtype: str | Mapping[str, str] = "float32",
     opset: int | None = None,
-) -> IRModule:
-    """Import ONNX models, weights included, as functions of one module.
+    freeze_params: bool = False,
+) -> tuple[IRModule, dict[str, NDArray]]:
+    """Import ONNX models as functions of one module, and their weights: `mod, params`.
 
     A graph's inputs become parameters in their order, save those that have an
-    initializer: they are constants. A function returns the one output of its graph,
-    or a tuple of them. Each expression's span leads to the node that it comes from.
+    initializer: they are weights. Weights become further parameters, under their names
+    in the model, with their values in `params`, as in TVM; or constants in the
+    function, which passes may fold. What is known of weights while importing is used
+    in either case, so one that gives a shape, say, becomes part of attributes; those
+    of graphs inside of nodes are always constants. A function returns the one output
+    of its graph, or a tuple of them. Each expression's span leads to the node that it
+    comes from.
 
     Args:
         model: A model or the path of one, which becomes `main`; or several: a sequence
@@ -45,6 +55,11 @@ def from_onnx(
         dtype: The dtype, or dtypes by name, of inputs whose dtype the model leaves
             open.
         opset: The version of ONNX's operators, where the model is wrong about it.
+        freeze_params: Weights become constants; `params` is empty.
+
+    Returns:
+        The module, and the weights by the names of the parameters that they are for. Of
+        several models these begin with the function's name, `net.conv1.weight`.
 
     Raises:
         OSError: A file cannot be read.
@@ -52,11 +67,12 @@ def from_onnx(
             inconsistent.
         UnsupportedOpsError: The models use operators that parpass does not know; all
             of them are listed, before anything is converted.
-        FrontendError: A known operator is used in a way that is not supported, needs
-            a dimension that is unknown, or is of a version that the installed onnx
-            does not know; or values of tensors are kept in a file that is not there.
+        FrontendError: An argument is no model, no shapes or no dtypes; a known operator
+            is used in a way that is not supported, needs a dimension that is unknown,
+            or is of a version that the installed onnx does not know; or values of
+            tensors are kept in a file that is not there.
     """
-    types = ParameterTypes(shape or {}, dtype)
+    types = ParameterTypes.of(shape, dtype)
     models = {
         name: open_model(given, _source_of(given, name), opset)
         for name, given in _named(model).items()
@@ -64,24 +80,31 @@ def from_onnx(
     _check_supported(models.values())
     _check_inputs_exist(types.shapes, models.values())
     module = IRModule()
+    params: dict[str, NDArray] = {}
     for name, opened in models.items():
         with malformed_if_undecodable(opened.source):
             importer = GraphImporter(opened, types)
-            module[name] = importer.function()
+            function, weights = importer.function()
             module.sources[opened.source] = importer.listing()
-    return module
+        if not freeze_params:
+            place = f"{name}." if len(models) > 1 else ""
+            named = {f"{place}{weight}": value for weight, value in weights.items()}
+            function, values = with_weights_as_parameters(function, named)
+            params |= values
+        module[name] = function
+    return module, params
 
 
 def _named(model: Models) -> dict[str, ModelOrPath]:
     """Return the models by the names of their functions."""
     if isinstance(model, Mapping):
-        given = [(name, one) for name, one in model.items()]
-    elif isinstance(model, Sequence) and not isinstance(model, str):
-        given = [(_own_name(one), one) for one in model]
+        given = [(name, _model(one)) for name, one in model.items()]
+    elif isinstance(model, Sequence) and not isinstance(model, str | bytes):
+        given = [(_own_name(_model(one)), one) for one in model]
         if len(given) == 1:
             given = [("main", given[0][1])]
     else:
-        given = [("main", model)]
+        given = [("main", _model(model))]
     named: dict[str, ModelOrPath] = {}
     for wanted, one in given:
         name = clean = _clean(wanted)
@@ -91,6 +114,21 @@ def _named(model: Models) -> dict[str, ModelOrPath]:
             name = f"{clean}_{tries}"
         named[name] = one
     return named
+
+
+def _model(given: object) -> ModelOrPath:
+    if isinstance(given, onnx.ModelProto | str | os.PathLike):
+        return cast("ModelOrPath", given)
+    hint = ""
+    if isinstance(given, bytes):
+        hint = "; try onnx.load_model_from_string"
+    elif isinstance(given, onnx.GraphProto):
+        hint = "; try the model that the graph is from"
+    raise FrontendError(
+        "expected an onnx.ModelProto or the path of one, or several in a sequence or a "
+        f"mapping, got {type(given).__name__}{hint}",
+        source="model",
+    )
 
 
 def _own_name(model: ModelOrPath) -> str:

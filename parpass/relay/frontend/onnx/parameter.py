@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import onnx
 
@@ -13,6 +13,7 @@ from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import Dim, TensorType
 from parpass.relay.expr import Var
 from parpass.relay.frontend.onnx.tensor_proto import dtype_of
+from parpass.runtime.dtypes import dtype_of as named_dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,29 @@ class ParameterTypes:
 
     shapes: Mapping[str, Sequence[int]]
     dtypes: str | Mapping[str, str]
+
+    @classmethod
+    def of(cls, shape: object, dtype: object) -> ParameterTypes:
+        """Return what `shape=` and `dtype=` say, which anybody may have written.
+
+        Raises:
+            FrontendError: They say no shapes or no dtypes.
+        """
+        shapes = _mapping({} if shape is None else shape, "shape", "(1, 3, 224, 224)")
+        for name, dims in shapes.items():
+            if isinstance(dims, str) or not isinstance(dims, Sequence):
+                raise FrontendError(
+                    f"expected a sequence of dimensions for shape['{name}'], "
+                    f"got {dims!r}",
+                    source="shape",
+                )
+        dtypes = dtype if isinstance(dtype, str) else _mapping(dtype, "dtype", "'int8'")
+        for one in [dtypes] if isinstance(dtypes, str) else dtypes.values():
+            try:
+                named_dtype(one)
+            except ValueError as error:
+                raise FrontendError(f"dtype=: {error}", source="dtype") from None
+        return cls(shapes, dtypes)
 
     def parameter(self, given: onnx.ValueInfoProto, source: str) -> Var:
         """Return the parameter for an input of a model.
@@ -43,8 +67,7 @@ class ParameterTypes:
         annotation = TensorType(
             self._shape_of(given, source), self._dtype_of(given, source)
         )
-        hint = re.sub(r"\W+", "_", given.name, flags=re.ASCII)
-        return Var(f"v{hint}" if hint[:1].isdigit() else hint, annotation)
+        return Var(given.name, annotation)
 
     def _shape_of(self, given: onnx.ValueInfoProto, source: str) -> tuple[Dim, ...]:
         if given.name in self.shapes:
@@ -79,3 +102,13 @@ class ParameterTypes:
                 source=source,
             )
         return dtype
+
+
+def _mapping(given: object, argument: str, example: str) -> Mapping[str, Any]:
+    if isinstance(given, Mapping):
+        return cast("Mapping[str, Any]", given)
+    raise FrontendError(
+        f"expected {argument}= by the names of inputs, got {given!r:.80}; "
+        f"try {argument}={{'data': {example}}}",
+        source=argument,
+    )

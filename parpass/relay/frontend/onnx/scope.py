@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import onnx
 
 from parpass.errors import FrontendError, MalformedModelError
-from parpass.relay.expr import Expr, const
+from parpass.relay.expr import Constant, Expr, const
 from parpass.relay.frontend.onnx.model import graphs_of
 from parpass.relay.frontend.onnx.tensor_proto import array_of
 
@@ -78,6 +78,11 @@ class Scope:
         raise MalformedModelError(
             f"{place}: it reads '{name}', {what}", source=self._source
         )
+
+    def weights(self) -> dict[str, Constant]:
+        """Return the initializers that were read, by name, in the model's order."""
+        found = {name: self._values.get(name) for name in self._tensors}
+        return {k: one for k, one in found.items() if isinstance(one, Constant)}
 
     def result(self, name: str, place: str) -> Expr:
         """Return what a name that is given out stands for.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from parpass.errors.missing_names import refusing
 from parpass.relay.op.dyn import nn
 from parpass.relay.op.dyn.reduce import dyn_all as all
 from parpass.relay.op.dyn.reduce import dyn_any as any
@@ -24,3 +27,6 @@ __all__ = [
     "all", "any", "broadcast_to", "expand_dims", "full", "max", "mean", "min", "nn",
     "one_hot", "prod", "reshape", "squeeze", "strided_slice", "sum", "tile", "topk",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

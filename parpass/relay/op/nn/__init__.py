@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from parpass.errors.missing_names import refusing
 from parpass.relay.op.nn import (
     activation,
     adaptive,
@@ -39,3 +42,6 @@ __all__ += norm.__all__
 __all__ += padding.__all__
 __all__ += pool.__all__
 __all__ += upsample.__all__
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

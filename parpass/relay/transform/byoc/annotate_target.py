@@ -100,7 +100,7 @@ class _AnnotateTargetFunc(FunctionPass):
         kind = _Annotator if self.include_non_call_ops else _CallAnnotator
         rules = {target: op_attrs(f"target.{target}") for target in self.targets}
         annotator = kind(rules, Effects(mod=mod))
-        return cast("Function", annotator.visit(typed_function(func, mod)))
+        return annotator.visit(typed_function(func, mod))
 
 
 class _Annotator(ExprMutator):

@@ -70,7 +70,7 @@ class _MergeCompilerRegions(FunctionPass):
                 merger.process(cast("Call", node))
         if merger.merged:
             ctx.count("merged", merger.merged)
-        return cast("Function", _InnerMarksRemover(regions).visit(func))
+        return _InnerMarksRemover(regions).visit(func)
 
 
 class _RegionMerger:

@@ -150,7 +150,7 @@ class _Partitioner(ExprMutator):
         self._check_order()
 
     def partitioned(self) -> Function:
-        return cast("Function", self.visit(self._root))
+        return self.visit(self._root)
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
         region = self._lifted_region(expr)

@@ -81,7 +81,7 @@ class ParallelCombiner(ABC):
         if not replaced:
             return function, 0
         result = _Substitution(replaced).visit(function)
-        return cast("Function", result), len(replaced)
+        return result, len(replaced)
 
     def _groups(self, graph: _Graph) -> list[list[Call]]:
         found: dict[Hashable, list[Call]] = {}

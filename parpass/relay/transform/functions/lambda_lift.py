@@ -93,7 +93,7 @@ class _Lifted:
             return function
         if function.checked_type_ is None:
             function = infer_type(function, self._mod)
-        return cast("Function", _Lifter(function, self).visit(function))
+        return _Lifter(function, self).visit(function)
 
     def name_of(self, template: Function) -> tuple[GlobalVar, bool]:
         """Return the global variable for a closure, and whether it is new.

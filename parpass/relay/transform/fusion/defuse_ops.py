@@ -62,7 +62,7 @@ Tensor[(10, 20), float32] {
         result = defuser.visit(func)
         if defuser.replaced:
             ctx.count("replaced", defuser.replaced)
-        return cast("Function", result)
+        return result
 
 
 def defuse_ops(expr: ExprT, mod: IRModule | None = None) -> ExprT:

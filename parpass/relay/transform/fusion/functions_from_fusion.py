@@ -89,7 +89,7 @@ class _Lifter:
     def lifted_from(self, function: Function) -> Function:
         if function.has_nonzero_attr("Primitive"):
             return function
-        return cast("Function", _CallsOfLifted(self).visit(function))
+        return _CallsOfLifted(self).visit(function)
 
     def variable(self, function: Function) -> GlobalVar:
         """Return the global variable of a function, a new one if it is new."""

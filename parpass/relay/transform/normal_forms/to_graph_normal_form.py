@@ -46,7 +46,7 @@ class ToGraphNormalForm(FunctionPass):
     ) -> Function:
         """Return the function as a graph."""
         writer = GraphWriter(mod)
-        result = cast("Function", writer.visit(func))
+        result = writer.visit(func)
         if writer.removed:
             ctx.count("removed", writer.removed)
         return result

@@ -70,7 +70,7 @@ kernel_layout="OIHW2i2o");
         result = rewriter.visit(typed_function(func, mod))
         if rewriter.altered:
             ctx.count("altered", rewriter.altered)
-            return cast("Function", result)
+            return result
         return func
 
 

@@ -88,7 +88,7 @@ class ConvertLayout(FunctionPass):
         if not rewriter.altered:
             return func
         ctx.count("converted", rewriter.altered)
-        return cast("Function", result)
+        return result
 
 
 def _converted(

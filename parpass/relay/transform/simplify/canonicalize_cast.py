@@ -50,7 +50,7 @@ class CanonicalizeCast(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with casts beside their users."""
-        return cast("Function", CastCanonicalizer().visit(typed_function(func, mod)))
+        return CastCanonicalizer().visit(typed_function(func, mod))
 
 
 class CastCanonicalizer(ExprMutator):

@@ -44,7 +44,7 @@ class CanonicalizeOps(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with biases added by `add`."""
-        return cast("Function", OpCanonicalizer().visit(typed_function(func, mod)))
+        return OpCanonicalizer().visit(typed_function(func, mod))
 
 
 class OpCanonicalizer(ExprMutator):

@@ -43,7 +43,7 @@ class FastMath(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with approximations."""
-        return cast("Function", FastMathReplacer().visit(func))
+        return FastMathReplacer().visit(func)
 
 
 class FastMathReplacer(ExprMutator):

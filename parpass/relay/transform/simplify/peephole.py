@@ -61,7 +61,7 @@ class Peephole(ExprMutator):
         """Return the function rewritten."""
         for node in cast("list[Expr]", post_order(function)):
             self._users.update(children(node))
-        return cast("Function", self.visit(function))
+        return self.visit(function)
 
     def visit_default(self, expr: Expr) -> Expr:
         """Return a node with its children rewritten, a call as the rules want it."""

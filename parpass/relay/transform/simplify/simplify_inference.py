@@ -61,7 +61,7 @@ class SimplifyInference(FunctionPass):
         result = simplifier.visit(typed_function(func, mod))
         if simplifier.simplified:
             ctx.count("simplified", simplifier.simplified)
-        return cast("Function", result)
+        return result
 
 
 def simplify_inference(expr: ExprT) -> ExprT:

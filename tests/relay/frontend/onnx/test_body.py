@@ -12,11 +12,12 @@ from onnx import helper
 from parpass.errors import FrontendError, MalformedModelError, UnsupportedOpsError
 from parpass.ir.node import post_order
 from parpass.relay.expr import Call
-from parpass.relay.frontend.onnx import from_onnx, graph
+from parpass.relay.frontend.onnx import graph
 from tests.support.onnx_models import (
     assert_agrees,
     evaluate,
     graph_model,
+    imported,
     one_node,
     random,
 )
@@ -61,7 +62,7 @@ def test_a_function_of_the_model_is_its_body() -> None:
         helper.make_node("Relu", ["t"], ["b"]),
     ]
     model = with_functions([call("Outer", "x")], function("Outer", nodes), inner)
-    mod = from_onnx(model)
+    mod = imported(model)
     assert evaluate(mod, random(2, 3)).tolist() == np.maximum(-random(2, 3), 0).tolist()
 
 
@@ -71,27 +72,27 @@ def test_a_function_is_given_its_attributes(
 ) -> None:
     mine = function("F", [leaky("slope")], attributes=("slope",))
     x = random(2, 3)
-    result = evaluate(from_onnx(with_functions([call("F", "x", **given)], mine)), x)
+    result = evaluate(imported(with_functions([call("F", "x", **given)], mine)), x)
     np.testing.assert_allclose(result, np.where(x < 0, x * alpha, x), rtol=1e-6)
 
 
 def test_a_function_may_be_called_without_its_last_inputs() -> None:
     mine = function("F", [helper.make_node("Clip", ["a", "", "c"], ["b"])], ("a", "c"))
     x = random(2, 3)
-    result = evaluate(from_onnx(with_functions([call("F", "x")], mine)), x)
+    result = evaluate(imported(with_functions([call("F", "x")], mine)), x)
     assert result.tolist() == x.tolist()
 
 
 def test_names_of_a_body_are_its_own() -> None:
     mine = function("F", [helper.make_node("Neg", ["x"], ["b"])], ("a",))
     with pytest.raises(MalformedModelError, match="it reads 'x', that nothing defines"):
-        from_onnx(with_functions([call("F", "x")], mine))
+        imported(with_functions([call("F", "x")], mine))
 
 
 def test_a_function_that_calls_itself_is_malformed() -> None:
     mine = function("F", [helper.make_node("F", ["a"], ["b"], domain="my")])
     with pytest.raises(MalformedModelError, match="function my::F calls itself"):
-        from_onnx(with_functions([call("F", "x")], mine))
+        imported(with_functions([call("F", "x")], mine))
 
 
 def test_functions_that_double_without_an_end_are_refused(
@@ -106,14 +107,14 @@ def test_functions_that_double_without_an_end_are_refused(
         ]
         functions.append(function(f"F{at}", twice))
     with pytest.raises(FrontendError, match="bodies and loops of up to 50 nodes, all"):
-        from_onnx(with_functions([call("F39", "x")], *functions))
+        imported(with_functions([call("F39", "x")], *functions))
 
 
 def test_unsupported_operators_of_functions_that_are_used_are_listed() -> None:
     used = function("F", [helper.make_node("Strange", ["a"], ["b"])])
     unused = function("G", [helper.make_node("Stranger", ["a"], ["b"])])
     with pytest.raises(UnsupportedOpsError) as caught:
-        from_onnx(with_functions([call("F", "x")], used, unused))
+        imported(with_functions([call("F", "x")], used, unused))
     assert caught.value.counts == {"Strange": 1}
 
 
@@ -129,7 +130,7 @@ def test_a_body_may_depend_on_the_types_of_the_inputs() -> None:
 
 
 def test_what_a_body_consists_of_leads_to_the_node() -> None:
-    mod = from_onnx({"net": one_node("Swish", random(2, 3), opset=24)})
+    mod = imported({"net": one_node("Swish", random(2, 3), opset=24)})
     calls = [one for one in post_order(mod["net"].body) if isinstance(one, Call)]
     assert len(calls) > 2
     assert {one.span.line for one in calls if one.span} == {1}
@@ -139,7 +140,7 @@ def test_what_a_body_consists_of_leads_to_the_node() -> None:
 def test_an_error_inside_of_a_body_names_the_way_there() -> None:
     mine = function("F", [helper.make_node("MatMul", ["a", "a"], ["b"])])
     with pytest.raises(FrontendError) as caught:
-        from_onnx(with_functions([call("F", "x")], mine))
+        imported(with_functions([call("F", "x")], mine))
     assert str(caught.value).startswith("main: node 1 (my::F 'y'): MatMul 'b': ")
 
 
@@ -147,5 +148,5 @@ def test_a_body_of_onnx_that_does_not_fit_is_no_fault_of_the_model() -> None:
     """That of CenterCropPad compares lengths of int64 with those that it is given."""
     wanted = np.array([1, 2], "int32")
     with pytest.raises(FrontendError, match="CenterCropPad 'y'") as caught:
-        from_onnx(one_node("CenterCropPad", random(3, 3), wanted, opset=18))
+        imported(one_node("CenterCropPad", random(3, 3), wanted, opset=18))
     assert not isinstance(caught.value, MalformedModelError)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from examples.real_networks import network_paths
 from parpass.errors import FrontendError
-from parpass.relay.frontend.onnx import from_onnx
+from tests.support.onnx_models import imported
 
 SMALL = ("zfnet512", "bvlc_alexnet", "vgg19")
 FILES = {name: path for name, path in network_paths().items() if name in SMALL}
@@ -24,14 +24,14 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def is_imported(path: Path) -> bool:
     """Return whether a file becomes a module; only a FrontendError says that not."""
     try:
-        return len(from_onnx(path)) == 1
+        return len(imported(path)) == 1
     except FrontendError:
         return False
 
 
 def refusal(path: Path) -> str:
     with pytest.raises(FrontendError) as caught:
-        from_onnx(path)
+        imported(path)
     return str(caught.value)
 
 

@@ -15,14 +15,8 @@ from parpass.errors import FrontendError, MalformedModelError, UnsupportedOpsErr
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import TensorType
 from parpass.relay.expr import Call, Tuple
-from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.transform import InferType
-from tests.support.onnx_models import (
-    evaluate,
-    graph_model,
-    one_node,
-    random,
-)
+from tests.support.onnx_models import evaluate, graph_model, imported, one_node, random
 
 
 def relu(name: str = "graph") -> onnx.ModelProto:
@@ -34,18 +28,18 @@ def test_one_model_becomes_main(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     path.write_bytes(relu().SerializeToString())
     for given in (relu(), path, str(path), [path]):
-        assert list(from_onnx(given).functions_by_name) == ["main"]
+        assert list(imported(given).functions_by_name) == ["main"]
 
 
 def test_many_models_are_named_after_their_files_and_graphs(tmp_path: Path) -> None:
     path = tmp_path / "2nd net-v1.onnx"
     path.write_bytes(relu().SerializeToString())
-    mod = from_onnx([relu("a/b"), path, relu("a b"), relu("")])
+    mod = imported([relu("a/b"), path, relu("a b"), relu("")])
     assert list(mod.functions_by_name) == ["a_b", "_2nd_net_v1", "a_b_1", "model"]
 
 
 def test_a_mapping_names_its_functions() -> None:
-    mod = from_onnx({"first": relu(), "second": relu()})
+    mod = imported({"first": relu(), "second": relu()})
     assert list(mod.functions_by_name) == ["first", "second"]
 
 
@@ -57,8 +51,8 @@ def test_inputs_without_an_initializer_become_parameters_in_order() -> None:
         ["y"],
         known={"w": random(3), "dummy": random(7)},
     )
-    params = from_onnx(model)["main"].params
-    assert [param.name_hint for param in params] == ["b", "unused", "a_0"]
+    params = imported(model)["main"].params
+    assert [param.name_hint for param in params] == ["b", "unused", "a/0"]
     assert params[0].type_annotation == TensorType((2, 3), "float32")
 
 
@@ -67,7 +61,7 @@ def test_several_outputs_become_a_tuple() -> None:
         helper.make_node("Relu", ["x"], ["y"]),
         helper.make_node("Neg", ["y"], ["z"]),
     ]
-    body = from_onnx(graph_model(nodes, {"x": random(2)}, ["z", "y"]))["main"].body
+    body = imported(graph_model(nodes, {"x": random(2)}, ["z", "y"]))["main"].body
     assert isinstance(body, Tuple)
     first, second = body.fields
     assert isinstance(first, Call)
@@ -86,9 +80,9 @@ def test_an_open_dimension_is_unknown_unless_it_is_given(
     open_dim: int | str | None,
 ) -> None:
     model = with_open_shape(open_dim, 3)
-    (param,) = from_onnx(model)["main"].params
+    (param,) = imported(model)["main"].params
     assert param.type_annotation == TensorType((UnknownDim(), 3), "float32")
-    (param,) = from_onnx(model, shape={"x": (4, 3)})["main"].params
+    (param,) = imported(model, shape={"x": (4, 3)})["main"].params
     assert param.type_annotation == TensorType((4, 3), "float32")
 
 
@@ -104,7 +98,7 @@ def test_a_model_of_open_dimensions_runs_on_every_size() -> None:
     known = {"first": np.array([0]), "rest": np.array([-1]), "w": random(6, 4)}
     model = graph_model(nodes, {"x": random(1, 2, 3)}, ["out"], known=known)
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
-    mod = InferType()(from_onnx(model))
+    mod = InferType()(imported(model))
     assert mod["main"].ret_type == TensorType((1, UnknownDim()), "float32")
     for size in (1, 3):
         data = random(size, 2, 3)
@@ -117,7 +111,7 @@ def test_what_needs_the_size_of_an_open_dimension_says_how_to_give_it() -> None:
     model = one_node("Conv", *arrays, known=(1,), auto_pad="SAME_UPPER")
     model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "height"
     with pytest.raises(FrontendError) as caught:
-        from_onnx(model)
+        imported(model)
     assert str(caught.value) == (
         "main: node 1 (Conv 'y'): the shape of its input has to be known here, but it "
         "is Tensor[(1, 1, ?, 3), float32]; give the open dimensions of the model's "
@@ -130,15 +124,15 @@ def test_an_input_without_a_type_takes_shape_and_dtype() -> None:
     model = relu()
     model.graph.input[0].CopyFrom(helper.make_empty_tensor_value_info("x"))
     with pytest.raises(FrontendError, match="input 'x' has no shape in the model"):
-        from_onnx(model)
+        imported(model)
     for dtype in ("float64", {"x": "float64"}):
-        (param,) = from_onnx(model, shape={"x": (4,)}, dtype=dtype)["main"].params
+        (param,) = imported(model, shape={"x": (4,)}, dtype=dtype)["main"].params
         assert param.type_annotation == TensorType((4,), "float64")
 
 
 def test_a_shape_for_an_input_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(FrontendError, match="'data_0', but no model has such an input"):
-        from_onnx(relu(), shape={"data_0": (1,)})
+        imported(relu(), shape={"data_0": (1,)})
 
 
 def test_an_input_of_text_is_refused() -> None:
@@ -146,7 +140,7 @@ def test_an_input_of_text_is_refused() -> None:
     text = helper.make_tensor_value_info("x", onnx.TensorProto.STRING, [2])
     model.graph.input[0].CopyFrom(text)
     with pytest.raises(FrontendError, match="element type 8, which is not a number's"):
-        from_onnx(model)
+        imported(model)
 
 
 def test_an_input_that_is_no_tensor_is_refused() -> None:
@@ -154,23 +148,21 @@ def test_an_input_that_is_no_tensor_is_refused() -> None:
     many = helper.make_tensor_sequence_value_info("x", onnx.TensorProto.FLOAT, [2])
     model.graph.input[0].CopyFrom(many)
     with pytest.raises(FrontendError, match="a tensor for input 'x', got a sequence"):
-        from_onnx(model)
+        imported(model)
 
 
 def test_opset_wins_over_the_model() -> None:
     model = one_node("Unsqueeze", random(2), axes=[0], opset=13)
     with pytest.raises(FrontendError):
-        from_onnx(model)
-    assert evaluate(from_onnx(model, opset=11), random(2)).shape == (1, 2)
+        imported(model)
+    assert evaluate(imported(model, opset=11), random(2)).shape == (1, 2)
 
 
 def test_every_expression_of_a_node_leads_to_its_line_in_the_listing() -> None:
     node = helper.make_node("Gemm", ["x", "w", "b"], ["y"], name="last", alpha=0.5)
     known = {"w": random(3, 4), "b": random(4)}
     nodes = [helper.make_node("Relu", ["d"], ["x"]), node]
-    mod = from_onnx(
-        {"net": graph_model(nodes, {"d": random(2, 3)}, ["y"], known=known)}
-    )
+    mod = imported({"net": graph_model(nodes, {"d": random(2, 3)}, ["y"], known=known)})
     call = mod["net"].body
     for _ in range(3):
         assert isinstance(call, Call)
@@ -195,7 +187,7 @@ def test_all_unsupported_operators_of_all_models_are_listed_with_their_counts() 
         "third": relu(),
     }
     with pytest.raises(UnsupportedOpsError) as caught:
-        from_onnx(models)
+        imported(models)
     assert caught.value.counts == {"com.example::Gelu": 1, "Strange": 2}
     assert str(caught.value) == (
         "first, second: unsupported operators: Strange (2 x), com.example::Gelu (1 x)"
@@ -207,14 +199,14 @@ def test_unsupported_operators_inside_of_subgraphs_are_counted() -> None:
     inner = helper.make_graph([strange], "inner", [], [])
     model = one_node("If", random(), then_branch=inner, else_branch=inner)
     with pytest.raises(UnsupportedOpsError) as caught:
-        from_onnx(model)
+        imported(model)
     assert caught.value.counts == {"Strange": 2}
 
 
 def test_a_name_that_nothing_defines_is_a_fault() -> None:
     node = helper.make_node("Add", ["x", "ghost"], ["y"], name="plus")
     with pytest.raises(MalformedModelError) as caught:
-        from_onnx(graph_model([node], {"x": random(2)}, ["y"]))
+        imported(graph_model([node], {"x": random(2)}, ["y"]))
     assert str(caught.value) == (
         "main: node 1 (Add 'plus'): it reads 'ghost', that nothing defines"
     )
@@ -223,7 +215,7 @@ def test_a_name_that_nothing_defines_is_a_fault() -> None:
 def test_an_output_that_nothing_defines_is_a_fault() -> None:
     node = helper.make_node("Relu", ["x"], ["y"])
     with pytest.raises(MalformedModelError, match="it reads 'z', that nothing defines"):
-        from_onnx(graph_model([node], {"x": random(2)}, ["z"]))
+        imported(graph_model([node], {"x": random(2)}, ["z"]))
 
 
 def test_nodes_out_of_order_are_a_fault() -> None:
@@ -234,19 +226,19 @@ def test_nodes_out_of_order_are_a_fault() -> None:
     with pytest.raises(
         MalformedModelError, match="'y', that only a later node defines"
     ):
-        from_onnx(graph_model(nodes, {"x": random(2)}, ["z"]))
+        imported(graph_model(nodes, {"x": random(2)}, ["z"]))
 
 
 def test_a_name_defined_twice_is_a_fault() -> None:
     nodes = [helper.make_node("Relu", ["x"], ["y"])] * 2
     with pytest.raises(MalformedModelError, match="'y' is defined twice"):
-        from_onnx(graph_model(nodes, {"x": random(2)}, ["y"]))
+        imported(graph_model(nodes, {"x": random(2)}, ["y"]))
 
 
 def test_types_that_do_not_fit_are_a_fault_that_names_the_node() -> None:
     model = one_node("Add", random(2), random(3))
     with pytest.raises(MalformedModelError, match=r"main: node 1 \(Add 'y'\): "):
-        from_onnx(model)
+        imported(model)
 
 
 @pytest.mark.timeout(20)
@@ -256,7 +248,7 @@ def test_sizes_that_no_memory_holds_are_a_fault_that_names_the_node() -> None:
     for dim in model.graph.input[0].type.tensor_type.shape.dim:
         dim.dim_value = 10**7
     with pytest.raises(FrontendError, match=r"node 1 \(EyeLike.*no room in memory"):
-        from_onnx(model)
+        imported(model)
 
 
 @pytest.mark.timeout(20)
@@ -265,7 +257,7 @@ def test_more_dimensions_than_any_tensor_has_are_a_fault() -> None:
     unsqueeze = helper.make_node("Unsqueeze", ["x", "axes"], ["y"])
     model = graph_model([unsqueeze], {"x": random(2)}, ["y"], known={"axes": axes})
     with pytest.raises(MalformedModelError, match="at most 64 dimensions, got 50001"):
-        from_onnx(model)
+        imported(model)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +276,7 @@ def test_operators_of_floats_take_integers_where_onnx_does(
     data = np.array(given, "int32")
     how: dict[str, Any] = {"bias": 1.5, "lambd": 1.5} if op_type == "Shrink" else {}
     model = one_node(op_type, data, **how)
-    found = evaluate(from_onnx(model), data)
+    found = evaluate(imported(model), data)
     assert found.dtype == data.dtype
     assert found.tolist() == wanted
 
@@ -292,13 +284,13 @@ def test_operators_of_floats_take_integers_where_onnx_does(
 def test_a_number_that_integers_do_not_have_is_never_cut_off() -> None:
     model = one_node("Gemm", *[np.ones((2, 2), "int32")] * 2, alpha=0.5)
     with pytest.raises(FrontendError, match=r"0\.5 is not supported for"):
-        from_onnx(model)
+        imported(model)
 
 
 def test_valid_models_that_we_cannot_type_are_not_called_malformed() -> None:
     model = one_node("Tile", random(2, 2), np.array([0, 1]), known=(1,))
     with pytest.raises(FrontendError) as caught:
-        from_onnx(model)
+        imported(model)
     assert not isinstance(caught.value, MalformedModelError)
 
 
@@ -309,7 +301,7 @@ def test_a_chain_deeper_than_the_recursion_limit_is_imported() -> None:
         for before, after in itertools.pairwise(names)
     ]
     model = graph_model(nodes, {"v0": random(2)}, [names[-1]])
-    assert isinstance(from_onnx(model)["main"].body, Call)
+    assert isinstance(imported(model)["main"].body, Call)
 
 
 @pytest.mark.slow

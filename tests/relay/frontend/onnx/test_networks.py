@@ -15,8 +15,7 @@ from parpass import relay
 from parpass.ir.ty import FuncType, TensorType
 from parpass.ir.wire import post_order
 from parpass.relay.expr import Call
-from parpass.relay.frontend.onnx import from_onnx
-from tests.support.onnx_models import evaluate
+from tests.support.onnx_models import evaluate, imported
 
 NETWORKS = sorted(network_paths())
 
@@ -30,7 +29,7 @@ def test_there_are_nine_networks() -> None:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_imports_with_the_types_that_its_file_declares(name: str) -> None:
     path = network_paths()[name]
-    mod = relay.transform.InferType()(from_onnx(path))
+    mod = relay.transform.InferType()(imported(path))
     (declared,) = onnx.load_model_from_string(path.read_bytes()).graph.output
     shape = tuple(dim.dim_value for dim in declared.type.tensor_type.shape.dim)
     assert shape[:2] == (1, 1000)
@@ -42,7 +41,7 @@ def test_a_network_imports_with_the_types_that_its_file_declares(name: str) -> N
 @pytest.mark.slow
 def test_all_networks_make_one_module_in_which_every_node_has_its_span() -> None:
     paths: list[Path] = list(network_paths().values())
-    mod = from_onnx(paths)
+    mod = imported(paths)
     assert list(mod.functions_by_name) == [path.stem for path in paths]
     for path, function in zip(paths, mod.functions_by_name.values(), strict=True):
         calls = [node for node in post_order(function) if isinstance(node, Call)]
@@ -63,7 +62,7 @@ def test_squeezenet_gives_what_the_reference_evaluator_gives() -> None:
     image = example_input(model)
     evaluator: Any = ReferenceEvaluator(model)
     (expected,) = evaluator.run(None, image)
-    result = evaluate(from_onnx(model), *image.values())
+    result = evaluate(imported(model), *image.values())
     assert result.shape == expected.shape == (1, 1000, 1, 1)
     assert 0.01 < expected.max() < 0.9
     np.testing.assert_allclose(result, expected, atol=1e-4 * expected.max(), rtol=0)

@@ -9,9 +9,8 @@ from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError
 from parpass.relay.expr import Call, If
-from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.transform import InferType
-from tests.support.onnx_models import evaluate, graph_model, random
+from tests.support.onnx_models import evaluate, graph_model, imported, random
 
 X = random(2, 3)
 
@@ -34,7 +33,7 @@ def choice(then: Any, other: Any, *, known: bool | None = None) -> onnx.ModelPro
 
 @pytest.mark.parametrize("known", [True, False])
 def test_a_condition_that_is_known_leaves_one_graph(known: bool) -> None:
-    mod = from_onnx(choice(branch(unary("Neg")), branch(unary("Abs")), known=known))
+    mod = imported(choice(branch(unary("Neg")), branch(unary("Abs")), known=known))
     assert isinstance(mod["main"].body, Call)
     wanted = -X if known else np.abs(X)
     assert evaluate(mod, X).tolist() == wanted.tolist()
@@ -42,12 +41,12 @@ def test_a_condition_that_is_known_leaves_one_graph(known: bool) -> None:
 
 def test_the_other_graph_may_be_one_that_cannot_be_converted() -> None:
     faulty = branch(helper.make_node("Neg", ["ghost"], ["o"]))
-    mod = from_onnx(choice(branch(unary("Neg")), faulty, known=True))
+    mod = imported(choice(branch(unary("Neg")), faulty, known=True))
     assert evaluate(mod, X).tolist() == (-X).tolist()
 
 
 def test_a_condition_that_depends_on_data_becomes_an_if() -> None:
-    mod = InferType()(from_onnx(choice(branch(unary("Neg")), branch(unary("Abs")))))
+    mod = InferType()(imported(choice(branch(unary("Neg")), branch(unary("Abs")))))
     assert isinstance(mod["main"].body, If)
     for cond, wanted in ((True, -X), (False, np.abs(X))):
         assert evaluate(mod, X, np.array(cond)).tolist() == wanted.tolist()
@@ -55,7 +54,7 @@ def test_a_condition_that_depends_on_data_becomes_an_if() -> None:
 
 def test_graphs_may_give_other_lengths() -> None:
     sums = helper.make_node("ReduceSum", ["x"], ["o"], keepdims=1)
-    mod = InferType()(from_onnx(choice(branch(sums), branch(unary("Abs")))))
+    mod = InferType()(imported(choice(branch(sums), branch(unary("Abs")))))
     assert str(mod["main"].ret_type) == "Tensor[(?, ?), float32]"
     assert evaluate(mod, X, np.array(True)).shape == (1, 1)
     assert evaluate(mod, X, np.array(False)).shape == (2, 3)
@@ -64,13 +63,13 @@ def test_graphs_may_give_other_lengths() -> None:
 def test_graphs_that_give_other_ranks_are_refused() -> None:
     sums = helper.make_node("ReduceSum", ["x"], ["o"], keepdims=0)
     with pytest.raises(FrontendError, match="graphs that give float32 or Tensor"):
-        from_onnx(choice(branch(sums), branch(unary("Abs"))))
+        imported(choice(branch(sums), branch(unary("Abs"))))
 
 
 def test_a_graph_inside_may_not_define_a_name_twice() -> None:
     twice = branch(unary("Neg"), unary("Abs"))
     with pytest.raises(MalformedModelError, match="'o' is defined twice"):
-        from_onnx(choice(twice, branch(unary("Abs")), known=True))
+        imported(choice(twice, branch(unary("Abs")), known=True))
 
 
 def test_several_values_come_from_one_choice() -> None:
@@ -85,7 +84,7 @@ def test_several_values_come_from_one_choice() -> None:
     )
     add = helper.make_node("Sub", ["y", "z"], ["d"])
     model = graph_model([node, add], {"x": X, "c": np.array(True)}, ["d"])
-    mod = InferType()(from_onnx(model))
+    mod = InferType()(imported(model))
     for cond, wanted in ((True, -X - np.abs(X)), (False, np.abs(X) + X)):
         np.testing.assert_allclose(evaluate(mod, X, np.array(cond)), wanted)
 
@@ -122,7 +121,7 @@ def test_a_scan_gives_what_a_loop_gives(axis: int, turned: bool) -> None:
     rows = np.flip(X, axis) if turned else X
     wanted = rows.cumsum(axis=axis)
     wanted = np.flip(wanted, axis) if turned else wanted
-    np.testing.assert_allclose(evaluate(from_onnx(model), X), wanted, rtol=1e-5)
+    np.testing.assert_allclose(evaluate(imported(model), X), wanted, rtol=1e-5)
 
 
 def test_a_graph_of_another_number_of_inputs_is_a_fault() -> None:
@@ -132,4 +131,4 @@ def test_a_graph_of_another_number_of_inputs_is_a_fault() -> None:
     with pytest.raises(
         MalformedModelError, match="expected a graph of 2 inputs, got 1"
     ):
-        from_onnx(model)
+        imported(model)

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from parpass.errors import FrontendError
-from parpass.relay.frontend.onnx import from_onnx
-from tests.support.onnx_models import assert_agrees, evaluate, one_node, random
+from tests.support.onnx_models import (
+    assert_agrees,
+    evaluate,
+    imported,
+    one_node,
+    random,
+)
 
 
 @pytest.mark.parametrize("op_type", ["Abs", "Exp", "Neg", "Relu", "Sigmoid", "Tanh"])
@@ -59,21 +64,21 @@ def _array(value: Any) -> Any:
 def test_division_of_integers_is_towards_zero() -> None:
     values = np.array([-7, -1, 7], np.int32)
     twos = np.full(3, 2, np.int32)
-    result = evaluate(from_onnx(one_node("Div", values, twos)), values, twos)
+    result = evaluate(imported(one_node("Div", values, twos)), values, twos)
     assert result.tolist() == [-3, 0, 3]
 
 
 def test_an_attribute_that_nobody_honours_is_refused() -> None:
     model = one_node("Add", random(2, 3), random(3), broadcast=1, axis=1)
     with pytest.raises(FrontendError, match=r"attribute '.*', '.*' is not supported"):
-        from_onnx(model)
+        imported(model)
 
 
 def test_an_input_that_nobody_honours_is_refused() -> None:
     with pytest.raises(FrontendError, match="an input number 3 is not supported"):
-        from_onnx(one_node("Add", random(2), random(2), random(2)))
+        imported(one_node("Add", random(2), random(2), random(2)))
 
 
 def test_an_input_that_is_missing_is_a_fault() -> None:
     with pytest.raises(FrontendError, match="expected an input number 2, got none"):
-        from_onnx(one_node("Add", random(2, 3)))
+        imported(one_node("Add", random(2, 3)))

@@ -7,13 +7,13 @@ import pytest
 from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError
-from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.interpreter.interpreter import create_executor
 from parpass.relay.transform import InferType
 from tests.support.onnx_models import (
     assert_agrees,
     evaluate,
     graph_model,
+    imported,
     one_node,
     random,
     reference,
@@ -63,7 +63,7 @@ def test_mat_mul_of_more_dimensions_agrees(
 
 def test_mat_mul_of_a_scalar_is_a_fault() -> None:
     with pytest.raises(MalformedModelError, match="vectors or matrices, got a scalar"):
-        from_onnx(one_node("MatMul", random(2), random()))
+        imported(one_node("MatMul", random(2), random()))
 
 
 @pytest.mark.parametrize("epsilon", [1e-5, 0.25])
@@ -82,7 +82,7 @@ def test_statistics_of_each_element_are_refused() -> None:
     ones = [random(3) for _ in range(4)]
     setting: dict[str, Any] = {attribute: 0}
     with pytest.raises(FrontendError, match=f"{attribute}=. is not supported"):
-        from_onnx(one_node("BatchNormalization", random(1, 3), *ones, **setting))
+        imported(one_node("BatchNormalization", random(1, 3), *ones, **setting))
 
 
 @pytest.mark.parametrize("size", [1, 3, 5])
@@ -94,7 +94,7 @@ def test_lrn_agrees(size: int) -> None:
 
 def test_lrn_of_an_even_size_is_refused() -> None:
     with pytest.raises(FrontendError, match="expected an odd size from 1 up, got 4"):
-        from_onnx(one_node("LRN", random(1, 3, 2, 2), size=4))
+        imported(one_node("LRN", random(1, 3, 2, 2), size=4))
 
 
 @pytest.mark.parametrize("opset", [9, 12, 13])
@@ -102,25 +102,25 @@ def test_dropout_drops_nothing(opset: int) -> None:
     ratio = [np.float32(0.3)] if opset > 9 else []
     data = random(2, 3)
     model = one_node("Dropout", data, *map(np.asarray, ratio), known=(1,), opset=opset)
-    assert (evaluate(from_onnx(model), data) == data).all()
+    assert (evaluate(imported(model), data) == data).all()
 
 
 def test_dropout_in_training_is_refused() -> None:
     inputs = random(2, 3), np.asarray(0.5, np.float32), np.asarray(True)
     with pytest.raises(FrontendError, match="training_mode=True is not supported"):
-        from_onnx(one_node("Dropout", *inputs, known=(1, 2)))
+        imported(one_node("Dropout", *inputs, known=(1, 2)))
 
 
 def test_a_ratio_of_many_numbers_is_a_fault() -> None:
     with pytest.raises(MalformedModelError, match="one number for its ratio, got 2"):
-        from_onnx(one_node("Dropout", random(2, 3), random(2), known=(1,)))
+        imported(one_node("Dropout", random(2, 3), random(2), known=(1,)))
 
 
 @pytest.mark.parametrize(("opset", "dtype"), [(7, "float32"), (10, bool), (13, bool)])
 def test_the_mask_of_dropout_keeps_everything(opset: int, dtype: Any) -> None:
     data = random(2, 3)
     node = helper.make_node("Dropout", ["x"], ["y", "mask"])
-    mod = from_onnx(graph_model([node], {"x": data}, ["y", "mask"], opset=opset))
+    mod = imported(graph_model([node], {"x": data}, ["y", "mask"], opset=opset))
     result, mask = create_executor("debug", mod=mod).evaluate()(data)
     np.testing.assert_array_equal(result.numpy(), data)
     assert mask.numpy().dtype == dtype
@@ -135,7 +135,7 @@ def test_statistics_of_training_are_those_of_the_batch() -> None:
     )
     known = dict(zip(names[1:], ones, strict=True))
     model = graph_model([node], {"x": data}, ["y", "m1", "v1"], known=known, opset=15)
-    results: Any = create_executor("debug", mod=from_onnx(model)).evaluate()(data)
+    results: Any = create_executor("debug", mod=imported(model)).evaluate()(data)
     found, mean, variance = (one.numpy() for one in results)
     around, spread = data.mean(axis=(0, 2)), data.var(axis=(0, 2))
     np.testing.assert_allclose(mean, 0.75 + around / 4, rtol=1e-5)
@@ -151,7 +151,7 @@ def test_statistics_may_be_of_wider_floats_than_the_data() -> None:
 
 
 def test_products_of_no_matrices_have_no_elements() -> None:
-    mod = from_onnx(one_node("MatMul", random(2, 0, 3, 4), random(2, 0, 4, 5)))
+    mod = imported(one_node("MatMul", random(2, 0, 3, 4), random(2, 0, 4, 5)))
     result = evaluate(mod, random(2, 0, 3, 4), random(2, 0, 4, 5))
     assert result.shape == (2, 0, 3, 5)
 
@@ -165,7 +165,7 @@ def test_stacks_of_matrices_may_be_of_open_length(
     model = one_node("MatMul", *(random(*shape) for shape in shapes))
     for given in model.graph.input:
         given.type.tensor_type.shape.dim[0].dim_param = "batch"
-    mod = InferType()(from_onnx(model))
+    mod = InferType()(imported(model))
     arrays = [random(3, *shape[1:], seed=at) for at, shape in enumerate(shapes)]
     np.testing.assert_allclose(
         evaluate(mod, *arrays), arrays[0] @ arrays[1], rtol=1e-4, atol=1e-5
@@ -175,9 +175,9 @@ def test_stacks_of_matrices_may_be_of_open_length(
 def test_an_output_that_nobody_computes_is_refused_where_it_is_read() -> None:
     data = random(2, 3, 4, 4)
     node = helper.make_node("MaxPool", ["x"], ["y", "where"], kernel_shape=[2, 2])
-    assert from_onnx(graph_model([node], {"x": data}, ["y"]))
+    assert imported(graph_model([node], {"x": data}, ["y"]))
     with pytest.raises(FrontendError, match=r"only its first output .* not 'where'"):
-        from_onnx(graph_model([node], {"x": data}, ["y", "where"]))
+        imported(graph_model([node], {"x": data}, ["y", "where"]))
 
 
 @pytest.mark.parametrize("axis", [-1, 0, 1, 2])
@@ -199,10 +199,10 @@ def test_softmax_before_opset_13_takes_all_dimensions_from_its_axis_on(
         helper.make_node("Reshape", ["even", "shape"], ["y"]),
     ]
     new = graph_model(flat, {"x": data}, ["y"], known={"shape": np.asarray(shape)})
-    result = evaluate(from_onnx(old), data)
+    result = evaluate(imported(old), data)
     np.testing.assert_allclose(result, reference(new, data), rtol=1e-5)
 
 
 def test_an_axis_out_of_range_is_a_fault() -> None:
     with pytest.raises(MalformedModelError, match="axis 3 is out of range of 3"):
-        from_onnx(one_node("Softmax", random(2, 3, 4), axis=3))
+        imported(one_node("Softmax", random(2, 3, 4), axis=3))

@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from parpass.relay.frontend.onnx import from_onnx
-from tests.support.onnx_models import Array, assert_agrees, evaluate, one_node, random
+from tests.support.onnx_models import (
+    Array,
+    assert_agrees,
+    evaluate,
+    imported,
+    one_node,
+    random,
+)
 
 SMALL = {"int8": -3, "uint8": 7, "int16": -300, "uint16": 300}
 
@@ -37,7 +43,7 @@ def test_blocks_have_scales_of_their_own() -> None:
 def test_a_quantized_number_is_at_the_end_of_the_range_however_large_it_was() -> None:
     data = np.array([1e30, -1e30, np.inf, -np.inf], "float32")
     model = one_node("QuantizeLinear", data, np.array(1, "float32"), known=(1,))
-    result = evaluate(from_onnx(model), data)
+    result = evaluate(imported(model), data)
     assert result.tolist() == [255, 0, 255, 0]
 
 
@@ -45,7 +51,7 @@ def test_halves_are_computed_on_without_a_zero_point_overflowing() -> None:
     data, scale = np.array([-1, 0, 1], "float16"), np.array(1, "float16")
     zero = np.array(65535, "uint16")
     model = one_node("QuantizeLinear", data, scale, zero, known=(1, 2), opset=21)
-    assert evaluate(from_onnx(model), data).tolist() == [65534, 65535, 65535]
+    assert evaluate(imported(model), data).tolist() == [65534, 65535, 65535]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -59,7 +65,7 @@ def test_each_row_and_column_may_have_a_zero_point() -> None:
     a, b = whole(2, 3), whole(3, 4, high=5)
     rows, columns = np.array([1, 2], "uint8"), np.array([1, 2, 3, 4], "uint8")
     model = one_node("MatMulInteger", a, b, rows, columns, opset=10)
-    found = evaluate(from_onnx(model), a, b, rows, columns)
+    found = evaluate(imported(model), a, b, rows, columns)
     wide = [one.astype("int32") for one in (a, b, rows, columns)]
     wanted = (wide[0] - wide[2][:, None]) @ (wide[1] - wide[3])
     assert found.tolist() == wanted.tolist()
@@ -73,14 +79,14 @@ def test_quantized_convolutions_are_those_of_the_numbers_that_are_meant() -> Non
     given = (x, scales[0], zeros[0], w, scales[1], zeros[1])
     out = np.array(0.7, "float32"), np.array(9, "uint8")
     model = one_node("QLinearConv", *given, *out, bias, opset=10)
-    found = evaluate(from_onnx(model), *given, *out, bias)
+    found = evaluate(imported(model), *given, *out, bias)
     real = [
         (x - zeros[0].astype("f4")) * scales[0],
         (w - zeros[1][:, None, None, None].astype("f4"))
         * scales[1][:, None, None, None],
         (bias * scales[0] * scales[1]).astype("float32"),
     ]
-    plain = evaluate(from_onnx(one_node("Conv", *real)), *real)
+    plain = evaluate(imported(one_node("Conv", *real)), *real)
     wanted = np.clip(np.rint(plain / out[0] + out[1]), 0, 255)
     np.testing.assert_allclose(found, wanted, atol=1)  # a tie may fall either way
     assert (found == wanted).mean() > 0.9
@@ -101,7 +107,7 @@ def test_a_cast_to_eight_bits_saturates_if_it_is_to(
     code: int, dtype: Any, saturate: int
 ) -> None:
     model = one_node("Cast", SPECIAL, opset=19, to=code, saturate=saturate)
-    found = evaluate(from_onnx(model), SPECIAL).astype("float32")
+    found = evaluate(imported(model), SPECIAL).astype("float32")
     largest = float(cast("Any", ml_dtypes.finfo(dtype)).max)
     with np.errstate(all="ignore"):
         wanted = SPECIAL.astype(dtype).astype("float32")
@@ -120,4 +126,4 @@ def test_a_cast_to_exponents_rounds_as_it_is_told(
     data = np.array([1.6, 4, 3e38], "float32")
     to = TensorProto.FLOAT8E8M0
     model = one_node("Cast", data, opset=24, to=to, round_mode=mode)
-    assert evaluate(from_onnx(model), data).astype("float64").tolist() == wanted
+    assert evaluate(imported(model), data).astype("float64").tolist() == wanted

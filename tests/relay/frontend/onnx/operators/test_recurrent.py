@@ -9,9 +9,8 @@ import pytest
 from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError
-from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.interpreter.interpreter import create_executor
-from tests.support.onnx_models import Array, graph_model, random
+from tests.support.onnx_models import Array, graph_model, imported, random
 
 LENGTH, BATCH, SIZE, HIDDEN = 4, 3, 2, 5
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -52,7 +51,7 @@ def layer(
 
 
 def run(model: onnx.ModelProto, data: Array = X) -> list[Array]:
-    results: Any = create_executor("debug", mod=from_onnx(model)).evaluate()(data)
+    results: Any = create_executor("debug", mod=imported(model)).evaluate()(data)
     return [one.numpy() for one in results]
 
 
@@ -163,14 +162,14 @@ def test_activations_are_those_that_are_named(
 
 def test_what_onnx_does_not_know_is_a_fault() -> None:
     with pytest.raises(MalformedModelError, match="activation 'swish' is none"):
-        from_onnx(layer("RNN", activations=["Swish"]))
+        imported(layer("RNN", activations=["Swish"]))
     with pytest.raises(MalformedModelError, match="expected 3 activations, got 1"):
-        from_onnx(layer("LSTM", activations=["Tanh"]))
+        imported(layer("LSTM", activations=["Tanh"]))
     with pytest.raises(MalformedModelError, match="direction is 'sideways'"):
-        from_onnx(layer("RNN", direction="sideways"))
+        imported(layer("RNN", direction="sideways"))
 
 
 def test_too_many_steps_are_refused() -> None:
     data = np.broadcast_to(np.float32(0), (10_001, 1, SIZE))
     with pytest.raises(FrontendError, match=r"up to 10000 steps, .* got 10001"):
-        from_onnx(layer("RNN", data))
+        imported(layer("RNN", data))

@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 
 from parpass.errors import FrontendError, MalformedModelError
-from parpass.relay.frontend.onnx import from_onnx
-from tests.support.onnx_models import Array, assert_agrees, evaluate, one_node, random
+from tests.support.onnx_models import (
+    Array,
+    assert_agrees,
+    evaluate,
+    imported,
+    one_node,
+    random,
+)
 
 IMAGE = random(1, 2, 4, 5)
 RULES = (
@@ -66,7 +72,7 @@ def test_whole_numbers_are_rounded_and_stay_in_their_range() -> None:
     model = one_node(
         "Resize", data, None, floats(1, 1, 1, 1.75), opset=19, mode="cubic"
     )
-    found = evaluate(from_onnx(model), data, floats(1, 1, 1, 1.75))
+    found = evaluate(imported(model), data, floats(1, 1, 1, 1.75))
     assert found.dtype == np.uint8
     assert found.min() == 0
     assert found.max() == 255
@@ -75,7 +81,7 @@ def test_whole_numbers_are_rounded_and_stay_in_their_range() -> None:
 def test_upsampling_by_factors_of_the_data() -> None:
     given = floats(1, 1, 2, 3)
     model = one_node("Upsample", IMAGE, given, opset=9)
-    found = evaluate(from_onnx(model), IMAGE, given)
+    found = evaluate(imported(model), IMAGE, given)
     assert found.tolist() == IMAGE.repeat(2, axis=2).repeat(3, axis=3).tolist()
 
 
@@ -93,14 +99,14 @@ def test_what_onnx_does_not_know_is_a_fault(
 ) -> None:
     model = one_node("Resize", IMAGE, None, floats(1, 1, 0.6, 1.7), opset=19, **setting)
     with pytest.raises(MalformedModelError, match=message):
-        from_onnx(model)
+        imported(model)
 
 
 def test_scales_and_sizes_together_are_a_fault() -> None:
     both = floats(1, 1, 2, 2), np.array([1, 2, 8, 10])
     model = one_node("Resize", IMAGE, None, *both, opset=19)
     with pytest.raises(FrontendError, match="expected either scales or sizes"):
-        from_onnx(model)
+        imported(model)
 
 
 def test_what_lies_between_bools_is_refused() -> None:
@@ -109,4 +115,4 @@ def test_what_lies_between_bools_is_refused() -> None:
         "Resize", data, None, floats(1, 1, 2, 2.5), opset=19, mode="linear"
     )
     with pytest.raises(FrontendError, match="what lies between bools"):
-        from_onnx(model)
+        imported(model)

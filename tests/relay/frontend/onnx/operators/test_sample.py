@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from parpass.errors import MalformedModelError
-from parpass.relay.frontend.onnx import from_onnx
-from tests.support.onnx_models import assert_agrees, evaluate, one_node, random
+from tests.support.onnx_models import (
+    assert_agrees,
+    evaluate,
+    imported,
+    one_node,
+    random,
+)
 
 IMAGES = random(2, 2, 3, 4)
 PLACES = (random(2, 2, 3, 2, seed=1) * 2).clip(-3, 3)
@@ -42,11 +47,11 @@ def test_an_axis_of_one_element_has_nothing_to_mirror() -> None:
 def test_modes_had_other_names_before_opset_20() -> None:
     old = one_node("GridSample", IMAGES, PLACES, opset=16, mode="bilinear")
     new = one_node("GridSample", IMAGES, PLACES, opset=20, mode="linear")
-    found = [evaluate(from_onnx(model), IMAGES, PLACES) for model in (old, new)]
+    found = [evaluate(imported(model), IMAGES, PLACES) for model in (old, new)]
     np.testing.assert_array_equal(*found)
 
 
 def test_what_onnx_does_not_know_is_a_fault() -> None:
     model = one_node("GridSample", IMAGES, PLACES, opset=20, padding_mode="wrap")
     with pytest.raises(MalformedModelError, match="padding_mode 'wrap' is none"):
-        from_onnx(model)
+        imported(model)

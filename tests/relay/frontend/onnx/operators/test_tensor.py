@@ -7,11 +7,11 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from parpass.errors import FrontendError, MalformedModelError
-from parpass.relay.frontend.onnx import from_onnx
 from tests.support.onnx_models import (
     assert_agrees,
     evaluate,
     graph_model,
+    imported,
     one_node,
     random,
 )
@@ -34,14 +34,14 @@ def ints(*values: int) -> Any:
 def test_constant_takes_each_kind_of_number(
     attributes: dict[str, Any], expected: Any
 ) -> None:
-    result = evaluate(from_onnx(one_node("Constant", **attributes)))
+    result = evaluate(imported(one_node("Constant", **attributes)))
     assert result.dtype == expected.dtype
     assert result.tolist() == expected.tolist()
 
 
 def test_a_constant_of_text_is_refused() -> None:
     with pytest.raises(FrontendError, match="a tensor or numbers for its value"):
-        from_onnx(one_node("Constant", value_string="text"))
+        imported(one_node("Constant", value_string="text"))
 
 
 @pytest.mark.parametrize("shape", [(), (2, 3), (0,)])
@@ -54,7 +54,7 @@ def test_constant_of_shape_agrees(shape: tuple[int, ...], dtype: str | None) -> 
 
 
 def test_a_shape_may_depend_on_data() -> None:
-    mod = from_onnx(one_node("ConstantOfShape", ints(2, 3)))
+    mod = imported(one_node("ConstantOfShape", ints(2, 3)))
     assert evaluate(mod, ints(2, 3)).shape == (2, 3)
     assert evaluate(mod, ints(4, 1)).shape == (4, 1)
 
@@ -66,7 +66,7 @@ def test_a_shape_may_come_from_a_constant_node() -> None:
         helper.make_node("Identity", ["c"], ["shape"]),
         helper.make_node("Reshape", ["x", "shape"], ["y"]),
     ]
-    result = evaluate(from_onnx(graph_model(nodes, {"x": data}, ["y"])), data)
+    result = evaluate(imported(graph_model(nodes, {"x": data}, ["y"])), data)
     assert result.tolist() == data.reshape(3, 2).tolist()
 
 
@@ -79,16 +79,16 @@ def test_reshape_agrees(shape: tuple[int, ...]) -> None:
 
 def test_reshape_may_mean_zero_as_it_is() -> None:
     model = one_node("Reshape", random(0, 3), ints(0, 9), known=(1,), allowzero=1)
-    assert evaluate(from_onnx(model), random(0, 3)).shape == (0, 9)
+    assert evaluate(imported(model), random(0, 3)).shape == (0, 9)
     model = one_node("Reshape", random(0, 3), ints(3, 0), known=(1,), allowzero=1)
-    assert evaluate(from_onnx(model), random(0, 3)).shape == (3, 0)
+    assert evaluate(imported(model), random(0, 3)).shape == (3, 0)
 
 
 @pytest.mark.parametrize("shape", [(5, 5), (-1, -1), (-2, 3), (5, -1)])
 def test_a_reshape_that_does_not_fit_is_a_fault(shape: tuple[int, ...]) -> None:
     model = one_node("Reshape", random(2, 3, 4), ints(*shape), known=(1,))
     with pytest.raises(MalformedModelError, match=r"shape \(2, 3, 4\) cannot take"):
-        from_onnx(model)
+        imported(model)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, 3, -1])
@@ -104,7 +104,7 @@ def test_transpose_agrees(perm: tuple[int, ...] | None) -> None:
 
 def test_a_transpose_that_is_no_permutation_is_a_fault() -> None:
     with pytest.raises(MalformedModelError, match="is no order of 3 dimensions"):
-        from_onnx(one_node("Transpose", random(2, 3, 4), perm=[0, 0, 1]))
+        imported(one_node("Transpose", random(2, 3, 4), perm=[0, 0, 1]))
 
 
 @pytest.mark.parametrize("axes", [(0,), (1, 2), (2, 0), (-1,), (-1, 1)])
@@ -112,12 +112,12 @@ def test_unsqueeze_agrees(axes: tuple[int, ...]) -> None:
     assert_agrees("Unsqueeze", random(2, 3), ints(*axes), known=(1,), opset=13)
     model = one_node("Unsqueeze", random(2, 3), axes=axes, opset=11)
     expected = np.expand_dims(random(2, 3), axes)
-    assert evaluate(from_onnx(model), random(2, 3)).shape == expected.shape
+    assert evaluate(imported(model), random(2, 3)).shape == expected.shape
 
 
 def test_unsqueeze_of_one_axis_twice_is_a_fault() -> None:
     with pytest.raises(MalformedModelError, match="expected axes that differ"):
-        from_onnx(one_node("Unsqueeze", random(2), axes=[0, 0], opset=9))
+        imported(one_node("Unsqueeze", random(2), axes=[0, 0], opset=9))
 
 
 @pytest.mark.parametrize("axes", [None, (0,), (0, 2), (-1,)])
@@ -128,12 +128,12 @@ def test_squeeze_agrees(axes: tuple[int, ...] | None) -> None:
 
 def test_squeeze_before_opset_13_has_its_axes_as_an_attribute() -> None:
     model = one_node("Squeeze", random(1, 3, 1), axes=[0], opset=9)
-    assert evaluate(from_onnx(model), random(1, 3, 1)).shape == (3, 1)
+    assert evaluate(imported(model), random(1, 3, 1)).shape == (3, 1)
 
 
 def test_squeeze_of_a_larger_dimension_is_a_fault() -> None:
     with pytest.raises(MalformedModelError, match="are not all of size 1"):
-        from_onnx(one_node("Squeeze", random(1, 3, 1), axes=[1], opset=9))
+        imported(one_node("Squeeze", random(1, 3, 1), axes=[1], opset=9))
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -146,7 +146,7 @@ def test_concat_agrees(axis: int, count: int) -> None:
 def test_parts_that_do_not_fit_are_a_fault_that_names_the_node() -> None:
     model = one_node("Concat", random(2, 3), random(3, 4), axis=0)
     with pytest.raises(MalformedModelError, match=r"node 1 \(Concat 'y'\): "):
-        from_onnx(model)
+        imported(model)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int32", "bool"])
@@ -157,9 +157,9 @@ def test_cast_agrees(dtype: str) -> None:
 
 def test_a_cast_to_text_is_refused() -> None:
     with pytest.raises(FrontendError, match="a cast to element type 8 is not"):
-        from_onnx(one_node("Cast", random(2), to=TensorProto.STRING))
+        imported(one_node("Cast", random(2), to=TensorProto.STRING))
 
 
 def test_identity_is_its_input() -> None:
-    mod = from_onnx(one_node("Identity", random(2)))
+    mod = imported(one_node("Identity", random(2)))
     assert mod["main"].body is mod["main"].params[0]

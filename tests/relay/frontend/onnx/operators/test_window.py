@@ -8,8 +8,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from parpass.errors import FrontendError, MalformedModelError
-from parpass.relay.frontend.onnx import from_onnx
-from tests.support.onnx_models import assert_agrees, evaluate, one_node, random
+from tests.support.onnx_models import (
+    assert_agrees,
+    evaluate,
+    imported,
+    one_node,
+    random,
+)
 
 
 @st.composite
@@ -54,12 +59,12 @@ def test_conv_takes_its_kernel_from_the_weight() -> None:
         "Conv", random(1, 3, 5, 5), random(2, 3, 3, 3), kernel_shape=[2, 2]
     )
     with pytest.raises(MalformedModelError, match=r"kernel_shape is \(2, 2\), but"):
-        from_onnx(model)
+        imported(model)
 
 
 def test_a_weight_that_is_no_stack_of_kernels_is_a_fault() -> None:
     with pytest.raises(MalformedModelError, match="a weight of 4 dimensions, got 1"):
-        from_onnx(one_node("Conv", random(1, 3, 5, 5), random(2)))
+        imported(one_node("Conv", random(1, 3, 5, 5), random(2)))
 
 
 @pytest.mark.parametrize("op_type", ["Conv", "MaxPool"])
@@ -71,7 +76,7 @@ def test_windows_slide_along_one_to_three_axes(op_type: str) -> None:
         assert_agrees(op_type, data, *weight, kernel_shape=[3] * rank)
     model = one_node(op_type, random(1, 3), random(2, 3), kernel_shape=[1])
     with pytest.raises(FrontendError, match=r"\(" + op_type + r" 'y'\): only signals"):
-        from_onnx(model)
+        imported(model)
 
 
 @st.composite
@@ -115,8 +120,8 @@ def test_same_lower_is_same_upper_in_a_mirror(op_type: str) -> None:
     data = random(1, 2, 6, 6)
     mirrored = data[:, :, ::-1, ::-1].copy()
     window: dict[str, Any] = {"kernel_shape": [3, 2], "strides": [2, 1]}
-    lower = from_onnx(one_node(op_type, data, auto_pad="SAME_LOWER", **window))
-    upper = from_onnx(one_node(op_type, data, auto_pad="SAME_UPPER", **window))
+    lower = imported(one_node(op_type, data, auto_pad="SAME_LOWER", **window))
+    upper = imported(one_node(op_type, data, auto_pad="SAME_UPPER", **window))
     assert evaluate(lower, data).shape == (1, 2, 3, 6)
     np.testing.assert_allclose(
         evaluate(lower, data), evaluate(upper, mirrored)[:, :, ::-1, ::-1], rtol=1e-5
@@ -126,9 +131,9 @@ def test_same_lower_is_same_upper_in_a_mirror(op_type: str) -> None:
 def test_ceil_mode_adds_the_last_window_that_starts_in_the_data() -> None:
     data = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
     window: dict[str, Any] = {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}
-    largest = evaluate(from_onnx(one_node("MaxPool", data, **window)), data)
+    largest = evaluate(imported(one_node("MaxPool", data, **window)), data)
     assert largest.tolist() == [[[[10, 11], [14, 15]]]]
-    mean = evaluate(from_onnx(one_node("AveragePool", data, **window)), data)
+    mean = evaluate(imported(one_node("AveragePool", data, **window)), data)
     assert mean.tolist() == [[[[5, 6.5], [11, 12.5]]]]
 
 
@@ -136,7 +141,7 @@ def test_ceil_mode_leaves_out_a_window_that_starts_in_the_padding() -> None:
     data = random(1, 1, 2, 2)
     window: dict[str, Any] = {"kernel_shape": [1, 1], "strides": [2, 2], "ceil_mode": 1}
     model = one_node("MaxPool", data, pads=[0, 0, 1, 1], **window)
-    assert evaluate(from_onnx(model), data).shape == (1, 1, 1, 1)
+    assert evaluate(imported(model), data).shape == (1, 1, 1, 1)
 
 
 @pytest.mark.parametrize("op_type", ["GlobalAveragePool", "GlobalMaxPool"])
@@ -162,9 +167,9 @@ def test_what_is_not_supported_is_refused(
 ) -> None:
     model = one_node(op_type, random(1, 2, 4, 4), kernel_shape=[3, 3], **attributes)
     with pytest.raises(FrontendError, match=message):
-        from_onnx(model)
+        imported(model)
 
 
 def test_a_pool_needs_a_kernel() -> None:
     with pytest.raises(MalformedModelError, match="'kernel_shape', got none"):
-        from_onnx(one_node("MaxPool", random(1, 2, 4, 4)))
+        imported(one_node("MaxPool", random(1, 2, 4, 4)))

@@ -1,0 +1,25 @@
+"""`relay.testing`: passes run on expressions, and networks to try them on.
+
+Each network's `get_workload` returns a module and random values for its weights.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parpass.errors.missing_names import refusing
+from parpass.relay.testing import mlp, mobilenet, resnet
+from parpass.relay.testing.opt_pass import run_infer_type, run_opt_pass
+from parpass.relay.testing.workload import create_workload
+
+__all__ = [
+    "create_workload",
+    "mlp",
+    "mobilenet",
+    "resnet",
+    "run_infer_type",
+    "run_opt_pass",
+]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)
