@@ -10,6 +10,7 @@ import click
 ALIASES = {
     "--disable-threading": "--jobs=0",
     "--mlir-disable-threading": "--jobs=0",
+    "--mlir-output-format": "--timing",
     "--mlir-pass-statistics": "--statistics",
     "--mlir-print-ir-after": "--print-ir-after",
     "--mlir-print-ir-after-all": "--print-ir-after-all",
@@ -53,6 +54,8 @@ class Command(click.Command):
 
     def _spelled_out(self, argument: str) -> str:
         name, equals, value = argument.partition("=")
+        if f"-{name}" in self._long_names():  # mlir-opt takes one dash as well
+            name = f"-{name}"
         argument = ALIASES.get(name, name) + equals + value
         optional = [
             spelling
@@ -61,6 +64,10 @@ class Command(click.Command):
             for spelling in param.opts
         ]
         return f"{argument}=" if argument in optional else argument
+
+    def _long_names(self) -> set[str]:
+        spelled = {name for param in self.params for name in param.opts}
+        return {name for name in spelled | ALIASES.keys() if name.startswith("--")}
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter

@@ -17,10 +17,17 @@ from parpass.cli.bisect import bisect
 from parpass.cli.opt import opt
 from parpass.cli.reduce import reduce
 from parpass.cli.replay import replay
+from parpass.cli.streams import whole_streams
+from parpass.cli.wording import spoken
 
 
 class _Interruptible(click.Group):
     """Ends with the shells' exit code for Ctrl-C, and without a word."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command, with standard streams that are there."""
+        with whole_streams():
+            return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         if sys.__stderr__ is not None and not faulthandler.is_enabled():
@@ -38,8 +45,8 @@ def _plain_warnings() -> Generator[None]:
     usual = warnings.formatwarning
 
     def format_plainly(message: Any, category: Any, *args: Any, **kwargs: Any) -> str:
-        if category.__module__ == "parpass.errors":
-            return f"Warning: {message}\n"
+        if category.__module__.startswith("parpass.errors"):
+            return f"Warning: {spoken(str(message))}\n"
         return usual(message, category, *args, **kwargs)
 
     warnings.formatwarning = format_plainly
