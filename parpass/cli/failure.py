@@ -74,6 +74,11 @@ def _others(error: BaseException) -> Iterator[str]:
 def _where(error: BaseException) -> Iterator[str]:
     """Yield where a pass was that was ended from outside, as far as that is known."""
     told = error.traceback if isinstance(error, FunctionFailure) else ""
-    if found := _FRAME.search(told):
-        path, line, function = found.groups()
-        yield f"where: {path}:{line}, in {function}; --traceback shows all"
+    if frame := innermost_frame(told):
+        yield f"where: {frame}; --traceback shows all"
+
+
+def innermost_frame(told: str) -> str | None:
+    """Return the innermost frame of what `faulthandler` told, None if it told none."""
+    found = _FRAME.search(told)
+    return found and "{}:{}, in {}".format(*found.groups())
