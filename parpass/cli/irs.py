@@ -32,6 +32,11 @@ def ir_of_suffix(suffix: str) -> Textual | None:
     return found[-1] if found else None
 
 
+def suffix_of(programs: Textual) -> str:
+    """Return what the name of a file ends in that has a program of an IR."""
+    return next(iter(programs.suffixes), ".txt")
+
+
 def parsed(programs: Textual, text: str, source_name: str) -> Any:
     """Return the module of which this is the text.
 

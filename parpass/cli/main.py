@@ -14,9 +14,11 @@ import click
 
 from parpass import __version__
 from parpass.cli.bisect import bisect
+from parpass.cli.diff import diff
 from parpass.cli.opt import opt
 from parpass.cli.reduce import reduce
 from parpass.cli.replay import replay
+from parpass.cli.run import run
 from parpass.cli.streams import whole_streams
 from parpass.cli.wording import spoken
 
@@ -82,5 +84,5 @@ def main() -> None:
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
 
 
-for command in (bisect, opt, reduce, replay):
+for command in (bisect, diff, opt, reduce, replay, run):
     main.add_command(command)

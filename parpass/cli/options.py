@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,6 +19,18 @@ writing = functools.partial(click.option, cls=Option, section="What to write")
 showing = functools.partial(
     click.option, cls=Option, section="What to show on standard error"
 )
+
+
+def program(name: str, metavar: str) -> Any:
+    """Return the argument for a program that is read, or - for standard input."""
+    return click.argument(
+        name,
+        metavar=metavar,
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    )
+
+
+PROGRAM: Any = program("file", "INPUT")
 
 PASSES_HELP = (
     "The passes, separated by commas; options in braces, separated by blanks: "

@@ -65,6 +65,7 @@ def read_modules(
     *,
     ir: str | None = None,
     shapes: Shapes | None = None,
+    checks_shapes: bool = True,
     split: str = SPLIT,
 ) -> list[Any]:
     """Return the modules of the inputs: one of all ONNX files, or one of each program.
@@ -73,6 +74,7 @@ def read_modules(
         inputs: The paths; `-` is standard input.
         ir: The IR that they are in; by default their suffixes tell, or what is in them.
         shapes: Shapes of the inputs of ONNX models, by name.
+        checks_shapes: Whether it is an error to give them for programs.
         split: What lines begin with that part programs.
 
     Raises:
@@ -81,11 +83,25 @@ def read_modules(
     found = _inputs(inputs, ir)
     if found[0].kind == "onnx":
         return [_read_onnx(found, shapes or {})]
-    if shapes:
+    if shapes and checks_shapes:
         raise InputError("--shape is for the inputs of ONNX models")
     if found[0].kind == "json":
         return [_read_json(one) for one in found]
     return _all_parsed(_programs(found, split))
+
+
+def read_module(
+    path: Path, *, ir: str | None = None, shapes: Shapes | None = None
+) -> Any:
+    """Return the one module of an input; shapes are for it if it is an ONNX model.
+
+    Raises:
+        InputError: It cannot be read, or has several programs.
+    """
+    modules = read_modules([path], ir=ir, shapes=shapes, checks_shapes=False)
+    if len(modules) != 1:
+        raise InputError(f"expected one program, got {len(modules)} in '{path}'")
+    return modules[0]
 
 
 def read_programs(

@@ -64,13 +64,18 @@ def write_modules(
 
 
 def write_text(text: str, output: str) -> None:
-    """Write a text to a file, which is replaced, or to standard output for `-`.
+    """Write a text as `write_bytes` does."""
+    write_bytes(text.encode(), output)
+
+
+def write_bytes(content: bytes, output: str) -> None:
+    """Write to a file, which is replaced, or to standard output for `-`.
 
     Raises:
         InputError: It cannot be written; the file is as it was then.
     """
     try:
-        _write(text.encode(), output)
+        _write(content, output)
     except BrokenPipeError:
         raise  # whoever read it has seen enough; click ends quietly
     except RuntimeError:  # click's word for a stream that is not there
