@@ -12,7 +12,8 @@ from parpass import open_runner
 from parpass.cli.expectations import Expectations, capturing
 from parpass.cli.failure import InputError, PassFailure
 from parpass.cli.pipeline import dump_pipeline, make_context, read_pipeline
-from parpass.cli.reading import SPLIT, Program, read_modules, read_programs
+from parpass.cli.programs import SPLIT, Program
+from parpass.cli.reading import read_modules, read_programs
 from parpass.cli.watching import Watching
 from parpass.cli.writing import write_modules
 from parpass.errors import ParseError

@@ -5,46 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from parpass.cli.failure import InputError
+from parpass.cli.programs import SPLIT, Program, all_parsed, programs_in
 
-if TYPE_CHECKING:
-    from parpass.transform import Textual
-
-SPLIT = "// -----"
 _STDIN = "<stdin>"
 _JSON = re.compile(rb'\s*\{\s*"parpass"')
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # what protobuf begins with is here
 _LOOKED_AT = 4096  # bytes
 
 Shapes = Mapping[str, Sequence[Any]]
-
-
-class Program(NamedTuple):
-    """The text of a program, which is not parsed yet.
-
-    Attributes:
-        name: Of the file it is in.
-        text: The text, after as many empty lines as there are lines above it.
-        ir: What knows the text of its IR.
-    """
-
-    name: str
-    text: str
-    ir: Textual
-
-    def parsed(self) -> Any:
-        """Return the module.
-
-        Raises:
-            ParseError: It cannot be read.
-        """
-        from parpass.cli.irs import parsed
-
-        return parsed(self.ir, self.text, self.name)
 
 
 class _Input(NamedTuple):
@@ -87,7 +60,7 @@ def read_modules(
         raise InputError("--shape is for the inputs of ONNX models")
     if found[0].kind == "json":
         return [_read_json(one) for one in found]
-    return _all_parsed(_programs(found, split))
+    return all_parsed(_programs(found, split))
 
 
 def read_module(
@@ -116,26 +89,6 @@ def read_programs(
     if found[0].kind in ("onnx", "json"):
         raise InputError(f"expected IR as text, got {found[0].kind.upper()}")
     return _programs(found, split)
-
-
-def _all_parsed(programs: Sequence[Program]) -> list[Any]:
-    from parpass.errors import ParseError
-
-    modules: list[Any] = []
-    errors: list[str] = []
-    for program in programs:
-        try:
-            modules.append(program.parsed())
-        except ParseError as error:
-            errors.append(str(error))
-            if "meta[" in program.text and "#[metadata]" not in program.text:
-                errors.append(
-                    "the values of constants are not in the text: write it by "
-                    "'parpass opt' to a file, or with --print-metadata"
-                )
-    if errors:
-        raise InputError("\n".join(["the program cannot be read", *errors]))
-    return modules
 
 
 def _inputs(paths: Sequence[Path], ir: str | None) -> list[_Input]:
@@ -233,22 +186,8 @@ def _text(given: _Input) -> str:
 
 
 def _programs(inputs: Sequence[_Input], split: str) -> list[Program]:
-    from parpass.cli.irs import known_irs
-
-    irs = known_irs()
     return [
-        Program(one.name, text, irs[one.kind])
+        program
         for one in inputs
-        for text in _split(_text(one), split)
-    ]
-
-
-def _split(text: str, line: str) -> list[str]:
-    """Return the programs between lines that part them, with the numbers of lines."""
-    parting = re.compile(rf"^{re.escape(line)}[ \t\r]*\n?", re.MULTILINE)
-    starts = [0, *(found.end() for found in parting.finditer(text))]
-    ends = [*(found.start() for found in parting.finditer(text)), len(text)]
-    return [
-        "\n" * text.count("\n", 0, start) + text[start:end]
-        for start, end in zip(starts, ends, strict=True)
+        for program in programs_in(_text(one), one.name, one.kind, split)
     ]

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from parpass.cli.failure import InputError
-from parpass.cli.reading import SPLIT
+from parpass.cli.programs import SPLIT
 
 
 def check_output(output: str) -> None:

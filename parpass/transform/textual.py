@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from parpass.errors import ParseError
+from parpass.tables import Table
 
 
 class Way(Protocol):
@@ -78,7 +79,7 @@ class Textual(ABC):
         ...
 
 
-_programs: dict[str, Textual] = {}  # workers read none, so it need not travel
+_programs: Table[str, Textual] = Table("programs of")
 
 
 def register_programs(programs: Textual) -> None:

@@ -141,6 +141,11 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         lines = [f"// {k}: {json.dumps(v)}" for k, v in fields.items() if v != ""]
         return "\n".join([_TITLE, *lines])
 
+    @staticmethod
+    def is_in(text: str) -> bool:
+        """Return whether this is the text of a reproducer."""
+        return text.startswith(_TITLE)
+
     @classmethod
     def from_text(cls, text: str) -> Reproducer:
         """Return what a file says.
