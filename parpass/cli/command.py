@@ -21,6 +21,15 @@ ALIASES = {
 }
 
 
+def _pass_spelled(option: str) -> str | None:
+    """Return the pass that somebody means who writes it as an option of mlir-opt."""
+    from parpass.cli.listing import described_passes  # which loads all passes
+
+    plain = option.replace("-", "").lower()
+    names = (name for name, _ in described_passes())
+    return next((name for name in names if name.lower() == plain), None)
+
+
 class Option(click.Option):
     """An option in a section of the help text.
 
@@ -50,7 +59,14 @@ class Command(click.Command):
         """Parse, after aliases and options without their values were spelled out."""
         end = args.index("--") if "--" in args else len(args)
         spelled = [self._spelled_out(one) for one in args[:end]]
-        return super().parse_args(ctx, [*spelled, *args[end:]])
+        try:
+            return super().parse_args(ctx, [*spelled, *args[end:]])
+        except click.NoSuchOption as error:
+            name = _pass_spelled(error.option_name)
+            if name is None or "passes" not in {one.name for one in self.params}:
+                raise
+            message = f"no such option: {error.option_name}; passes go to -p {name}"
+            raise click.UsageError(message, ctx) from None
 
     def _spelled_out(self, argument: str) -> str:
         name, equals, value = argument.partition("=")

@@ -50,6 +50,7 @@ def diff(
     if not adapter.is_module(other):
         raise click.UsageError(f"'{left}' and '{right}' are of different IRs")
     found = list(_differences(adapter, one, other, str(left), str(right)))
+    found = found or list(_besides(one, other))
     if not quiet:
         count = len(adapter.functions(one))
         functions = "1 function" if count == 1 else f"{count:,} functions"
@@ -69,3 +70,16 @@ def _differences(
     yield from (
         f"function '{name}' is only in {right}" for name in theirs if name not in mine
     )
+
+
+def _besides(one: Any, other: Any) -> Iterator[str]:
+    """Yield where modules differ whose functions are equal."""
+    from parpass.errors import StructuralMismatchError
+    from parpass.ir.module import IRModule
+    from parpass.ir.structure.structural import assert_structural_equal
+
+    if isinstance(one, IRModule):
+        try:
+            assert_structural_equal(one, other)
+        except StructuralMismatchError as error:
+            yield str(error)

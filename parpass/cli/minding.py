@@ -60,7 +60,12 @@ def minded(*, shows_all: bool) -> Generator[None]:
     passed_on |= {signal.SIGUSR1, signal.SIGUSR2}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*passed_on, signal.SIGCHLD})
     own = os.getpid()
-    child = os.fork()
+    try:
+        child = os.fork()
+    except OSError:  # there may be no more processes; nobody minds it then
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        yield
+        return
     if child:
         status = _wait_for(child, {*passed_on, signal.SIGCHLD})
         _end_as(status, _read(trail), _text(faults), shows_all=shows_all)
@@ -160,7 +165,7 @@ def death_in(place: Place, code: int, told: str) -> str:
         lines.append(f"where: {frame}; --traceback shows all")
     if function is not None:
         lines.append(
-            "give --reproducer PATH to have it written down, --on-failure=skip to go "
-            "on without this pass on this function"
+            "try parpass opt, without -j0, with --reproducer PATH to have it written "
+            "down, or with --on-failure=skip to go on without this pass on it"
         )
     return "\n  ".join(lines)

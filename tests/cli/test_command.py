@@ -35,6 +35,15 @@ def test_short_options_are_still_joined_to_their_values():
     assert parsed("-oout")["output"] == "out"
 
 
+@pytest.mark.parametrize("option", ["--fold-constant", "--FoldConstant"])
+def test_a_pass_as_an_option_is_told_where_passes_go(option: str):
+    result = CliRunner().invoke(main, ["opt", __file__, option])
+    assert result.exit_code == 2
+    assert f"no such option: {option}; passes go to -p FoldConstant" in result.stderr
+    other = CliRunner().invoke(main, ["opt", __file__, "--fold-constnt"])
+    assert "No such option" in other.stderr
+
+
 def test_aliases_take_values():
     assert parsed("--mlir-print-ir-after=A,B")["print_ir_after"] == ("A,B",)
 

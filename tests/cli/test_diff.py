@@ -68,3 +68,9 @@ def test_several_programs_are_an_input_error(left: Path):
     result = diff(left, f"{PROGRAM}// -----\n{PROGRAM}")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == "Error: expected one program, got 2 in '-'\n"
+
+
+def test_attributes_of_the_module_are_compared(left: Path):
+    result = diff(left, f'#[attrs(target="llvm")]\n{PROGRAM}')
+    assert result.exit_code == 1
+    assert "attrs" in result.stdout

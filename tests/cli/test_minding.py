@@ -102,8 +102,8 @@ def test_a_long_message_has_all_there_is_to_try():
     assert death_in(("Fold", "main"), -11, told) == (
         "pass 'Fold' on function 'main' ended the process: SIGSEGV(-11)\n"
         "  where: p.py:3, in fold; --traceback shows all\n"
-        "  give --reproducer PATH to have it written down, --on-failure=skip to go on "
-        "without this pass on this function"
+        "  try parpass opt, without -j0, with --reproducer PATH to have it written "
+        "down, or with --on-failure=skip to go on without this pass on it"
     )
     assert death_in(("Whole", None), 7, "") == (
         "pass 'Whole' on the module ended the process: EXIT(7)"
