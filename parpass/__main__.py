@@ -1,6 +1,6 @@
 """`python -m parpass` is the `parpass` command."""
 
 if __name__ == "__main__":  # workers import this module under another name
-    from parpass.cli import main
+    from parpass.cli.entry import run
 
-    main(prog_name="parpass")
+    run()

@@ -226,7 +226,7 @@ _COLOURS = {
 def render_to_stderr(context: DiagnosticContext) -> None:
     """Write the diagnostics of a context to standard error, coloured on a terminal."""
     sources: dict[str, str] = getattr(context.module, "sources", None) or {}
-    coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    coloured = sys.stderr.isatty() and _takes_colour()
     lines: dict[str, list[str]] = {}  # split once, as there may be many diagnostics
     for diagnostic in context.diagnostics:
         name = diagnostic.span.source_name if diagnostic.span is not None else ""
@@ -234,6 +234,11 @@ def render_to_stderr(context: DiagnosticContext) -> None:
             lines[name] = _lines(sources.get(name))
         text = _formatted(diagnostic, lines[name], coloured=coloured)
         sys.stderr.write(text + "\n")
+
+
+def _takes_colour() -> bool:
+    """Return whether the user and the terminal want any; see no-color.org."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 _default_renderer = DiagnosticRenderer(render_to_stderr)

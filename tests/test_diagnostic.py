@@ -1,5 +1,6 @@
 import io
 import pickle
+import sys
 
 import pytest
 
@@ -91,6 +92,35 @@ def test_on_a_terminal_the_level_is_bold_and_coloured():  # 9.8
     assert format_diagnostic(ERROR, None, coloured=True) == (
         "\x1b[1;31merror\x1b[0m: no such thing"
     )
+
+
+class Terminal(io.StringIO):
+    """A terminal that remembers what was written."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("surroundings", "is_coloured"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True),
+    ],
+)
+def test_there_is_no_colour_where_it_is_not_wanted(
+    surroundings: dict[str, str], is_coloured: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in surroundings.items():
+        monkeypatch.setenv(name, value)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    context = DiagnosticContext(None)
+    context.emit_fatal(WARNING)
+    assert ("\x1b[" in terminal.getvalue()) == is_coloured
 
 
 def test_a_fatal_diagnostic_ends_at_once():  # 9.10

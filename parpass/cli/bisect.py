@@ -5,17 +5,17 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from parpass.cli import options
+from parpass.cli import completion, options
 from parpass.cli.command import Command
 from parpass.cli.failure import InputError
 
 if TYPE_CHECKING:
     from parpass.cli.bisecting import Check, Culprit
-    from parpass.ir.module import IRModule
+    from parpass.transform import Textual
 
 NOTHING_FOUND = 3
 
@@ -25,11 +25,7 @@ NOTHING_FOUND = 3
     epilog="Exit codes: 0 it was found, 2 the command, the pipeline or an input is "
     "wrong, 3 there is nothing to be found, 130 interrupted.",
 )
-@click.argument(
-    "file",
-    metavar="INPUT",
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-)
+@options.PROGRAM
 @options.running(
     "-p",
     "--passes",
@@ -37,12 +33,14 @@ NOTHING_FOUND = 3
     "passes",
     metavar="PASSES",
     required=True,
+    shell_complete=completion.pipelines,
     help=options.PASSES_HELP,
 )
 @options.level
 @options.config
 @options.jobs
 @options.load
+@options.ir
 @options.function_timeout
 @options.memory_limit
 @options.running(
@@ -66,6 +64,7 @@ def bisect(
     level: int,
     config: Sequence[str],
     jobs: int | None,
+    ir: str | None,
     function_timeout: float | None,
     memory_limit: int | None,
     check: str | None,
@@ -82,19 +81,22 @@ def bisect(
     that show the difference.
     """
     from parpass.cli.bisecting import Bisection, CannotTellError
+    from parpass.cli.irs import suffix_of
     from parpass.cli.pipeline import make_context, read_pipeline
+    from parpass.cli.reading import read_module
     from parpass.cli.watching import Watching
     from parpass.runner import open_runner
+    from parpass.transform import adapter_of
 
     pipeline = read_pipeline(passes)
     limits = {"function_timeout": function_timeout, "memory_limit": memory_limit}
     settings = limits | _settings(jobs)
     context = make_context(pipeline, level, config, Watching.nothing(), settings)
-    mod = _read(file)
+    mod = read_module(file, ir=ir)
+    programs = adapter_of(mod, "bisect").programs(mod)
+    is_good = _check(check, mod, programs, seed)
     with open_runner(workers=jobs) as runner:
-        bisection = Bisection(
-            runner, mod, pipeline, context, _check(check, mod, seed), _tell
-        )
+        bisection = Bisection(runner, mod, pipeline, context, is_good, _tell)
         try:
             whole = bisection.limited(-1)
             if whole.wrong is None:
@@ -104,7 +106,8 @@ def bisect(
             culprit = bisection.culprit(whole)
         except CannotTellError as error:
             raise InputError(str(error)) from None
-    _report(culprit, _command(file, passes, level, config, limits))
+    command = _command(file, passes, level, config, ir, limits)
+    _report(culprit, command, suffix_of(programs))
 
 
 def _settings(jobs: int | None) -> dict[str, float | None]:
@@ -112,21 +115,12 @@ def _settings(jobs: int | None) -> dict[str, float | None]:
     return {"asking_workers_seconds": None if jobs == 0 else 0.0}
 
 
-def _read(file: Path) -> IRModule:
-    from parpass.cli.reading import read_modules
-
-    modules = read_modules([file])
-    if len(modules) != 1:
-        raise InputError(f"expected one program, got {len(modules)} in '{file}'")
-    return modules[0]
-
-
-def _check(command: str | None, mod: IRModule, seed: int) -> Check:
+def _check(command: str | None, mod: Any, programs: Textual, seed: int) -> Check:
     from parpass.cli.bisecting import checked_by_command, checked_by_values
     from parpass.errors import EvaluationError
 
     if command is not None:
-        return checked_by_command(command)
+        return checked_by_command(command, programs)
     try:
         return checked_by_values(mod, seed)
     except EvaluationError as error:
@@ -136,7 +130,9 @@ def _check(command: str | None, mod: IRModule, seed: int) -> Check:
 
 
 def _refuse(reason: str) -> None:
-    raise InputError(f"no pass fails, and values cannot be compared: {reason}")
+    raise InputError(
+        f"no pass fails, and values cannot be compared: {reason}; give --check"
+    )
 
 
 def _tell(line: str) -> None:
@@ -153,6 +149,7 @@ def _command(
     passes: str,
     level: int,
     config: Sequence[str],
+    ir: str | None,
     limits: Mapping[str, float | None],
 ) -> list[str]:
     words = ["parpass", "opt", str(file), "-p", passes]
@@ -161,17 +158,18 @@ def _command(
         words += ["--config", setting]
     for name, limit in limits.items():
         words += [] if limit is None else [f"--{name.replace('_', '-')}={limit}"]
+    words += [] if ir is None else ["--ir", ir]
     for name in click.get_current_context().meta[options.LOADED]:
         words += ["--load", name]
     return words
 
 
-def _report(culprit: Culprit, command: Sequence[str]) -> None:
+def _report(culprit: Culprit, command: Sequence[str], suffix: str) -> None:
     pair, number = culprit.verdict, culprit.verdict.number
     where = "the module" if pair.function is None else f"function '{pair.function}'"
     click.echo(f"Pass '{pair.pass_name}' on {where}, number {number}: {culprit.wrong}")
     if culprit.alone:
         click.echo(f"It alone is enough: --opt-bisect={number}")
     for limit, name in ((number - 1, "good"), (number, "bad")):
-        words = [*command, f"--opt-bisect-limit={limit}", "-o", f"{name}.relay"]
+        words = [*command, f"--opt-bisect-limit={limit}", "-o", f"{name}{suffix}"]
         click.echo(shlex.join(words))

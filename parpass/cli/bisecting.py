@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from parpass.cli.irs import suffix_of
 from parpass.cli.values import Values
+from parpass.errors import EvaluationError
 from parpass.ir.module import IRModule
 from parpass.runner import Runner
-from parpass.transform import Pass, PassContext
+from parpass.transform import Pass, PassContext, Textual
 from parpass.transform.debug.bisect import (
     OPT_BISECT,
     OPT_BISECT_LIMIT,
@@ -22,7 +24,7 @@ from parpass.transform.debug.bisect import (
 )
 
 # Returns what is wrong with a module, None if nothing is.
-Check = Callable[[IRModule], str | None]
+Check = Callable[[Any], str | None]
 
 
 class CannotTellError(Exception):
@@ -72,7 +74,7 @@ class Bisection:
     def __init__(
         self,
         runner: Runner,
-        mod: IRModule,
+        mod: Any,
         pipeline: Pass,
         context: PassContext,
         check: Check,
@@ -124,26 +126,29 @@ class Bisection:
         return Probe(self._check(made), verdicts)
 
 
-def checked_by_values(mod: IRModule, seed: int) -> Check:
+def checked_by_values(mod: Any, seed: int) -> Check:
     """Return a check that compares what functions compute with what they did.
 
     Raises:
         EvaluationError: They cannot be evaluated.
     """
+    if not isinstance(mod, IRModule):
+        kind = type(mod).__name__
+        raise EvaluationError(f"only Relay is evaluated here, and this is a {kind}")
     return Values(mod, seed).difference
 
 
-def checked_by_command(command: str) -> Check:
+def checked_by_command(command: str, programs: Textual) -> Check:
     """Return a check by a shell command, which is given the path of a file of IR.
 
     The path takes the place of `{}`, or comes last. The command exits with 0 if the
     module is good, with 125 if it cannot tell, with anything else if it is bad.
     """
 
-    def check(mod: IRModule) -> str | None:
+    def check(mod: Any) -> str | None:
         with tempfile.TemporaryDirectory(prefix="parpass-bisect-") as folder:
-            path = Path(folder) / "module.relay"
-            path.write_text(mod.astext(), encoding="utf-8")
+            path = Path(folder) / f"module{suffix_of(programs)}"
+            path.write_text(programs.astext(mod), encoding="utf-8")
             quoted = shlex.quote(str(path))
             line = command.replace("{}", quoted) if "{}" in command else ""
             code = subprocess.run(

@@ -10,6 +10,7 @@ import click
 ALIASES = {
     "--disable-threading": "--jobs=0",
     "--mlir-disable-threading": "--jobs=0",
+    "--mlir-output-format": "--timing",
     "--mlir-pass-statistics": "--statistics",
     "--mlir-print-ir-after": "--print-ir-after",
     "--mlir-print-ir-after-all": "--print-ir-after-all",
@@ -18,6 +19,15 @@ ALIASES = {
     "--mlir-timing": "--timing",
     "--pass-statistics": "--statistics",
 }
+
+
+def _pass_spelled(option: str) -> str | None:
+    """Return the pass that somebody means who writes it as an option of mlir-opt."""
+    from parpass.cli.listing import described_passes  # which loads all passes
+
+    plain = option.replace("-", "").lower()
+    names = (name for name, _ in described_passes())
+    return next((name for name in names if name.lower() == plain), None)
 
 
 class Option(click.Option):
@@ -49,10 +59,19 @@ class Command(click.Command):
         """Parse, after aliases and options without their values were spelled out."""
         end = args.index("--") if "--" in args else len(args)
         spelled = [self._spelled_out(one) for one in args[:end]]
-        return super().parse_args(ctx, [*spelled, *args[end:]])
+        try:
+            return super().parse_args(ctx, [*spelled, *args[end:]])
+        except click.NoSuchOption as error:
+            name = _pass_spelled(error.option_name)
+            if name is None or "passes" not in {one.name for one in self.params}:
+                raise
+            message = f"no such option: {error.option_name}; passes go to -p {name}"
+            raise click.UsageError(message, ctx) from None
 
     def _spelled_out(self, argument: str) -> str:
         name, equals, value = argument.partition("=")
+        if f"-{name}" in self._long_names():  # mlir-opt takes one dash as well
+            name = f"-{name}"
         argument = ALIASES.get(name, name) + equals + value
         optional = [
             spelling
@@ -61,6 +80,10 @@ class Command(click.Command):
             for spelling in param.opts
         ]
         return f"{argument}=" if argument in optional else argument
+
+    def _long_names(self) -> set[str]:
+        spelled = {name for param in self.params for name in param.opts}
+        return {name for name in spelled | ALIASES.keys() if name.startswith("--")}
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter

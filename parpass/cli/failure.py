@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import click
 
+from parpass.cli.wording import spoken
 from parpass.errors import DiagnosticError, FunctionFailure, other_failures
 
 _SHOWN = 10  # failures on other functions
@@ -24,18 +25,21 @@ class InputError(click.ClickException):
 
     exit_code = 2
 
+    def __init__(self, message: str) -> None:
+        super().__init__(spoken(message))
+
 
 class PassFailure(click.ClickException):
     """A pass failed.
 
     Args:
-        error: What it raised.
+        error: What it raised; a SystemExit is a failure like others.
         with_traceback: Whether to show where.
     """
 
     exit_code = 1
 
-    def __init__(self, error: Exception, *, with_traceback: bool) -> None:
+    def __init__(self, error: BaseException, *, with_traceback: bool) -> None:
         super().__init__(_message(error))
         self._error = error
         self._with_traceback = with_traceback
@@ -47,16 +51,16 @@ class PassFailure(click.ClickException):
         super().show(file)
 
 
-def _message(error: Exception) -> str:
+def _message(error: BaseException) -> str:
     if isinstance(error, DiagnosticError):
         what = "the program has errors, shown above"  # they have been rendered
     else:
         what = f"{type(error).__name__}: {error}"
     lines = [what, *getattr(error, "__notes__", ()), *_where(error), *_others(error)]
-    return "\n  ".join(lines)
+    return spoken("\n  ".join(lines))
 
 
-def _others(error: Exception) -> Iterator[str]:
+def _others(error: BaseException) -> Iterator[str]:
     """Yield what else failed in the same pass, on later functions."""
     others = other_failures(error)
     for other in others[:_SHOWN]:
@@ -67,9 +71,14 @@ def _others(error: Exception) -> Iterator[str]:
         yield f"also on {len(others) - _SHOWN:,} other functions"
 
 
-def _where(error: Exception) -> Iterator[str]:
+def _where(error: BaseException) -> Iterator[str]:
     """Yield where a pass was that was ended from outside, as far as that is known."""
     told = error.traceback if isinstance(error, FunctionFailure) else ""
-    if found := _FRAME.search(told):
-        path, line, function = found.groups()
-        yield f"where: {path}:{line}, in {function}; --traceback shows all"
+    if frame := innermost_frame(told):
+        yield f"where: {frame}; --traceback shows all"
+
+
+def innermost_frame(told: str) -> str | None:
+    """Return the innermost frame of what `faulthandler` told, None if it told none."""
+    found = _FRAME.search(told)
+    return found and "{}:{}, in {}".format(*found.groups())

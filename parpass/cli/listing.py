@@ -1,4 +1,4 @@
-"""What `--list-passes`, `--help-pass` and `--list-configs` print."""
+"""What `--list-passes`, `--help-pass` and the like print."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from parpass.errors import UnknownPassError
+from parpass.ir.op_table import Op
 from parpass.transform import (
     FunctionPass,
     FunctionwisePass,
@@ -21,22 +22,78 @@ from parpass.transform.config import ConfigOption, field_names
 from parpass.transform.pipeline import OptionSpec, options_of, to_text
 
 
+def show(*, names: Sequence[str], told: str | None) -> bool:
+    """Print the listings that are asked for; return whether there are any.
+
+    Args:
+        names: What to list: passes, configs, operators.
+        told: The pass to tell about.
+
+    Raises:
+        click.BadParameter: There is no such pass.
+    """
+    listings = {
+        "passes": list_passes,
+        "configs": list_configs,
+        "operators": list_operators,
+    }
+    texts = [listings[name]() for name in names]
+    texts += [] if told is None else [_told(told)]
+    click.echo("\n".join(texts), nl=False)
+    return bool(texts)
+
+
+def _told(name: str) -> str:
+    try:
+        return help_pass(name)
+    except UnknownPassError as error:
+        raise click.BadParameter(str(error), param_hint="'--help-pass'") from None
+
+
 def list_passes() -> str:
     """Return the names of all passes, each with the first line of its docstring."""
+    return _table(described_passes())
+
+
+def described_passes() -> list[tuple[str, str]]:
+    """Return the names of all passes, each with the first line of its docstring."""
     _load()
-    return _table(
-        [
-            (name, (inspect.getdoc(factory) or "").partition("\n")[0])
-            for name, factory in registered_passes().items()
-        ]
-    )
+    return [
+        (name, (inspect.getdoc(factory) or "").partition("\n")[0])
+        for name, factory in registered_passes().items()
+    ]
 
 
 def list_configs() -> str:
     """Return the keys for `--config`, each with its type and what it is for."""
+    return _table([_described(option) for option in config_options()])
+
+
+def config_options() -> list[ConfigOption]:
+    """Return the options of the context, sorted by their keys."""
     _load()
-    options = sorted(list_config_options().items())
-    return _table([_described(option) for _key, option in options])
+    return [option for _key, option in sorted(list_config_options().items())]
+
+
+def list_operators() -> str:
+    """Return Relay's operators, each with its arguments, attributes and pattern."""
+    _load()
+    ops = map(Op.get, Op.list_op_names())
+    return _table([(op.name, _shape_of(op)) for op in ops])
+
+
+def _shape_of(op: Op) -> str:
+    arguments = "argument" if op.num_inputs == 1 else "arguments"
+    attributes = ", ".join(field_names(op.attrs_type)) if op.attrs_type else ""
+    parts = [f"{op.num_inputs} {arguments}", attributes, op.pattern.name.lower()]
+    return "; ".join(filter(None, parts))
+
+
+def pass_options(name: str) -> list[OptionSpec]:
+    """Return the options of a pass; none where there is no such pass."""
+    _load()
+    factory = registered_passes().get(name)
+    return [] if factory is None else list(options_of(factory)[0].values())
 
 
 def help_pass(name: str) -> str:

@@ -14,13 +14,22 @@ import click
 
 from parpass import __version__
 from parpass.cli.bisect import bisect
+from parpass.cli.diff import diff
 from parpass.cli.opt import opt
 from parpass.cli.reduce import reduce
 from parpass.cli.replay import replay
+from parpass.cli.run import run
+from parpass.cli.streams import whole_streams
+from parpass.cli.wording import spoken
 
 
 class _Interruptible(click.Group):
     """Ends with the shells' exit code for Ctrl-C, and without a word."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command, with standard streams that are there."""
+        with whole_streams():
+            return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         if sys.__stderr__ is not None and not faulthandler.is_enabled():
@@ -38,8 +47,8 @@ def _plain_warnings() -> Generator[None]:
     usual = warnings.formatwarning
 
     def format_plainly(message: Any, category: Any, *args: Any, **kwargs: Any) -> str:
-        if category.__module__ == "parpass.errors":
-            return f"Warning: {message}\n"
+        if category.__module__.startswith("parpass.errors"):
+            return f"Warning: {spoken(str(message))}\n"
         return usual(message, category, *args, **kwargs)
 
     warnings.formatwarning = format_plainly
@@ -75,5 +84,5 @@ def main() -> None:
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
 
 
-for command in (bisect, opt, reduce, replay):
+for command in (bisect, diff, opt, reduce, replay, run):
     main.add_command(command)

@@ -3,42 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from parpass.cli import options
+from parpass.cli import completion, options
 from parpass.cli.command import Command, Option
-from parpass.cli.failure import PassFailure
-from parpass.cli.writing import write_modules
-
-if TYPE_CHECKING:
-    from parpass.cli.watching import Watching
-    from parpass.ir.module import IRModule
-    from parpass.transform import Pass, PassContext, Sequential
-
-
-def _print(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-    """Return the callback of an option that prints a listing instead of running."""
-
-    def show(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-        if not value or ctx.resilient_parsing:
-            return
-        from parpass.cli import listing
-        from parpass.errors import UnknownPassError
-
-        arguments = [value] if isinstance(value, str) else []
-        try:
-            click.echo(getattr(listing, name)(*arguments), nl=False)
-        except UnknownPassError as error:
-            raise click.BadParameter(str(error), ctx, param) from None
-        ctx.exit()
-
-    return show
-
 
 _listing = functools.partial(click.option, cls=Option, section="What there is")
 
@@ -52,7 +25,6 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     "inputs",
     metavar="INPUT...",
     nargs=-1,
-    required=True,
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
 )
 @options.running(
@@ -61,6 +33,7 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     "--pass-pipeline",
     "passes",
     metavar="PASSES",
+    shell_complete=completion.pipelines,
     help=f"{options.PASSES_HELP} Without it the passes of the level that -O gives are "
     "run; without both the module is only read and written.",
 )
@@ -69,6 +42,20 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
 @options.jobs
 @options.isolate
 @options.load
+@options.ir
+@options.shape
+@options.running(
+    "--split-input-file",
+    metavar="[=LINE]",
+    help="Go on with the other programs of the input when one fails. They are parted "
+    "by lines '// -----', with or without this, or by LINE.",
+)
+@options.running(
+    "--verify-diagnostics",
+    is_flag=True,
+    help="Check that what is reported is what comments in the input expect: "
+    "// expected-error@+1 {{text}}, and likewise -warning, -note and -help.",
+)
 @options.function_timeout
 @options.memory_limit
 @options.on_failure
@@ -91,14 +78,15 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     type=click.Path(dir_okay=False, writable=True, allow_dash=True),
     default="-",
     show_default=True,
-    help="Where to write the IR; - is standard output.",
+    help="Where to write the IR, as JSON if it ends in .json; - is standard output.",
 )
 @options.writing(
-    "--print-metadata",
-    is_flag=True,
-    help="Write the values of constants too, at the end. Weights of real networks take "
-    "hundreds of megabytes as text; without them the IR shows "
-    "meta[relay.Constant][N] in their places.",
+    "--print-metadata/--no-print-metadata",
+    default=None,
+    help="Write the values of constants too, at the end, as is done in files and not "
+    "on standard output. Weights of real networks take hundreds of megabytes as text; "
+    "without them the IR shows meta[relay.Constant][N] in their places, and cannot be "
+    "read again.",
 )
 @options.writing(
     "--reproducer",
@@ -110,6 +98,7 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     "--print-ir-before",
     metavar="[=NAMES]",
     multiple=True,
+    shell_complete=completion.names_of_passes,
     help="Print the IR before these passes, separated by commas; without names, "
     "before each pass.",
 )
@@ -117,6 +106,7 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     "--print-ir-after",
     metavar="[=NAMES]",
     multiple=True,
+    shell_complete=completion.names_of_passes,
     help="Print the IR after these passes.",
 )
 @options.showing(
@@ -147,8 +137,10 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
 )
 @options.showing(
     "--timing",
-    is_flag=True,
-    help="Show how long each pass took.",
+    metavar="[=FORMAT]",
+    multiple=True,
+    type=click.Choice(["", "text", "json"]),
+    help="Show how long each pass took, as a table or, with =json, as JSON.",
 )
 @options.showing(
     "--explain-speed",
@@ -162,57 +154,37 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     help="Show what passes counted.",
 )
 @options.traceback
-@_listing(
-    "--list-passes",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print("list_passes"),
-    help="List the passes and exit.",
-)
+@_listing("--list-passes", "lists", flag_value="passes", help="List the passes.")
 @_listing(
     "--help-pass",
     metavar="NAME",
-    is_eager=True,
-    expose_value=False,
-    callback=_print("help_pass"),
-    help="Tell about a pass and its options and exit.",
+    shell_complete=completion.one_pass,
+    help="Tell about a pass and its options.",
 )
 @_listing(
-    "--list-configs",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print("list_configs"),
-    help="List the keys for --config and exit.",
+    "--list-configs", "lists", flag_value="configs", help="List the --config keys."
+)
+@_listing(
+    "--list-operators", "lists", flag_value="operators", help="List Relay's operators."
 )
 def opt(
     *,
     inputs: Sequence[Path],
-    passes: str | None,
     level: int,
     config: Sequence[str],
-    function_timeout: float | None,
-    memory_limit: int | None,
-    on_failure: str | None,
-    opt_bisect_limit: int | None,
-    opt_bisect: str | None,
-    reproducer: str | None,
-    jobs: int | None,
-    isolate: bool,
+    lists: str | None,
+    help_pass: str | None,
     output: str,
-    print_metadata: bool,
-    dump_pass_pipeline: bool,
-    check_contract: bool,
-    traceback: bool,
-    **shown: Any,
+    isolate: bool,
+    jobs: int | None,
+    **given: Any,
 ) -> None:
     """Run PASSES on models and write the module that comes out.
 
-    Each INPUT is an ONNX file, or IR as text; - is text on standard input. One ONNX
-    file becomes the function 'main'; several become one module, with a function named
-    after each file. Programs in text, also those that lines '// -----' part, are run
-    one by one, and such lines part what comes out.
+    Each INPUT is an ONNX file, JSON (.json), or IR as text; - is any of these on
+    standard input. One ONNX file becomes the function 'main'; several become one
+    module, with a function named after each file. Programs in text, also those that
+    lines '// -----' part, are run one by one, and such lines part what comes out.
 
     Standard output has the IR, and nothing else; everything else is on standard error.
 
@@ -221,94 +193,35 @@ def opt(
       parpass opt resnet50.onnx vgg19.onnx -O3 --timing -o out.relay
       parpass opt resnet50.onnx -p InferType,SimplifyInference,FoldConstant
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
-    _check_directory(output)
-    from parpass.cli.reading import read_modules
+    from parpass.cli import optimising
+    from parpass.cli.listing import show
+    from parpass.cli.pipeline import check_config
+    from parpass.cli.writing import check_output
 
-    if passes is None:
-        passes = _default_passes(level)
-    if passes is None:
-        write_modules(read_modules(inputs), output, print_metadata=print_metadata)
+    check_config(level, config)
+    if show(names=[lists] if lists else [], told=help_pass):
         return
-    from parpass.cli.pipeline import dump_pipeline, make_context, read_pipeline
-    from parpass.cli.watching import Watching
-
-    pipeline = read_pipeline(passes)
-    watching = Watching(**shown)
-    settings = {
-        "function_timeout": function_timeout,
-        "memory_limit": memory_limit,
-        "on_failure": on_failure,
-        "opt_bisect_limit": opt_bisect_limit,
-        "opt_bisect": opt_bisect,
-        "reproducer": reproducer,
-        "check_contract": check_contract or None,
-        "isolated": isolate or None,
-    }
+    if not inputs:
+        ctx = click.get_current_context()
+        raise click.MissingParameter(ctx=ctx, param=ctx.command.params[0])
+    check_output(output)
     if isolate and jobs == 0:
         raise click.BadParameter(
             "an isolated run has its passes in workers, and -j0 is for none",
             param_hint="'--isolate'",
         )
-    context = make_context(pipeline, level, config, watching, settings)
-    modules = read_modules(inputs)
-    if dump_pass_pipeline:
-        dump_pipeline(pipeline)
-    try:
-        modules = _run(modules, pipeline, context, jobs, watching, traceback=traceback)
-    finally:
-        watching.report()
-    write_modules(modules, output, print_metadata=print_metadata)
+    optimising.run(
+        inputs,
+        level=level,
+        is_level_given=_is_level_given(),
+        config=config,
+        output=output,
+        isolate=isolate,
+        jobs=jobs,
+        **given,
+    )
 
 
-def _default_passes(level: int) -> str | None:
-    """Return the pipeline that stands for -O alone; None if -O was not given."""
+def _is_level_given() -> bool:
     source = click.get_current_context().get_parameter_source("level")
-    if source is not ParameterSource.COMMANDLINE:
-        return None
-    return f"DefaultPipeline{{opt-level={level}}}"
-
-
-def _check_directory(output: str) -> None:
-    directory = Path(output).parent
-    if not directory.is_dir():
-        raise click.BadParameter(
-            f"directory '{directory}' does not exist", param_hint="'-o'"
-        )
-
-
-def _run(
-    modules: Sequence[IRModule],
-    pipeline: Sequential,
-    context: PassContext,
-    jobs: int | None,
-    watching: Watching,
-    *,
-    traceback: bool,
-) -> list[IRModule]:
-    from parpass import open_runner
-
-    for name, level in _skipped(pipeline, context).items():
-        click.echo(f"Note: pass '{name}' does not run below -O{level}.", err=True)
-    made: list[IRModule] = []
-    with open_runner(workers=jobs) as runner:
-        for module in modules:
-            try:
-                made.append(runner.run_sync(module, pipeline, context=context))
-            except Exception as error:  # noqa: BLE001 -- a pass may raise anything
-                raise PassFailure(error, with_traceback=traceback) from None
-            finally:
-                watching.take(runner.last_report)
-    return made
-
-
-def _skipped(pipeline: Pass | None, context: PassContext) -> dict[str, int]:
-    """Return the levels of the passes that do not run, by their names."""
-    from parpass.transform import Sequential
-
-    levels: dict[str, int] = {}
-    for a_pass in pipeline.passes if isinstance(pipeline, Sequential) else ():
-        if a_pass is None or context.pass_enabled(a_pass.info):
-            levels |= _skipped(a_pass, context)
-        else:
-            levels[a_pass.info.name] = a_pass.info.opt_level
-    return levels
+    return source is ParameterSource.COMMANDLINE

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
+from parpass.cli import completion
 from parpass.cli.command import Option
 from parpass.cli.failure import InputError
 
@@ -17,6 +19,18 @@ writing = functools.partial(click.option, cls=Option, section="What to write")
 showing = functools.partial(
     click.option, cls=Option, section="What to show on standard error"
 )
+
+
+def program(name: str, metavar: str) -> Any:
+    """Return the argument for a program that is read, or - for standard input."""
+    return click.argument(
+        name,
+        metavar=metavar,
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    )
+
+
+PROGRAM: Any = program("file", "INPUT")
 
 PASSES_HELP = (
     "The passes, separated by commas; options in braces, separated by blanks: "
@@ -37,6 +51,7 @@ config: Any = running(
     "--config",
     metavar="KEY=VALUE",
     multiple=True,
+    shell_complete=completion.config_keys,
     help="Set an option of the context; may be given again. See --list-configs.",
 )
 jobs: Any = running(
@@ -104,13 +119,15 @@ LOADED = "parpass.cli.loaded"  # where a command finds what was given for --load
 
 
 def _load(ctx: click.Context, _param: click.Parameter, names: Sequence[str]) -> None:
-    from parpass.errors import ReproducerError
-    from parpass.transform.debug.origin import load_module
-
     ctx.meta[LOADED] = names
+    if not names:
+        return
+    from parpass.cli.loading import load
+    from parpass.errors import ReproducerError
+
     for name in names:
         try:
-            load_module(name)
+            load(name)
         except ReproducerError as error:
             raise InputError(str(error)) from None
 
@@ -123,6 +140,42 @@ load: Any = running(
     is_eager=True,
     expose_value=False,
     callback=_load,
-    help="Import a module that registers passes, or run a file, PASSES.py; may be "
-    "given again.",
+    help="Import a module that registers passes, or an IR, or run a file, PASSES.py; "
+    "may be given again.",
+)
+ir: Any = running(
+    "--ir",
+    metavar="NAME",
+    shell_complete=completion.irs,
+    help="The IR that the input is in, one that an adapter registers; by default its "
+    "suffix tells.",
+)
+
+
+class InputShape(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
+    """The shape of an input, `NAME:1,3,224,224`; `?` is a dimension of any length."""
+
+    name = "shape"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, tuple[Any, ...]]:
+        """Return the name, and the dimensions."""
+        name, _, text = str(value).rpartition(":")
+        sizes = [one.strip() for one in text.strip("[]()").split(",") if one.strip()]
+        if not name or not all(one == "?" or one.isdecimal() for one in sizes):
+            self.fail(f"expected NAME:1,3,224,224, with ? for any size, got '{value}'")
+        from parpass.relay import Any as UnknownDim
+
+        return name, tuple(UnknownDim() if one == "?" else int(one) for one in sizes)
+
+
+shape: Any = running(
+    "--shape",
+    "shapes",
+    metavar="NAME:1,3,...",
+    type=InputShape(),
+    multiple=True,
+    help="The shape of an input of an ONNX model, ? for a dimension of any length; may "
+    "be given again.",
 )

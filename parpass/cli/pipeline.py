@@ -44,6 +44,17 @@ def dump_pipeline(pipeline: Sequential) -> None:
     click.echo(text, err=True)
 
 
+def check_config(level: int, config: Sequence[str]) -> None:
+    """Check what is given for `--config` and `-O`, whatever is to be done.
+
+    Raises:
+        click.BadParameter: An option is unknown, or a value of the wrong type.
+    """
+    if config:
+        import_module("parpass.relay")  # makes its options known
+        make_context(Sequential([]), level, config, Watching.nothing(), {})
+
+
 def make_context(
     pipeline: Sequential,
     level: int,

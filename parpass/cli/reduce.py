@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,11 +14,12 @@ from parpass.cli import options
 from parpass.cli.command import Command
 from parpass.cli.failure import InputError
 from parpass.cli.replay import FILE, read_reproducer
+from parpass.cli.writing import write_text
 
 if TYPE_CHECKING:
     from parpass.cli.reducing import Reduction, Trials
-    from parpass.ir.module import IRModule
     from parpass.runner import Executor
+    from parpass.transform import ModuleAdapter
     from parpass.transform.debug.reproducer import Reproducer
 
 
@@ -74,19 +75,20 @@ def reduce(
     """
     from parpass.cli.reducing import Reduction
     from parpass.errors import ParpassError
+    from parpass.transform import adapter_of
 
     reproducer, mod = read_reproducer(file)
+    adapter = adapter_of(mod, "reduce")
     try:
         with _executor(jobs) as executor:
             seconds = timeout or _seconds_for(reproducer)
             trials = _trials(reproducer, executor, match, seconds)
-            reduction = Reduction(reproducer, mod, trials)
+            reduction = Reduction(reproducer, mod, adapter, trials)
             was_interrupted = _run(reduction)
     except ParpassError as error:
         raise InputError(f"{file}: {error}") from None
-    _report(mod, reproducer, reduction)
-    with click.open_file(output, "w", encoding="utf-8", atomic=output != "-") as out:
-        out.write(reduction.reproducer.to_text().rstrip("\n") + "\n")
+    _report(adapter, mod, reproducer, reduction)
+    write_text(reduction.reproducer.to_text().rstrip("\n") + "\n", output)
     if was_interrupted:
         click.get_current_context().exit(130)
 
@@ -151,24 +153,23 @@ def _executor(jobs: int | None) -> Generator[Executor | None]:
         executor.kill()
 
 
-def _report(before: IRModule, was: Reproducer, reduction: Reduction) -> None:
-    from rich.console import Console
-    from rich.table import Table
+def _report(
+    adapter: ModuleAdapter, before: Any, was: Reproducer, reduction: Reduction
+) -> None:
+    from parpass.cli.narrow import names, print_table
 
-    from parpass.relay.analysis import node_count
-
-    table = Table(title="Reduced")
-    for heading in ("", "before", "after"):
-        table.add_column(heading, justify="left" if not heading else "right")
     after = reduction.mod
     rows = [
-        ("functions", len(before), len(after)),
-        ("nodes", node_count(before), node_count(after)),
+        ("functions", *(len(adapter.functions(mod)) for mod in (before, after))),
+        ("size", *(_size_in(adapter, mod) for mod in (before, after))),
         ("lines", _lines(was), _lines(reduction.reproducer)),
     ]
-    for what, old, new in rows:
-        table.add_row(what, f"{old:,}", f"{new:,}")
-    Console(stderr=True).print(table)
+    cells = [(what, f"{old:,}", f"{new:,}") for what, old, new in rows]
+    print_table("Reduced", [names(""), "before", "after"], cells)
+
+
+def _size_in(adapter: ModuleAdapter, mod: Any) -> int:
+    return sum(adapter.size(one, 1 << 62) for one in adapter.functions(mod).values())
 
 
 def _lines(reproducer: Reproducer) -> int:

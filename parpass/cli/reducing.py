@@ -6,21 +6,21 @@ the result does not depend on how many are tried at once.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from msgspec import structs
 
 from parpass.cli.trial import Result, Same, load_passes, try_text
-from parpass.ir.module import IRModule
-from parpass.relay.shrinking import Way, size, typed, ways
+from parpass.errors import ParpassError
 from parpass.runner import Executor, JobLostError
-from parpass.transform import print_pipeline
+from parpass.transform import ModuleAdapter, Way, print_pipeline
 from parpass.transform.debug.origin import Origins
 from parpass.transform.debug.reproducer import Reproducer
 from parpass.transform.passes import Sequential
@@ -77,18 +77,50 @@ class Trials:
             return Result("died", str(error))
 
 
+class DropFunctions:
+    """Takes functions out; where others call them, the module is no good any more.
+
+    Args:
+        adapter: How modules are handled.
+        kept: The function that stays.
+    """
+
+    many: ClassVar[bool] = True
+
+    def __init__(self, adapter: ModuleAdapter, kept: str | None) -> None:
+        self._adapter = adapter
+        self._kept = kept
+
+    def items(self, mod: Any) -> Sequence[str]:
+        """Return the names of the functions that may go."""
+        return [name for name in self._adapter.functions(mod) if name != self._kept]
+
+    def without(self, mod: Any, items: Sequence[str]) -> Any:
+        """Return the module without these functions."""
+        gone = set(items)
+        functions = self._adapter.functions(mod)
+        kept = {name: one for name, one in functions.items() if name not in gone}
+        return self._adapter.with_functions(mod, kept)
+
+
 class Reduction:
     """Makes a reproducer smaller, step by step.
 
     Args:
         reproducer: The reproducer, which fails.
         mod: The module in it.
+        adapter: How it is handled.
         trials: Tries what is smaller.
     """
 
-    def __init__(self, reproducer: Reproducer, mod: IRModule, trials: Trials) -> None:
+    def __init__(
+        self, reproducer: Reproducer, mod: Any, adapter: ModuleAdapter, trials: Trials
+    ) -> None:
         self.reproducer = reproducer
-        self.mod = typed(mod)
+        self._adapter = adapter
+        self._programs = adapter.programs(mod)
+        self._size = self._programs.module_size
+        self.mod = self._restored(mod)
         self._trials = trials
         self._origins = Origins()
 
@@ -97,10 +129,21 @@ class Reduction:
         self._shrink_pipeline()
         kept = self.reproducer.function
         before = None
-        while before != size(self.mod):
-            before = size(self.mod)
-            for way in ways(kept if kept in self.mod.functions_by_name else None):
+        while before != self._size(self.mod):
+            before = self._size(self.mod)
+            there = kept if kept in self._adapter.functions(self.mod) else None
+            for way in (DropFunctions(self._adapter, there), *self._programs.ways()):
                 self._shrink_module(way)
+
+    def _restored(self, mod: Any) -> Any:
+        """Return a module in which, if it can be, hold the invariants of its IR."""
+        functions = self._adapter.functions(mod).values()
+        kinds = dict.fromkeys(map(self._adapter.kind_of, functions))
+        for kind in kinds:
+            restoring = None if kind is None else self._adapter.restoring_pass(kind)
+            with contextlib.suppress(ParpassError):
+                mod = mod if restoring is None else restoring(mod)
+        return mod
 
     def _shrink_pipeline(self) -> None:
         passes = load_passes(self.reproducer).passes
@@ -136,22 +179,22 @@ class Reduction:
                 if found is None:
                     break
                 (at, mod), result = found
-                self.mod = typed(mod)
+                self.mod = self._restored(mod)
                 self._take(self._with_module(mod), result)
                 items = way.items(self.mod)
             length //= 2
 
     def _candidates(
         self, way: Way, items: Sequence[object], at: int, length: int
-    ) -> Iterator[tuple[tuple[int, IRModule], Reproducer]]:
-        now = size(self.mod)
+    ) -> Iterator[tuple[tuple[int, Any], Reproducer]]:
+        now = self._size(self.mod)
         for k in range(at, len(items), length):
             mod = way.without(self.mod, items[k : k + length])
-            if size(mod) < now:
+            if self._size(mod) < now:
                 yield (k, mod), self._with_module(mod)
 
-    def _with_module(self, mod: IRModule) -> Reproducer:
-        return structs.replace(self.reproducer, text=mod.astext())
+    def _with_module(self, mod: Any) -> Reproducer:
+        return structs.replace(self.reproducer, text=self._programs.astext(mod))
 
     def _take(self, reproducer: Reproducer, result: Result) -> None:
         error = self.reproducer.error

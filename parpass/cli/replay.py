@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,6 @@ from parpass.cli.failure import InputError, PassFailure
 from parpass.errors import FunctionFailure
 
 if TYPE_CHECKING:
-    from parpass.ir.module import IRModule
     from parpass.transform.debug.reproducer import Reproducer
 
 ANOTHER_FAILURE = 3
@@ -75,19 +74,20 @@ def replay(*, file: Path, pdb: bool, traceback: bool) -> None:
     click.get_current_context().exit(1 if same else ANOTHER_FAILURE)
 
 
-def read_reproducer(file: Path) -> tuple[Reproducer, IRModule]:
-    """Return a reproducer and the module in it.
+def read_reproducer(file: Path) -> tuple[Reproducer, Any]:
+    """Return a reproducer and the module in it, after loading what it names.
 
     Raises:
         InputError: The file is none.
     """
+    from parpass.cli.irs import parsed
+    from parpass.cli.trial import load_ir
     from parpass.errors import ParseError, ReproducerError
-    from parpass.relay import parse
     from parpass.transform.debug.reproducer import Reproducer
 
     try:
         reproducer = Reproducer.from_text(file.read_text(encoding="utf-8"))
-        return reproducer, parse(reproducer.program(), str(file))
+        return reproducer, parsed(load_ir(reproducer), reproducer.program(), str(file))
     except (ParseError, ReproducerError) as error:
         raise InputError(f"{file}: {error}") from None
     except UnicodeDecodeError:

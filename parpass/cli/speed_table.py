@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column
 
+from parpass.cli.narrow import names, print_table
+from parpass.cli.wording import spoken
 from parpass.runner import RunReport
 from parpass.runner.report.figures import time_text
 
 
 def print_speed_report(report: RunReport) -> None:
     """Print where the time of a run went to standard error, and what would help."""
-    table = Table(title="Where the time went")
-    table.add_column("part")
-    table.add_column("time", justify="right", no_wrap=True)
-    table.add_column("share", justify="right", no_wrap=True)
-    table.add_column("of which")
-    for what, seconds, remark in report.lines():
-        share = seconds / report.seconds
-        table.add_row(what, time_text(seconds), f"{share:.1%}", remark)
+    rows = [
+        (what, time_text(seconds), f"{seconds / report.seconds:.1%}", remark)
+        for what, seconds, remark in report.lines()
+    ]
+    headings = [names("part"), "time", "share", Column("of which")]
+    print_table("Where the time went", headings, rows)
     console = Console(stderr=True, highlight=False)
-    console.print(table)
     best, *others = report.advice
-    for text in (report.headline, report.counts, f"What would help most: {best}"):
-        console.print(text, markup=False)
-    for text in others:
-        console.print(f"Also: {text}", markup=False)
+    lines = [report.headline, report.counts, f"What would help most: {best}"]
+    for text in (*lines, *(f"Also: {one}" for one in others)):
+        console.print(spoken(text), markup=False)

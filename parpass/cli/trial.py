@@ -17,13 +17,22 @@ from importlib import import_module
 from typing import Any
 
 from parpass.cli.enforcing import interrupting
+from parpass.cli.irs import known_irs, no_such_ir, parsed
+from parpass.cli.loading import load
 from parpass.diagnostic import override_renderer
 from parpass.errors import DiagnosticError, PipelineSyntaxError, ReproducerError
 from parpass.instrument import PassInstrument
 from parpass.runner import run_pipeline_sync
-from parpass.transform import PassContext, PassInfo, Sequential, parse_pipeline
+from parpass.transform import (
+    PassContext,
+    PassInfo,
+    Sequential,
+    Textual,
+    adapter_of,
+    parse_pipeline,
+)
 from parpass.transform.config import CHECK_CONTRACT
-from parpass.transform.debug.origin import found_at, load_module, register_origins
+from parpass.transform.debug.origin import found_at, register_origins
 from parpass.transform.debug.reproducer import Reproducer
 from parpass.transform.plan.within_budget import enforced_by
 
@@ -72,18 +81,30 @@ class _FailedPass(PassInstrument):
         self.pass_name = self.pass_name or info.name
 
 
-def load_passes(reproducer: Reproducer) -> Sequential:
-    """Return the pipeline of a reproducer, after importing what registers its passes.
+def load_ir(reproducer: Reproducer) -> Textual:
+    """Return what knows the text of a reproducer, after loading what it names.
 
     Raises:
         ReproducerError: It cannot be had.
     """
-    import_module("parpass.relay")
+    for name in reproducer.load:
+        load(name)
+    programs = known_irs().get(reproducer.ir)
+    if programs is None:
+        raise ReproducerError(no_such_ir(reproducer.ir))
+    return programs
+
+
+def load_passes(reproducer: Reproducer) -> Sequential:
+    """Return the pipeline of a reproducer, after loading what registers its passes.
+
+    Raises:
+        ReproducerError: It cannot be had.
+    """
     import_module("parpass.runner.driving.runs")
     if not reproducer.pipeline:
         raise ReproducerError(f"it has no pipeline: {reproducer.unprintable}")
-    for name in reproducer.load:
-        load_module(name)
+    load_ir(reproducer)
     register_origins(reproducer.passes)
     try:
         return parse_pipeline(reproducer.pipeline)
@@ -188,11 +209,12 @@ def try_text(job: bytes) -> bytes:
 
 def _preload(text: str) -> None:
     # What is imported and made here, children need not; what fails, fails there again.
-    from parpass.relay import parse
-
-    parse("")  # it takes longer to make the grammar than to try most candidates
+    reproducer = Reproducer.from_text(text)
     with contextlib.suppress(Exception), _quiet():
-        load_passes(Reproducer.from_text(text))
+        # It takes longer to make a grammar than to try most candidates.
+        load_ir(reproducer).parse("", "")
+    with contextlib.suppress(Exception), _quiet():
+        load_passes(reproducer)
 
 
 def _child(text: str, write: int) -> None:
@@ -207,19 +229,17 @@ def _child(text: str, write: int) -> None:
 
 
 def _tried(text: str) -> Result:
-    from parpass.relay import parse
-    from parpass.relay.analysis import function_faults
-
     reproducer = Reproducer.from_text(text)
     try:
         pipeline = load_passes(reproducer)
-        mod = parse(reproducer.text)
+        mod = parsed(load_ir(reproducer), reproducer.text, "candidate")
+        adapter = adapter_of(mod, "replay")
         context = reproducer.context()
         instruments = load_instruments(reproducer)
     except Exception as error:  # noqa: BLE001 -- a candidate that is no program
         return Result("raised", type(error).__name__, None, str(error))
-    for function in mod.functions_by_name.values():
-        if faults := function_faults(function, mod):
+    for function in adapter.functions(mod).values():
+        if faults := adapter.faults(function, mod):
             return Result("malformed", message=faults[0])
     override_renderer(lambda _: None)
     with enforced_by(interrupting):
@@ -260,6 +280,7 @@ __all__ = [
     "Result",
     "Same",
     "load_instruments",
+    "load_ir",
     "load_passes",
     "run_passes",
     "try_text",

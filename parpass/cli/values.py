@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 
+from parpass.cli.arrays import random_value
 from parpass.errors import EvaluationError
 from parpass.ir.module import IRModule
-from parpass.ir.ty import TensorType, TupleType, Type
-from parpass.ir.type_structure import check_size
 from parpass.relay.analysis import called_globals
 from parpass.relay.expr import Function
 from parpass.relay.interpreter.interpreter import evaluate
@@ -35,7 +33,10 @@ class Values:
     def __init__(self, mod: IRModule, seed: int) -> None:
         random = np.random.default_rng(seed)
         self._inputs = {
-            name: [_random(random, p.type_annotation, name) for p in mod[name].params]
+            name: [
+                random_value(random, p.type_annotation, f"the parameters of '{name}'")
+                for p in mod[name].params
+            ]
             for name in _entries(mod)
         }
         self._known = {
@@ -64,27 +65,6 @@ def _entries(mod: IRModule) -> list[str]:
         return ["main"]
     called = {v.name_hint for f in functions.values() for v in called_globals(f)}
     return [name for name in functions if name not in called]
-
-
-def _random(random: np.random.Generator, kind: Type | None, name: str) -> Any:
-    match kind:
-        case TensorType(shape=shape, dtype=dtype) if all(
-            isinstance(extent, int) for extent in shape
-        ):
-            sizes = cast("Sequence[int]", shape)
-            if dtype == "bool" or dtype.startswith(("int", "uint")):
-                return random.integers(0, 2 if dtype == "bool" else 5, sizes).astype(
-                    dtype
-                )
-            return random.standard_normal(sizes).astype(dtype)
-        case TupleType(fields=fields):
-            check_size(kind)
-            return tuple(_random(random, field, name) for field in fields)
-        case _:
-            raise EvaluationError(
-                f"expected tensors of known shapes for the parameters of '{name}', got "
-                f"{kind}; give --check"
-            )
 
 
 def _difference(

@@ -30,7 +30,7 @@ class Watching:
         print_ir_before_all: Whether to print before all passes.
         print_ir_after_all: Likewise.
         verify_each: Whether to check the module around each pass.
-        timing: Whether to show how long passes took.
+        timing: In which formats to show how long passes took: a table, `json`.
         explain_speed: Whether to show where the time of each run went.
         statistics: Whether to show what passes counted.
     """
@@ -40,7 +40,7 @@ class Watching:
     print_ir_before_all: bool
     print_ir_after_all: bool
     verify_each: bool
-    timing: bool
+    timing: Sequence[str]
     explain_speed: bool
     statistics: bool
     _speed: list[RunReport] = field(init=False, default_factory=list["RunReport"])
@@ -60,7 +60,7 @@ class Watching:
             print_ir_before_all=False,
             print_ir_after_all=False,
             verify_each=False,
-            timing=False,
+            timing=(),
             explain_speed=False,
             statistics=False,
         )
@@ -94,9 +94,11 @@ class Watching:
     def report(self) -> None:
         """Write what was measured and counted."""
         if self.timing:
-            from parpass.cli.timing_table import print_timing_table
+            from parpass.cli.timing_table import print_timing_json, print_timing_table
 
-            print_timing_table(self._timing.profiles)
+            as_json = "json" in self.timing
+            show = print_timing_json if as_json else print_timing_table
+            show(self._timing.profiles)
         if self.explain_speed:
             from parpass.cli.speed_table import print_speed_report
 

@@ -23,7 +23,9 @@ from parpass.transform import (
     ModuleAdapter,
     Pass,
     Source,
+    Textual,
     register_adapter,
+    registered_programs,
 )
 
 
@@ -79,6 +81,17 @@ class IRModuleAdapter(ModuleAdapter):
         if entry is not None:
             return min(entry.nodes, limit)
         return count_nodes(function, limit)
+
+    def programs(self, mod: IRModule) -> Textual:
+        """Return what knows the text of the IR of its first function."""
+        known = registered_programs()
+        for function in mod.functions_by_name.values():
+            return known.get(function.namespace, self)
+        return next(iter(known.values()), self)
+
+    def astext(self, mod: IRModule, *, show_meta_data: bool = True) -> str:
+        """Return a module in the text of its IR."""
+        return mod.astext(show_meta_data=show_meta_data)
 
     def restoring_pass(self, kind: str) -> Pass | None:
         """Return what the IR of that kind of functions says."""

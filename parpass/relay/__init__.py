@@ -171,6 +171,7 @@ def __dir__() -> list[str]:
 
 importlib.import_module("parpass.relay.registered.tenant")  # of the base of IRs
 importlib.import_module("parpass.ir.module_adapter")  # makes passes run on IRModules
+importlib.import_module("parpass.relay.registered.programs")  # of their texts
 importlib.import_module("parpass.relay.registered.wrapping")  # and on expressions
 importlib.import_module(
     "parpass.relay.registered.config_options"

@@ -11,11 +11,10 @@ A function that no other refers to may get other parameters, and another result.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from msgspec import structs
 
-from parpass.errors import ParpassError
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
@@ -38,23 +37,9 @@ from parpass.relay.expr import (
 )
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op.create import zeros
-from parpass.relay.transform.infer_type import InferType
+from parpass.transform import Way
 
 _MOST_HOISTED = 500
-
-
-class Way(Protocol):
-    """A way to make a module smaller; `many` says whether by many items at once."""
-
-    many: ClassVar[bool]
-
-    def items(self, mod: IRModule) -> Sequence[Any]:
-        """Return what could be taken out, what takes most with it first."""
-        ...
-
-    def without(self, mod: IRModule, items: Sequence[Any]) -> IRModule:
-        """Return the module without some of its items, `mod` if that is no change."""
-        ...
 
 
 class Place(NamedTuple):
@@ -63,14 +48,6 @@ class Place(NamedTuple):
     function: str
     node: Expr
     instead: Any = None
-
-
-def typed(mod: IRModule) -> IRModule:
-    """Return a module with its types inferred, or as it is if they cannot be."""
-    try:
-        return InferType()(mod)
-    except ParpassError:
-        return mod
 
 
 def size(mod: IRModule) -> tuple[int, ...]:
@@ -88,29 +65,6 @@ def size(mod: IRModule) -> tuple[int, ...]:
         len(nodes),
         sum(len(function.attrs or ()) for function in functions),
     )
-
-
-class DropFunctions:
-    """Takes functions out; where others call them, the module is no good any more.
-
-    Args:
-        kept: The function that stays.
-    """
-
-    many: ClassVar[bool] = True
-
-    def __init__(self, kept: str | None) -> None:
-        self._kept = kept
-
-    def items(self, mod: IRModule) -> Sequence[str]:
-        """Return the names of the functions that may go."""
-        return [name for name in mod.functions_by_name if name != self._kept]
-
-    def without(self, mod: IRModule, items: Sequence[str]) -> IRModule:
-        """Return the module without these functions."""
-        gone = set(items)
-        kept = {n: f for n, f in mod.functions_by_name.items() if n not in gone}
-        return IRModule.assemble(mod, kept)
 
 
 class Hoist:
@@ -271,10 +225,9 @@ class DropAttributes:
         return _with(mod, changed)
 
 
-def ways(kept: str | None) -> list[Way]:
-    """Return all ways, those that take most away first."""
+def ways() -> list[Way]:
+    """Return all ways into functions, those that take most away first."""
     return [
-        DropFunctions(kept),
         Parametrise(),
         Hoist(),
         Descend(),

@@ -25,6 +25,12 @@ from parpass.transform.passes import (
 from parpass.transform.pipeline import as_pass, parse_pipeline, print_pipeline
 from parpass.transform.plan.serial import run_serial
 from parpass.transform.print_ir import PrintIR
+from parpass.transform.textual import (
+    Textual,
+    Way,
+    register_programs,
+    registered_programs,
+)
 
 __all__ = [
     "EncodesRuns",
@@ -43,6 +49,8 @@ __all__ = [
     "PrintIR",
     "Sequential",
     "Source",
+    "Textual",
+    "Way",
     "adapter_of",
     "as_pass",
     "create_pass",
@@ -54,8 +62,10 @@ __all__ = [
     "register_adapter",
     "register_config_option",
     "register_pass",
+    "register_programs",
     "register_wrapping",
     "registered_passes",
+    "registered_programs",
 ]
 
 run_calls_by(run_serial)

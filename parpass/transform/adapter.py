@@ -7,7 +7,7 @@ embedded Relay registers its adapter in the same way as a foreign IR does.
 from __future__ import annotations
 
 import pickle
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -15,6 +15,9 @@ from typing import Any, Protocol, runtime_checkable
 from parpass.runtime.source import Source
 from parpass.transform.outside import KeepOutside
 from parpass.transform.passes import Pass
+from parpass.transform.textual import Textual
+
+_ALL = 1 << 62  # a limit that no size reaches
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Mutability(Protocol):
         ...
 
 
-class ModuleAdapter(ABC):
+class ModuleAdapter(Textual):
     """What an IR offers for its modules to go through pipelines; a base class.
 
     Five methods are an IR's own: `functions`, `with_functions`, `is_module`,
@@ -65,6 +68,9 @@ class ModuleAdapter(ABC):
 
     Modules are treated as values: no method changes the module it is given. An adapter
     is pickled to the workers, so it is best an object without state.
+
+    What the command needs to read programs is in `Textual`; an adapter that has an
+    `ir_name` is known by it.
 
     Attributes:
         mutability: How functions are changed in place; None where they cannot be, being
@@ -104,6 +110,16 @@ class ModuleAdapter(ABC):
         In any unit in which a pass takes longer on a larger function: nodes, say.
         """
         ...
+
+    def programs(self, mod: Any) -> Textual:
+        """Return what knows the text of a module: this, if modules are of one IR."""
+        del mod
+        return self
+
+    def module_size(self, mod: Any) -> tuple[int, ...]:
+        """Return the number of functions, and the sum of their sizes."""
+        sizes = [self.size(one, _ALL) for one in self.functions(mod).values()]
+        return len(sizes), sum(sizes)
 
     def replace_functions(self, mod: Any, changed: Mapping[str, Any]) -> Any:
         """Return a new module like `mod` with some functions replaced."""
@@ -171,11 +187,11 @@ class ModuleAdapter(ABC):
     def excerpt(self, mod: Any, function: str | None) -> Excerpt:
         """Return a function, and all that it needs of the module, as text.
 
-        With comments from `//` to the end of the line. None is for all of the module,
-        which is what is returned where nothing is known of needs.
+        None is for all of the module, which is what is returned where nothing is known
+        of needs.
         """
         del function
-        return Excerpt(str(mod))
+        return Excerpt(self.astext(mod))
 
     def difference(self, before: Any, after: Any) -> str | None:
         """Return where two functions differ first, None if they are equal."""

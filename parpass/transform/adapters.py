@@ -8,6 +8,7 @@ from typing import Any
 from parpass.errors import PassInputError
 from parpass.tables import Table
 from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.textual import register_programs
 
 _adapters: Table[type, ModuleAdapter] = Table("adapter of")
 
@@ -15,6 +16,8 @@ _adapters: Table[type, ModuleAdapter] = Table("adapter of")
 def register_adapter(module_type: type, adapter: ModuleAdapter) -> None:
     """Say how modules of a type, and of its subclasses, are handled."""
     _adapters[module_type] = adapter
+    if adapter.ir_name:
+        register_programs(adapter)
 
 
 Unwrap = Callable[[Any], Any]

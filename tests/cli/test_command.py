@@ -21,6 +21,29 @@ def test_the_names_that_mlir_opt_has_mean_the_same(alias: str):
     assert parsed(alias) != parsed()
 
 
+@pytest.mark.parametrize("dashes", ["-", "--"])
+def test_one_dash_before_a_long_name_will_do(dashes: str):
+    assert parsed(f"{dashes}pass-pipeline=A,B")["passes"] == "A,B"
+    assert parsed(f"{dashes}mlir-timing") == parsed("--timing")
+    assert parsed(f"{dashes}verify-diagnostics")["verify_diagnostics"] is True
+    assert parsed(f"{dashes}split-input-file")["split_input_file"] == ""
+    assert parsed(f"{dashes}mlir-output-format=json")["timing"] == ("json",)
+
+
+def test_short_options_are_still_joined_to_their_values():
+    assert parsed("-pInferType,A")["passes"] == "InferType,A"
+    assert parsed("-oout")["output"] == "out"
+
+
+@pytest.mark.parametrize("option", ["--fold-constant", "--FoldConstant"])
+def test_a_pass_as_an_option_is_told_where_passes_go(option: str):
+    result = CliRunner().invoke(main, ["opt", __file__, option])
+    assert result.exit_code == 2
+    assert f"no such option: {option}; passes go to -p FoldConstant" in result.stderr
+    other = CliRunner().invoke(main, ["opt", __file__, "--fold-constnt"])
+    assert "No such option" in other.stderr
+
+
 def test_aliases_take_values():
     assert parsed("--mlir-print-ir-after=A,B")["print_ir_after"] == ("A,B",)
 

@@ -14,7 +14,9 @@ PAGES = ROOT / "docs"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["command.md", "debugging.md"])
+@pytest.mark.parametrize(
+    "name", ["command.md", "debugging.md", "writing-an-adapter.md"]
+)
 def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path, name: str):
     page = PAGES / name
     # In a process of its own: here, tests have registered passes that would be listed.

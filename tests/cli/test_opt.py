@@ -1,5 +1,6 @@
 """`parpass opt`, called in this process."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -61,23 +62,125 @@ def test_the_ir_can_go_to_a_file(model: Path, tmp_path: Path):
     assert out.read_text() == TYPED
 
 
-def test_values_of_constants_are_written_when_asked_for(tmp_path: Path):
-    path = tmp_path / "add.onnx"
+@pytest.fixture
+def weighty(tmp_path: Path) -> Path:
+    """Return a model with weights."""
     node = helper.make_node("Add", ["x", "w"], ["y"])
     numbers = random(3)
     model = graph_model([node], {"x": numbers}, ["y"], known={"w": numbers})
+    path = tmp_path / "add.onnx"
     path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_values_of_constants_are_written_to_files_unless_asked_not_to(
+    weighty: Path, tmp_path: Path
+):
     out = tmp_path / "out.relay"
-    without = opt(path, "-o", out)
-    assert without.stderr == (
-        f"Note: '{out}' has no values of constants; see --print-metadata.\n"
+    assert (opt(weighty, "-o", out).exit_code, opt(out, "-o", out).output) == (0, "")
+    full = out.read_text()
+    assert "#[metadata]" in full
+    assert opt(out, "--print-metadata").stdout == full
+    assert opt(weighty, "-o", out, "--no-print-metadata").exit_code == 0
+    assert out.read_text() == opt(weighty).stdout
+    assert "meta[relay.Constant][0]" in out.read_text()
+    assert "#[metadata]" not in out.read_text()
+
+
+def test_text_without_the_values_of_its_constants_says_how_to_write_them(
+    weighty: Path,
+):
+    result = CliRunner().invoke(main, ["opt", "-"], input=opt(weighty).stdout)
+    assert result.exit_code == 2
+    assert "the text has no section of constants" in result.stderr
+    assert "to a file, or with --print-metadata" in result.stderr
+
+
+def test_json_is_read_and_written_by_suffix(weighty: Path, tmp_path: Path):
+    as_json, as_text = tmp_path / "out.json", tmp_path / "out.relay"
+    assert opt(weighty, "-o", as_json).exit_code == 0
+    assert opt(weighty, "-o", as_text).exit_code == 0
+    assert as_json.read_text().startswith('{"parpass": ')
+    again = opt(as_json, "--print-metadata")
+    assert (again.exit_code, again.stdout) == (0, as_text.read_text())
+    by_pipe = CliRunner().invoke(main, ["opt", "-"], input=as_json.read_text())
+    assert by_pipe.stdout == opt(weighty).stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [("{", "bad.json: JSON: "), ('{"parpass": 2, "nodes": [], "root": 1}', "a int")],
+)
+def test_json_that_is_no_module_is_an_input_error(
+    tmp_path: Path, content: str, complaint: str
+):
+    path = tmp_path / "bad.json"
+    path.write_text(content)
+    result = opt(path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert complaint in result.stderr
+
+
+def test_several_programs_are_not_written_as_json(tmp_path: Path):
+    path, out = tmp_path / "two.relay", tmp_path / "out.json"
+    path.write_text(f"{RELU}// -----\n{RELU}")
+    result = opt(path, "-o", out)
+    assert result.exit_code == 2
+    assert "is to hold one Relay module as JSON, got 2 programs" in result.stderr
+    assert not out.exists()
+
+
+def test_onnx_is_not_written(model: Path, tmp_path: Path):
+    result = opt(model, "-o", tmp_path / "out.onnx")
+    assert result.exit_code == 2
+    assert "out.relay' gets text" in result.stderr
+
+
+def test_a_model_may_come_on_standard_input(model: Path):
+    content = model.read_bytes()
+    piped = CliRunner().invoke(main, ["opt", "-", "-p", "InferType"], input=content)
+    assert (piped.exit_code, piped.stdout) == (0, TYPED)
+    broken = CliRunner().invoke(main, ["opt", "-"], input=content[:20])
+    assert broken.exit_code == 2
+    assert "<stdin>" in broken.stderr
+
+
+def test_shapes_of_inputs_can_be_given(model: Path):
+    assert "%x: Tensor[(4, 5), float32]" in opt(model, "--shape", "x:4,5").stdout
+    assert "%x: Tensor[(?, 5), float32]" in opt(model, "--shape", "x:[?,5]").stdout
+    wrong = opt(model, "--shape", "y:1")
+    assert wrong.exit_code == 2
+    assert "--shape names 'y', but no model has such an input" in wrong.stderr
+
+
+def test_symbolic_dimensions_are_any(tmp_path: Path):
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])],
+        "graph",
+        [helper.make_tensor_value_info("x", 1, ["batch", 3])],
+        [helper.make_tensor_value_info("y", 1, ["batch", 3])],
     )
-    text = out.read_text()
-    assert "meta[relay.Constant][0]" in text
-    assert opt(path).stderr == ""
-    full = opt(path, "--print-metadata", "-o", out)
-    assert (full.exit_code, full.output) == (0, "")
-    assert len(out.read_text()) > len(text)
+    path = tmp_path / "open.onnx"
+    path.write_bytes(helper.make_model(graph).SerializeToString())
+    assert "%x: Tensor[(?, 3), float32]" in opt(path).stdout
+    assert "%x: Tensor[(8, 3), float32]" in opt(path, "--shape=x:8,3").stdout
+
+
+@pytest.mark.parametrize("shape", ["x", "x:a,b", ":1", "x:-1"])
+def test_a_wrong_shape_is_a_usage_error(model: Path, shape: str):
+    result = opt(model, "--shape", shape)
+    assert result.exit_code == 2
+    assert "expected NAME:1,3,224,224" in " ".join(result.stderr.split())
+
+
+def test_shapes_are_for_models(tmp_path: Path):
+    path = tmp_path / "relu.relay"
+    path.write_text(RELU)
+    result = opt(path, "--shape", "x:1")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "Error: --shape is for the inputs of ONNX models\n",
+    )
 
 
 def test_a_failed_run_leaves_the_file_as_it_was(model: Path, tmp_path: Path):
@@ -152,6 +255,41 @@ def test_errors_of_the_program_are_shown_once(model: Path):
         "Error: the program has errors, shown above\n"
         "  in pass 'SayError'\n"
     )
+
+
+def test_a_pass_that_exits_is_a_failing_pass(model: Path):
+    result = opt(model, "-p", commands.ExitAlways.pass_info.name)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "Error: SystemExit: 3\n  in pass 'ExitAlways', on function 'main'\n"
+    )
+
+
+def test_timing_can_be_json(model: Path):
+    result = opt(model, "-p", "InferType,FoldConstant", "--timing=json")
+    assert result.stdout == TYPED
+    [whole] = json.loads(result.stderr)
+    assert [one["name"] for one in whole["passes"]] == ["InferType", "FoldConstant"]
+    assert whole["seconds"] >= sum(one["seconds"] for one in whole["passes"])
+    assert whole["passes"][1]["passes"][0]["name"] == "InferType"
+    assert opt(model, "-p", "InferType", "--timing=xml").exit_code == 2
+
+
+@pytest.mark.parametrize("argument", ["--list-passes", "MODEL", "--list-configs"])
+@pytest.mark.parametrize(
+    ("option", "complaint"),
+    [
+        (["--config", "no.such=1"], "invalid config option 'no.such'"),
+        (["--config", "nokey"], "expected KEY=VALUE, got 'nokey'"),
+        (["-O", "x"], "'x' is not a valid integer"),
+    ],
+)
+def test_settings_are_checked_whatever_is_done(
+    argument: str, option: list[str], complaint: str, model: Path
+):
+    result = opt(argument.replace("MODEL", str(model)), *option)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert complaint in result.stderr
 
 
 def test_an_interrupt_is_quiet(model: Path):

@@ -80,4 +80,6 @@ def test_a_file_that_is_neither_onnx_nor_text_is_an_input_error(tmp_path: Path):
     path.write_bytes(b"\xff\xfe\x00")
     result = opt(path)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"Error: '{path}' is neither an .onnx file nor text\n"
+    assert f"{path}: expected an ONNX model" in result.stderr
+    path.write_bytes(b"caf\xe9")
+    assert opt(path).stderr == f"Error: '{path}' is neither an .onnx file nor text\n"

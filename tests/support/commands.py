@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import onnx
@@ -67,3 +68,15 @@ class InterruptAlways(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         raise KeyboardInterrupt
+
+
+@register_pass("test.ExitAlways")
+class ExitAlways(FunctionPass):
+    """Calls `sys.exit`."""
+
+    pass_info = PassInfo(0, "ExitAlways")
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        sys.exit(3)

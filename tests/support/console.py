@@ -17,6 +17,7 @@ from tests.support.onnx_models import graph_model
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"^```\w+ (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CLOCK = re.compile(r"\d+\.\d (ms|%)|\d+\.\d%")
 _FRAME = re.compile(r"[\s─━┏┓┗┛┳┻╇┡┩┴└┘│┃]+")
 
@@ -46,7 +47,10 @@ def console_blocks(page: Path) -> list[tuple[str, str]]:
 
 
 def write_files(page: Path) -> None:
-    """Write the Python files of a page, each under the name in its first line."""
+    """Write the files of a page, each under the name in its first line."""
+    for name, block in _FILE.findall(page.read_text(encoding="utf-8")):
+        with open(name, "a", encoding="utf-8") as file:  # it may come in parts
+            file.write(block)
     for block in _PYTHON.findall(page.read_text(encoding="utf-8")):
         first, _, _ = block.partition("\n")
         if first.endswith(".py"):

@@ -39,8 +39,7 @@ class Origins:
         """
         made_from: Any = getattr(pass_, "pass_func", type(pass_))
         module: str = getattr(made_from, "__module__", "__main__")
-        if module.partition(".")[0] != "parpass":
-            self.modules[_importable(module)] = None
+        self.need(module)
         try:
             return registered_name(pass_)
         except UnprintablePassError:
@@ -69,9 +68,13 @@ class Origins:
             problem = f"cannot be made without arguments: {error}"
         if problem:
             raise UnprintablePassError(f"instrument '{name}' {problem}", pass_name=name)
+        self.need(module)
+        return f"{_importable(module)}:{name}"
+
+    def need(self, module: str) -> None:
+        """Take down that something of a module is needed, by the module's name."""
         if module.partition(".")[0] != "parpass":
             self.modules[_importable(module)] = None
-        return f"{_importable(module)}:{name}"
 
 
 _files: dict[str, Any] = {}  # the modules that were loaded from files, by path

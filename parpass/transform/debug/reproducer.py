@@ -87,11 +87,13 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         error: The type of the error and its message.
         pass_name: The pass that failed.
         function: The function on which it did, None for a module pass.
+        ir: The name of the module's IR; empty if it has none.
         pipeline: The passes to run, as text; empty if they cannot be written.
         unprintable: Why not.
         instrument: Where the class of the instrument is that raised the error, as
             `module:name`; empty if the pass did.
-        load: Modules, or script files, that register the passes of the pipeline.
+        load: Modules, or script files, that register the passes of the pipeline, and
+            the IR.
         passes: Where passes are that are not registered: `module:name` by name.
         opt_level: The context's optimisation level.
         required: Its required passes.
@@ -104,6 +106,7 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     error: str
     pass_name: str
     function: str | None
+    ir: str = ""
     pipeline: str = ""
     unprintable: str = ""
     instrument: str = ""
@@ -137,6 +140,11 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         del fields["text"]
         lines = [f"// {k}: {json.dumps(v)}" for k, v in fields.items() if v != ""]
         return "\n".join([_TITLE, *lines])
+
+    @staticmethod
+    def is_in(text: str) -> bool:
+        """Return whether this is the text of a reproducer."""
+        return text.startswith(_TITLE)
 
     @classmethod
     def from_text(cls, text: str) -> Reproducer:
@@ -219,6 +227,8 @@ def _reproducer(
             passes = []
         passes.insert(0, restoring)
     origins = Origins()
+    programs = adapter.programs(mod)
+    origins.need(type(programs).__module__)
     pipeline, unprintable, instrument = "", "", ""
     try:
         if failure.instrument is not None:
@@ -230,6 +240,7 @@ def _reproducer(
         error=_headline(failure.error),
         pass_name=failure.pass_name,
         function=function,
+        ir=programs.ir_name,
         pipeline=pipeline,
         unprintable=unprintable,
         instrument=instrument,

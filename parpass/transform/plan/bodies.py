@@ -11,6 +11,7 @@ from parpass.transform.adapter import ModuleAdapter, Mutability
 from parpass.transform.budget import UNLIMITED, Budget
 from parpass.transform.context import PassContext
 from parpass.transform.passes import FunctionPass, FunctionwisePass, Pass
+from parpass.transform.plan.whereabouts import begin_body, end_body
 from parpass.transform.plan.within_budget import MemoryGuard, within
 from parpass.transform.saying.record import current_recorder
 
@@ -69,9 +70,13 @@ def transform_function(
             )
         return result
 
-    if budget == UNLIMITED:  # not `is`: it may have travelled
-        return checked()
-    return within(budget, pass_.info.name, name, function, checked, guard, *watch)
+    outer = begin_body(pass_.info.name, name)
+    try:
+        if budget == UNLIMITED:  # not `is`: it may have travelled
+            return checked()
+        return within(budget, pass_.info.name, name, function, checked, guard, *watch)
+    finally:
+        end_body(outer)
 
 
 def _watched(

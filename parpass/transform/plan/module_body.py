@@ -17,6 +17,7 @@ from parpass.transform.config import IMMUTABLE_MODULE
 from parpass.transform.context import PassContext, in_force
 from parpass.transform.passes import ModulePass, Pass
 from parpass.transform.plan.commands import StageResult, StepRecord
+from parpass.transform.plan.whereabouts import begin_body, end_body
 from parpass.transform.saying.interception import marking
 from parpass.transform.saying.record import (
     Recorder,
@@ -40,11 +41,13 @@ def run_module_pass(
     failure: BaseException | None = None
     began = time.perf_counter()
     token = start_recording(recorder)
+    outer = begin_body(name, None)
     try:
         result = cast("ModulePass", pass_).transform_module(mod, context)
     except BaseException as error:  # noqa: BLE001 -- raised by the plan
         failure = error
     finally:
+        end_body(outer)
         stop_recording(token)
     is_module = adapter.is_module(result)
     if failure is None and is_module and not watched:
@@ -115,8 +118,12 @@ def _wait_for(
 @calls_users_code
 async def _awaited(body: Any, recorder: Recorder, context: PassContext) -> Any:
     # It is awaited in a task of its own, where the context may not be the current one.
-    with recording(recorder), marking, in_force(context):
-        return await body
+    outer = begin_body(recorder.pass_name or "", None)
+    try:
+        with recording(recorder), marking, in_force(context):
+            return await body
+    finally:
+        end_body(outer)
 
 
 def _content(mod: Any, adapter: ModuleAdapter) -> tuple[list[Any], bytes]:

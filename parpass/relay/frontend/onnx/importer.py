@@ -13,6 +13,7 @@ import onnx
 
 from parpass.errors import FrontendError, UnsupportedOpsError, did_you_mean
 from parpass.ir.module import IRModule
+from parpass.ir.ty import Dim
 from parpass.relay.frontend.onnx.graph import GraphImporter
 from parpass.relay.frontend.onnx.initializers import with_weights_as_parameters
 from parpass.relay.frontend.onnx.model import (
@@ -30,7 +31,7 @@ Models = ModelOrPath | Sequence[ModelOrPath] | Mapping[str, ModelOrPath]
 
 def from_onnx(
     model: Models,
-    shape: Mapping[str, Sequence[int]] | None = None,
+    shape: Mapping[str, Sequence[Dim]] | None = None,
     dtype: str | Mapping[str, str] = "float32",
     opset: int | None = None,
     freeze_params: bool = False,
@@ -50,8 +51,9 @@ def from_onnx(
         model: A model or the path of one, which becomes `main`; or several: a sequence
             gives functions named after the files or graphs, a mapping after its keys.
         shape: Shapes of inputs by name, for those whose shape the model leaves open;
-            they win over the model's. A dimension that stays open is `relay.Any()`:
-            the function takes every length, but some operators need to know it.
+            they win over the model's. A dimension that stays open is `relay.Any()`, and
+            may be given so: the function takes every length, but some operators need
+            to know it.
         dtype: The dtype, or dtypes by name, of inputs whose dtype the model leaves
             open.
         opset: The version of ONNX's operators, where the model is wrong about it.

@@ -82,9 +82,20 @@ def open_model(given: ModelOrPath, source: str, opset: int | None) -> Model:
     return Model(source, proto, opsets, functions)
 
 
-def _read(path: Path) -> onnx.ModelProto:
+def model_in(content: bytes, source: str) -> onnx.ModelProto:
+    """Return the model of which these are the bytes.
+
+    Raises:
+        MalformedModelError: They are truncated or of another format.
+    """
     proto = onnx.ModelProto()
-    proto.ParseFromString(path.read_bytes())
+    with malformed_if_undecodable(source):
+        proto.ParseFromString(content)
+    return proto
+
+
+def _read(path: Path) -> onnx.ModelProto:
+    proto = model_in(path.read_bytes(), str(path))
     for tensor in filter(uses_external_data, proto.graph.initializer):
         outside = {one.key: one.value for one in tensor.external_data}
         place = path.parent / outside.get("location", "")

@@ -25,7 +25,7 @@ class ParameterTypes:
         dtypes: The dtype of inputs for which the model gives none, or dtypes by name.
     """
 
-    shapes: Mapping[str, Sequence[int]]
+    shapes: Mapping[str, Sequence[Dim]]
     dtypes: str | Mapping[str, str]
 
     @classmethod

@@ -1,0 +1,52 @@
+"""The IRs whose programs the command reads: Relay, and those that adapters register."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from parpass.errors import ParseError, did_you_mean
+from parpass.transform import Textual, registered_programs
+
+
+def known_irs() -> Mapping[str, Textual]:
+    """Return what knows the texts of IRs, by their names."""
+    import_module("parpass.relay")  # registers its own
+    return registered_programs()
+
+
+def no_such_ir(name: str) -> str:
+    """Return the message for a name that no IR has."""
+    known = known_irs()
+    return (
+        f"no IR named '{name}'{did_you_mean(name, known)}; there are "
+        f"{', '.join(sorted(known))}. An adapter names its IR by 'ir_name', and --load "
+        "makes it known"
+    )
+
+
+def ir_of_suffix(suffix: str) -> Textual | None:
+    """Return what knows the text of the IR whose files have a suffix, with its dot."""
+    found = [one for one in known_irs().values() if suffix in one.suffixes]
+    return found[-1] if found else None
+
+
+def suffix_of(programs: Textual) -> str:
+    """Return what the name of a file ends in that has a program of an IR."""
+    return next(iter(programs.suffixes), ".txt")
+
+
+def parsed(programs: Textual, text: str, source_name: str) -> Any:
+    """Return the module of which this is the text.
+
+    Raises:
+        ParseError: It cannot be read, whatever was raised.
+    """
+    try:
+        return programs.parse(text, source_name)
+    except ParseError:
+        raise
+    except Exception as error:  # an IR may raise anything
+        what = f"{type(error).__name__}: {error}"
+        raise ParseError(f"'{source_name}' cannot be read: {what}") from error

@@ -1,0 +1,171 @@
+"""A process that outlives the command, and says in which pass it crashed.
+
+What crashes a process says no word more. So before anything is loaded the process is
+doubled: the child is the command, and the parent waits for it. The child tells by
+memory that both have which body it is in, which takes a microsecond for each, and
+`faulthandler` writes where it was into a file that both have. The doubling takes a few
+milliseconds. To run all passes in workers instead, as `--isolate` does, takes a third
+of a second; to run again what crashed needs what was read, perhaps from a pipe.
+
+Signals that are sent to the parent go on to the child, and if the parent is killed the
+child is. That needs Linux; elsewhere a crash is told by `faulthandler` alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import mmap
+import os
+import signal
+import struct
+import sys
+import threading
+from collections.abc import Generator
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from parpass.cli.failure import innermost_frame
+
+if TYPE_CHECKING:
+    from parpass.transform.plan.whereabouts import Place
+
+_LENGTH = struct.Struct("<H")
+_NOTHING = _LENGTH.pack(0)
+_MOST = mmap.PAGESIZE - _LENGTH.size
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+_FROM_TERMINAL = 0  # codes above it are of signals that the whole group was sent
+
+
+def can_mind() -> bool:
+    """Return whether this process can be doubled, and is watched by nobody else."""
+    return (
+        sys.platform == "linux"
+        and threading.active_count() == 1
+        and sys.gettrace() is None  # a debugger, or what measures coverage
+    )
+
+
+@contextlib.contextmanager
+def minded(*, shows_all: bool) -> Generator[None]:
+    """Run the block in a child of this process, and end as that ends.
+
+    Args:
+        shows_all: Whether to show all of where a crash happened.
+    """
+    trail = mmap.mmap(-1, mmap.PAGESIZE)
+    faults = os.memfd_create("parpass-faults")
+    passed_on = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
+    passed_on |= {signal.SIGUSR1, signal.SIGUSR2}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*passed_on, signal.SIGCHLD})
+    own = os.getpid()
+    try:
+        child = os.fork()
+    except OSError:  # there may be no more processes; nobody minds it then
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        yield
+        return
+    if child:
+        status = _wait_for(child, {*passed_on, signal.SIGCHLD})
+        _end_as(status, _read(trail), _text(faults), shows_all=shows_all)
+    _die_with(own)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    faulthandler.enable(faults)
+    from parpass.transform.plan.whereabouts import told_to  # the parent loads little
+
+    with told_to(lambda place: _write(trail, place)):
+        yield
+
+
+def _die_with(parent: int) -> None:
+    """Have this process killed when its parent is."""
+    import ctypes  # the parent loads little
+
+    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    if os.getppid() != parent:  # it was, before
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _write(trail: mmap.mmap, place: Place | None) -> None:
+    if place is None:
+        trail[: _LENGTH.size] = _NOTHING
+        return
+    content = f"{place[0]}\0{place[1] or ''}".encode()[:_MOST]
+    trail[: _LENGTH.size + len(content)] = _LENGTH.pack(len(content)) + content
+
+
+def _read(trail: mmap.mmap) -> Place | None:
+    (length,) = _LENGTH.unpack(trail[: _LENGTH.size])
+    content = trail[_LENGTH.size : _LENGTH.size + length]
+    pass_name, _, function = content.decode(errors="replace").partition("\0")
+    return (pass_name, function or None) if pass_name else None
+
+
+def _text(file: int) -> str:
+    size = os.fstat(file).st_size
+    return os.pread(file, size, 0).decode(errors="replace")
+
+
+def _wait_for(child: int, signals: set[signal.Signals]) -> int:
+    """Return how a child ended; pass on what this process is sent meanwhile."""
+    while True:
+        info = signal.sigwaitinfo(signals)
+        if info.si_signo != signal.SIGCHLD:
+            if info.si_code <= _FROM_TERMINAL:
+                os.kill(child, info.si_signo)
+            continue
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+
+
+def _end_as(code: int, place: Place | None, told: str, *, shows_all: bool) -> NoReturn:
+    """End this process as its child ended; say in which body, if it died in one."""
+    is_told = code >= 0 or -code in _OWN_FAULTS
+    if place is not None and is_told:
+        if shows_all:
+            click.echo(told, err=True)
+        click.echo(f"Error: {death_in(place, code, told)}", err=True)
+        os._exit(1)
+    if code >= 0:
+        os._exit(code)
+    click.echo(told, err=True, nl=False)
+    signal.signal(-code, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
+    os.kill(os.getpid(), -code)
+    os._exit(128 - code)
+
+
+# Those that come of what a process does; SIGKILL is mostly for its memory.
+_OWN_FAULTS = {
+    signal.SIGABRT,
+    signal.SIGBUS,
+    signal.SIGFPE,
+    signal.SIGILL,
+    signal.SIGKILL,
+    signal.SIGSEGV,
+    signal.SIGSYS,
+}
+
+
+def death_in(place: Place, code: int, told: str) -> str:
+    """Return the message for a process that died in a body.
+
+    Args:
+        place: The body.
+        code: The exit code, or the number of a signal below 0.
+        told: What `faulthandler` said.
+    """
+    pass_name, function = place
+    where = "the module" if function is None else f"function '{function}'"
+    cause = f"EXIT({code})" if code >= 0 else f"{signal.Signals(-code).name}({code})"
+    lines = [f"pass '{pass_name}' on {where} ended the process: {cause}"]
+    if frame := innermost_frame(told):
+        lines.append(f"where: {frame}; --traceback shows all")
+    if function is not None:
+        lines.append(
+            "try parpass opt, without -j0, with --reproducer PATH to have it written "
+            "down, or with --on-failure=skip to go on without this pass on it"
+        )
+    return "\n  ".join(lines)
