@@ -105,6 +105,8 @@ class Inliner(ExprMutator):
 
     Attributes:
         inlined: How many calls and references were replaced.
+        effects: Knows those of expressions.
+        marked: The functions to inline, by name.
     """
 
     def __init__(
@@ -118,8 +120,7 @@ class Inliner(ExprMutator):
         super().__init__()
         self.inlined = 0
         self.effects = Effects(mod=mod)
-        self._functions = functions
-        self._marked = marked
+        self.marked = {name: functions[name] for name in marked}
         self._copies = copies
         self._mark = mark
 
@@ -164,7 +165,7 @@ class Inliner(ExprMutator):
 
     def _inlinable(self, global_var: GlobalVar) -> Function | None:
         name = global_var.name_hint
-        return self._functions[name] if name in self._marked else None
+        return self.marked.get(name)
 
 
 def _is_made_for_a_device(function: Function) -> bool:

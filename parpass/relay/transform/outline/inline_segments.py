@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import bindings, breadth_first
@@ -128,9 +129,18 @@ def _segments_of(mod: IRModule) -> dict[str, str]:
 class _SegmentInliner(TypedMutator, Inliner):
     """Inlines segments in one function, whose nodes keep their types."""
 
+    @cached_property
+    def _is_free(self) -> bool:
+        """Whether nodes of different segments may be evaluated in any order.
+
+        They may unless a pass has brought in what writes.
+        """
+        return all(self.effects.may_drop(it.body) for it in self.marked.values())
+
     def in_place(self, callee: Function, args: Sequence[Expr], call: Call) -> Expr:
-        """Return the nodes of a segment, these themselves where it is called once."""
-        if not all(map(self.effects.is_pure, args)) or _binds(callee.body):
+        """Return the nodes of a segment, with other values for its parameters."""
+        is_free = self._is_free and self.effects.may_drop(*args)
+        if not is_free or _binds(callee.body):
             return super().in_place(callee, args, call)
         mutator = TypedMutator()
         mutator.memo_map.update(zip(callee.params, args, strict=True))
@@ -140,7 +150,7 @@ class _SegmentInliner(TypedMutator, Inliner):
         """Return a field of what a segment gives."""
         call, given = op.tuple_value, self.memo_map[op.tuple_value]
         is_segments = isinstance(call, Call) and isinstance(call.op, GlobalVar)
-        if is_segments and isinstance(given, Tuple) and self.effects.is_pure(given):
+        if is_segments and isinstance(given, Tuple) and self._is_free:
             return given.fields[op.index]
         return self.visit_default(op)
 

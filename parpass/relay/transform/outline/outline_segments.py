@@ -79,10 +79,10 @@ Tensor[(3,), float32] {
     best done on the whole. `InlineSegments(opt_level=...)` has the second kind make up
     for it.
 
-    Left as they are: functions with effects, with type parameters, with `let`s outside
-    of closures and branches, and that call themselves, directly or by way of others;
-    those that passes leave alone; and those that have less than an eighth of the
-    module's nodes, beside which there is enough to do.
+    Left as they are: functions that write (see `relay.op.effect`), with type
+    parameters, with `let`s outside of closures and branches, and that call themselves,
+    directly or by way of others; those that passes leave alone; and those that have
+    less than an eighth of the module's nodes, beside which there is enough to do.
 
     Args:
         min_nodes: Functions of so many nodes and more are cut. The option
@@ -95,7 +95,7 @@ Tensor[(3,), float32] {
 
     pass_info = PassInfo(0, "OutlineSegments", required=("InferType",))
 
-    def __init__(self, min_nodes: int = 600, segment_nodes: int = 300) -> None:
+    def __init__(self, min_nodes: int = 600, segment_nodes: int = 150) -> None:
         for value in (min_nodes, segment_nodes):
             if type(value) is not int or value < 1:
                 raise ArgumentError(
@@ -137,7 +137,7 @@ def _may_be_cut(function: Function, effects: Effects) -> bool:
         function.checked_type_ is not None
         and not function.type_params
         and not any(attrs.get(key) for key in _KEPT_WHOLE)
-        and effects.is_pure(function.body)
+        and effects.may_drop(function.body)
     )
 
 
