@@ -86,7 +86,7 @@ def inlined(
                 continue
             inliner = kind(functions, marked, mod, copies, mark)
             name = var.name_hint
-            functions[name] = cast("Function", inliner.visit(functions[name]))
+            functions[name] = inliner.inlined_in(functions[name])
             count += inliner.inlined
     ctx.count("inlined", count)
     wanted = marked - {var.name_hint for var in graph.entry_points()}
@@ -123,6 +123,10 @@ class Inliner(ExprMutator):
         self.marked = {name: functions[name] for name in marked}
         self._copies = copies
         self._mark = mark
+
+    def inlined_in(self, function: Function) -> Function:
+        """Return a function with the calls in it inlined."""
+        return cast("Function", self.visit(function))
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
         """Return the arguments of a call of a global, and all children otherwise."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import bindings, breadth_first
@@ -129,18 +128,15 @@ def _segments_of(mod: IRModule) -> dict[str, str]:
 class _SegmentInliner(TypedMutator, Inliner):
     """Inlines segments in one function, whose nodes keep their types."""
 
-    @cached_property
-    def _is_free(self) -> bool:
-        """Whether nodes of different segments may be evaluated in any order.
-
-        They may unless a pass has brought in what writes.
-        """
-        return all(self.effects.may_drop(it.body) for it in self.marked.values())
+    def inlined_in(self, function: Function) -> Function:
+        """Return a function with the segments in it put back."""
+        # Unless a pass brought in what writes, a value may go that nobody uses.
+        self._may_drop = self.effects.may_drop(function.body)
+        return super().inlined_in(function)
 
     def in_place(self, callee: Function, args: Sequence[Expr], call: Call) -> Expr:
         """Return the nodes of a segment, with other values for its parameters."""
-        is_free = self._is_free and self.effects.may_drop(*args)
-        if not is_free or _binds(callee.body):
+        if not self._may_drop or _binds(callee.body):
             return super().in_place(callee, args, call)
         mutator = TypedMutator()
         mutator.memo_map.update(zip(callee.params, args, strict=True))
@@ -150,7 +146,7 @@ class _SegmentInliner(TypedMutator, Inliner):
         """Return a field of what a segment gives."""
         call, given = op.tuple_value, self.memo_map[op.tuple_value]
         is_segments = isinstance(call, Call) and isinstance(call.op, GlobalVar)
-        if is_segments and isinstance(given, Tuple) and self._is_free:
+        if is_segments and isinstance(given, Tuple) and self._may_drop:
             return given.fields[op.index]
         return self.visit_default(op)
 
