@@ -21,10 +21,10 @@ from parpass.transform import FunctionPass, Pass, PassInfo, Sequential
 
 ModT = TypeVar("ModT")
 
-_BLOCKS = 700
+_BLOCKS = 560
 _CONV = relay.op.get("nn.conv2d")
 _CACHE = 1 << 15  # bytes
-_TILES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
+_TILES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96)
 
 
 class ChooseTiles(FunctionPass):
@@ -132,7 +132,7 @@ class _Work:
 
 
 def _outline(setting: Setting) -> Iterator[Line]:
-    network, large = densenet(), residual(setting.scaled(_BLOCKS, at_least=600))
+    network, large = densenet(), residual(setting.scaled(_BLOCKS, at_least=560))
     nodes = relay.analysis.node_count(large)
     heavy = (users_passes(is_cut=False), users_passes(is_cut=True))
     level = (_NeverCutting([default_pipeline(3)]), default_pipeline(3))

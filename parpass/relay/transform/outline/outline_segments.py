@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import force_setattr
 
 from parpass.errors import ArgumentError
-from parpass.ir.ledger import ledger_entry
 from parpass.ir.module import IRModule
 from parpass.ir.node import breadth_first, reflection
 from parpass.ir.ty import TupleType
@@ -75,14 +74,15 @@ Tensor[(3,), float32] {
     Passes see one segment at a time. Those that look at a node and its type, as
     SimplifyInference and CanonicalizeOps do, make of the segments what they make of the
     whole; those that look further, as EliminateCommonSubexpr and FoldScaleAxis do, miss
-    what is on both sides of a seam; and fusion, or what joins parallel branches, is
-    best done on the whole. `InlineSegments(opt_level=...)` has the second kind make up
-    for it.
+    what is on both sides of a seam, unless `InlineSegments(again=...)` has them make up
+    for it. Fusion, and what changes the layouts of values that come in and go out, is
+    best done on the whole.
 
-    Left as they are: functions that write (see `relay.op.effect`), with type
-    parameters, with `let`s outside of closures and branches, and that call themselves,
-    directly or by way of others; those that passes leave alone; and those that have
-    less than an eighth of the module's nodes, beside which there is enough to do.
+    Left as they are: functions without types, that write (see `relay.op.effect`), with
+    type parameters, with `let`s outside of closures and branches, and that call
+    themselves, directly or by way of others; those that passes leave alone; and those
+    that have less than an eighth of the module's nodes, beside which there is enough to
+    do.
 
     Args:
         min_nodes: Functions of so many nodes and more are cut. The option
@@ -107,13 +107,17 @@ Tensor[(3,), float32] {
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """Return the module with segments as functions of their own, at its end."""
         least: int = ctx.config.get(MIN_NODES, self.min_nodes)
-        sizes = {name: _size(one) for name, one in mod.functions_by_name.items()}
+        functions = dict(mod.functions_by_name)
+        sizes = {
+            name: len(breadth_first(function))
+            for name, function in functions.items()
+            if isinstance(function, Function)  # of this IR
+        }
         least = max(least, sum(sizes.values()) // _LEAST_SHARE)
         large = [name for name, size in sizes.items() if size >= least]
         if not large:
             return mod
         outliner, effects, graph = _Outliner(mod), Effects(mod=mod), CallGraph(mod)
-        functions = dict(mod.functions_by_name)
         for name in large:
             if _may_be_cut(functions[name], effects) and not graph.is_recursive(name):
                 functions[name] = outliner.cut(name, self.segment_nodes)
@@ -124,11 +128,6 @@ Tensor[(3,), float32] {
         for var, segment in outliner.segments.items():
             result[var] = segment
         return result
-
-
-def _size(function: Function) -> int:
-    entry = ledger_entry(function)
-    return len(breadth_first(function)) if entry is None else entry.nodes
 
 
 def _may_be_cut(function: Function, effects: Effects) -> bool:
