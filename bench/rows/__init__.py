@@ -28,6 +28,7 @@ _FILES = {
     "wire": ("wire",),
     "packing": ("packing",),
     "networks": ("networks",),
+    "outline": ("outline",),
 }
 
 ROWS = tuple(name for names in _FILES.values() for name in names)

@@ -33,6 +33,12 @@ def regions(*passes: Pass) -> Pass:
     return Sequential([transform.AnnotateTarget("everything"), *passes])
 
 
+def segmented(*passes: Pass) -> Pass:
+    """Return passes between those that cut functions and that put them back."""
+    cut, put_back = transform.OutlineSegments(2, 2), transform.InlineSegments()
+    return Sequential([cut, *passes, put_back])
+
+
 PASSES: dict[str, Callable[[], Pass]] = {
     "InferType": transform.InferType,
     "SimplifyInference": transform.SimplifyInference,
@@ -55,6 +61,8 @@ PASSES: dict[str, Callable[[], Pass]] = {
     "FunctionsFromFusion": transform.FunctionsFromFusion,
     "DefuseOps": transform.DefuseOps,
     "Inline": transform.Inline,
+    "OutlineSegments": lambda: transform.OutlineSegments(2, 2),
+    "InlineSegments": lambda: segmented(transform.SimplifyExpr()),
     "CombineParallelBatchMatmul": lambda: transform.CombineParallelBatchMatmul(2),
     "CombineParallelConv2D": lambda: transform.CombineParallelConv2D(2),
     "CombineParallelDense": lambda: transform.CombineParallelDense(2),
@@ -72,7 +80,13 @@ PASSES: dict[str, Callable[[], Pass]] = {
     ),
 }
 VARIANTS = {"inline_once", "not exact", "dense_flat"}
-# Those that mark regions mark again what they find, each time they run.
-MARKING = {"AnnotateTarget", "MergeCompilerRegions", "PartitionGraph"}
+# Those that mark regions mark again what they find, each time they run; segments are
+# cut and put back each time.
+MARKING = {
+    "AnnotateTarget",
+    "InlineSegments",
+    "MergeCompilerRegions",
+    "PartitionGraph",
+}
 # Those that need arguments, or whose steps go by their own names.
 UNNAMED = {"AnnotateTarget", "ConvertLayout", "MergeComposite"} | MARKING

@@ -1,9 +1,9 @@
 """Options of Relay's passes, and TVM's core ones, so that its contexts are accepted.
 
-FuseOps, Inline and DefuseOps read theirs, and FoldConstant one that TVM has not. The
-others are read by no pass shipped here: they steer TVM's code generator and its loop
-passes. A pass of your own finds them in `ctx.config`, converted and with TVM's
-defaults.
+FuseOps, Inline and DefuseOps read theirs, FoldConstant and OutlineSegments ones that
+TVM has not. The others are read by no pass shipped here: they steer TVM's code
+generator and its loop passes. A pass of your own finds them in `ctx.config`, converted
+and with TVM's defaults.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ def _register() -> None:
         ("relay.FoldConstant.max_bytes", int, "bytes of what a function's folds give"),
         ("relay.FuseOps.max_depth", int, "operators in one fused function at most"),
         ("relay.FuseOps.link_params", bool, "put constants into fused functions"),
+        ("relay.OutlineSegments.min_nodes", int, "from which on a function is cut"),
         ("relay.max_copied_nodes", int, "that Inline or DefuseOps put for calls"),
         ("tir.noalias", bool, "arguments of kernels do not alias"),
         ("tir.detect_global_barrier", bool, "look for barriers across all threads"),

@@ -21,9 +21,12 @@ from parpass.relay.transform.functions.remove_unused_functions import (
 )
 from parpass.relay.transform.fusion.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType
+from parpass.relay.transform.levels import at_every_level
 from parpass.relay.transform.normal_forms.to_basic_block_normal_form import (
     ToBasicBlockNormalForm,
 )
+from parpass.relay.transform.outline.inline_segments import InlineSegments
+from parpass.relay.transform.outline.outline_segments import OutlineSegments
 from parpass.relay.transform.relayout.alter_op_layout import AlterOpLayout
 from parpass.relay.transform.scale_axis.fold_scale_axis import FoldScaleAxis
 from parpass.relay.transform.simplify.canonicalize_cast import CanonicalizeCast
@@ -31,12 +34,16 @@ from parpass.relay.transform.simplify.canonicalize_ops import CanonicalizeOps
 from parpass.relay.transform.simplify.fast_math import FastMath
 from parpass.relay.transform.simplify.simplify_expr import SimplifyExpr
 from parpass.relay.transform.simplify.simplify_inference import SimplifyInference
-from parpass.transform import Pass, PassInfo, Sequential, register_pass
+from parpass.transform import Pass, Sequential, register_pass
 
-# TVM's order: `GetPassPrefix`, then the fusion of `relay.build`. A Sequential counts
-# with the highest level in it, for below that it does nothing of its own.
-_IN_ORDER: tuple[tuple[int, Callable[[], Pass]], ...] = (
-    (1, ToBasicBlockNormalForm),
+# From so many nodes on a function is cut: its passes take more than a second. Below
+# that the way to the workers and back is longer than what they save on two cores.
+_LARGE = 10_000
+
+# What runs on the segments of a large function. Both tables are in the order of TVM's
+# `GetPassPrefix`. A Sequential counts with the highest level in it, for below that it
+# does nothing of its own.
+_ON_SEGMENTS: tuple[tuple[int, Callable[[], Pass]], ...] = (
     (0, SimplifyInference),
     (3, EliminateCommonSubexpr),
     (0, SimplifyExpr),
@@ -47,6 +54,15 @@ _IN_ORDER: tuple[tuple[int, Callable[[], Pass]], ...] = (
     (3, FoldScaleAxis),
     (3, CanonicalizeCast),
     (3, CanonicalizeOps),
+)
+# These look at the type of a node and no further, so what they make of segments is what
+# they make of the whole. The others look at neighbours, which may be behind a seam, and
+# run once more on what was cut.
+_NODE_BY_NODE = (SimplifyInference, CanonicalizeOps)
+
+# AlterOpLayout changes layouts where values come into a function and leave it, so it
+# would at each seam; and fusion, which follows, is of the whole.
+_ON_THE_WHOLE: tuple[tuple[int, Callable[[], Pass]], ...] = (
     (3, AlterOpLayout),
     (4, FastMath),
     (2, FoldConstant),
@@ -62,6 +78,13 @@ def default_pipeline(
     They run whatever the level of the context is, which other pipelines ask; its
     `disabled_pass` holds here too. At the end operators are fused, so that the result
     consists of primitive functions, for which see FunctionsFromFusion.
+
+    From level 2 on a function of 10,000 nodes and more is cut into segments, so that
+    workers share it, and put together again before the layouts: see OutlineSegments.
+    The same is done where there are no workers, so it is the same module that comes of
+    it. Option `relay.OutlineSegments.min_nodes` says from how many nodes on;
+    `disabled_pass=["OutlineSegments"]` is for never, and `["InlineSegments"]` leaves
+    the segments functions of their own.
 
     Args:
         opt_level: The level: at 0 normalisation is written out and each operator is a
@@ -81,18 +104,18 @@ def default_pipeline(
     if entry_functions is not None:
         passes.append(RemoveUnusedFunctions(entry_functions))
     passes.append(InferType())
-    passes += [make() for level, make in _IN_ORDER if level <= opt_level]
+    if opt_level >= 1:
+        passes.append(ToBasicBlockNormalForm())
+    on_segments = [make() for level, make in _ON_SEGMENTS if level <= opt_level]
+    if opt_level >= 2:
+        further = [one for one in on_segments if not isinstance(one, _NODE_BY_NODE)]
+        again = [type(one).__name__ for one in further]
+        on_segments = [OutlineSegments(_LARGE), *on_segments, InlineSegments(again)]
+    passes += on_segments
+    passes += [make() for level, make in _ON_THE_WHOLE if level <= opt_level]
     passes.append(FuseOps(fuse_opt_level=opt_level))
     if opt_level >= Inline.pass_info.opt_level:
         passes.append(Inline())
     for one in passes:
-        _always_run(one)
+        at_every_level(one)
     return Sequential(passes, name=f"O{opt_level}")
-
-
-def _always_run(a_pass: Pass) -> None:
-    info = a_pass.info
-    a_pass.pass_info = PassInfo(0, info.name, required=info.required)
-    for child in a_pass.passes if isinstance(a_pass, Sequential) else ():
-        if child is not None:
-            _always_run(child)

@@ -33,6 +33,8 @@ from parpass.relay.transform.normal_forms.to_basic_block_normal_form import (
     ToBasicBlockNormalFormExpr,
 )
 from parpass.relay.transform.normal_forms.to_graph_normal_form import ToGraphNormalForm
+from parpass.relay.transform.outline.inline_segments import InlineSegments
+from parpass.relay.transform.outline.outline_segments import OutlineSegments
 from parpass.relay.transform.pipelines import default_pipeline
 from parpass.relay.transform.relayout.alter_op_layout import AlterOpLayout
 from parpass.relay.transform.relayout.convert_layout import ConvertLayout
@@ -80,10 +82,12 @@ __all__ = [
     "InferType",
     "InferTypeLocal",
     "Inline",
+    "InlineSegments",
     "LambdaLift",
     "MergeCompilerRegions",
     "MergeComposite",
     "ModulePass",
+    "OutlineSegments",
     "PartitionGraph",
     "RemoveUnusedFunctions",
     "Sequential",

@@ -26,6 +26,13 @@ PASSES: dict[str, Callable[[], Pass]] = {
             transform.PartitionGraph(),
         ]
     ),
+    "segments": lambda: Sequential(
+        [
+            transform.OutlineSegments(),
+            transform.FoldScaleAxis(),
+            transform.InlineSegments(),
+        ]
+    ),
     "default pipeline": lambda: transform.default_pipeline(3),
 }
 

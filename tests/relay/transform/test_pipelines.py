@@ -10,16 +10,18 @@ from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.structure.structural import assert_structural_equal
+from parpass.relay.analysis import node_count
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.transform import (
     DefuseOps,
     FunctionsFromFusion,
     InferType,
+    OutlineSegments,
     default_pipeline,
 )
 from parpass.runner import Runner
-from parpass.transform import PassContext, parse_pipeline, print_pipeline
+from parpass.transform import PassContext, Sequential, parse_pipeline, print_pipeline
 from tests.support.higher_order import higher_order_modules
 from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
 from tests.support.onnx_models import imported
@@ -76,6 +78,47 @@ def test_entry_functions_are_kept_and_others_dropped() -> None:
     assert len(default_pipeline(1)(mod)) == 2
 
 
+def network(blocks: int) -> IRModule:
+    """Return normalised convolutions, one after the other, typed."""
+    x = relay.var("x", shape=(1, 2, 6, 6))
+    body: Expr = x
+    for _ in range(blocks):
+        scale, shift, mean, var = (relay.const([0.5, 2.0]) for _ in range(4))
+        weight = relay.const(np.ones((2, 2, 1, 1), "float32"))
+        convolved = relay.nn.conv2d(body, weight)
+        norm = relay.nn.batch_norm(convolved, scale, shift, mean, var)
+        body = relay.nn.relu(norm[0])
+    return InferType()(IRModule({"main": Function((x,), body)}))
+
+
+SMALL = {"relay.OutlineSegments.min_nodes": 400}
+
+
+@pytest.mark.slow
+def test_a_large_function_is_cut_and_put_together_again_from_level_2_on() -> None:
+    mod = network(60)
+    image = np.linspace(-1, 1, 72, dtype="float32").reshape(1, 2, 6, 6)
+    for level in (1, 2, 3):
+        whole = default_pipeline(level)(mod)
+        with PassContext(config=SMALL) as context:
+            after = default_pipeline(level)(mod)
+        assert ("OutlineSegments" in context.statistics) == (level > 1)
+        assert list(after.functions_by_name) == ["main"]
+        assert node_count(after) == node_count(whole)
+        got, expected = (evaluate(it["main"], [image], it) for it in (after, whole))
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-30)
+
+
+@pytest.mark.slow
+def test_a_large_function_stays_whole_or_in_segments_if_asked_to() -> None:
+    mod = network(60)
+    with PassContext(config=SMALL, disabled_pass=["OutlineSegments"]) as context:
+        default_pipeline(2)(mod)
+    assert "OutlineSegments" not in context.statistics
+    with PassContext(config=SMALL, disabled_pass=["InlineSegments"]):
+        assert len(default_pipeline(2)(mod)) > 3
+
+
 @pytest.mark.parametrize("level", [-1, "3", 1.0])
 def test_a_level_is_an_int_from_0_on(level: object) -> None:
     with pytest.raises(ArgumentError, match=r"^expected a level from 0 on, got "):
@@ -107,6 +150,18 @@ def test_workers_make_the_same_of_a_module(runner: Runner) -> None:
     mod = normalised_convolution()
     several = IRModule({f"f{at}": mod["main"] for at in range(6)})
     assert_parallel_is_serial(runner, default_pipeline(3), several)
+
+
+@pytest.mark.slow
+def test_workers_make_the_same_of_a_function_that_is_cut(runner: Runner) -> None:
+    passes = [
+        OutlineSegments(400) if isinstance(one, OutlineSegments) else one
+        for one in default_pipeline(3).passes
+    ]
+    mod = network(50)
+    with PassContext() as context:
+        assert_parallel_is_serial(runner, Sequential(passes), mod)
+    assert context.statistics["OutlineSegments"]["segments"] > 3
 
 
 @pytest.mark.slow

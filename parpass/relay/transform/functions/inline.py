@@ -16,6 +16,8 @@ from parpass.relay.transform.functions.call_in_place import body_in_place
 from parpass.relay.transform.functions.copy_limit import CopyLimit
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
+INLINE = "Inline"  # marks what Inline puts in the place of its calls
+
 
 @register_pass("relay._transform.Inline")
 class Inline(ModulePass):
@@ -54,32 +56,48 @@ class Inline(ModulePass):
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """Return the module with marked functions inlined."""
-        graph = CallGraph(mod)
-        functions = dict(mod.functions_by_name)
-        marked = {
-            name
-            for name, function in functions.items()
-            if function.has_nonzero_attr("Inline") and not graph.is_recursive(name)
-        }
-        if not any(graph.callers[name] for name in marked):
-            return mod
-        inlined, copies = 0, CopyLimit(ctx)
-        for component in graph.sccs():  # callees first
-            for var in component:
-                inliner = Inliner(functions, marked, mod, copies)
-                name = var.name_hint
-                functions[name] = cast("Function", inliner.visit(functions[name]))
-                inlined += inliner.inlined
-        ctx.count("inlined", inlined)
-        wanted = marked - {var.name_hint for var in graph.entry_points()}
-        gone = wanted - {
-            callee.name_hint
-            for name, function in functions.items()
-            if name not in wanted
-            for callee in called_globals(function)
-        }
-        kept = {name: f for name, f in functions.items() if name not in gone}
-        return IRModule.assemble(mod, kept)
+        return inlined(mod, INLINE, ctx, Inliner)
+
+
+def inlined(
+    mod: IRModule, mark: str, ctx: PassContext, kind: type[Inliner]
+) -> IRModule:
+    """Return a module with the functions that have a mark in the place of their calls.
+
+    Args:
+        mod: The module.
+        mark: The attribute. Functions that have it and are recursive stay.
+        ctx: Counts what is inlined, and limits it.
+        kind: What inlines the calls in one function.
+    """
+    graph = CallGraph(mod)
+    functions = dict(mod.functions_by_name)
+    marked = {
+        name
+        for name, function in functions.items()
+        if function.has_nonzero_attr(mark) and not graph.is_recursive(name)
+    }
+    if not any(graph.callers[name] for name in marked):
+        return mod
+    count, copies = 0, CopyLimit(ctx)
+    for component in graph.sccs():  # callees first
+        for var in component:
+            if marked.isdisjoint(graph.callees[var.name_hint]):
+                continue
+            inliner = kind(functions, marked, mod, copies, mark)
+            name = var.name_hint
+            functions[name] = inliner.inlined_in(functions[name])
+            count += inliner.inlined
+    ctx.count("inlined", count)
+    wanted = marked - {var.name_hint for var in graph.entry_points()}
+    gone = wanted - {
+        callee.name_hint
+        for name, function in functions.items()
+        if name not in wanted
+        for callee in called_globals(function)
+    }
+    kept = {name: f for name, f in functions.items() if name not in gone}
+    return IRModule.assemble(mod, kept)
 
 
 class Inliner(ExprMutator):
@@ -87,6 +105,8 @@ class Inliner(ExprMutator):
 
     Attributes:
         inlined: How many calls and references were replaced.
+        effects: Knows those of expressions.
+        marked: The functions to inline, by name.
     """
 
     def __init__(
@@ -95,13 +115,18 @@ class Inliner(ExprMutator):
         marked: set[str],
         mod: IRModule,
         copies: CopyLimit,
+        mark: str,
     ) -> None:
         super().__init__()
         self.inlined = 0
-        self._functions = functions
-        self._marked = marked
+        self.effects = Effects(mod=mod)
+        self.marked = {name: functions[name] for name in marked}
         self._copies = copies
-        self._effects = Effects(mod=mod)
+        self._mark = mark
+
+    def inlined_in(self, function: Function) -> Function:
+        """Return a function with the calls in it inlined."""
+        return cast("Function", self.visit(function))
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
         """Return the arguments of a call of a global, and all children otherwise."""
@@ -122,9 +147,13 @@ class Inliner(ExprMutator):
             return Call(call.op, tuple(args), call.attrs, call.type_args, call.span)
         self._take(callee, call.op)
         if callee.type_params or _is_made_for_a_device(callee):
-            closure = with_new_variables(_unmarked(callee))
+            closure = with_new_variables(callee.without_attr(self._mark))
             return Call(closure, tuple(args), call.attrs, call.type_args, call.span)
-        return body_in_place(callee, args, call, self._effects)
+        return self.in_place(callee, args, call)
+
+    def in_place(self, callee: Function, args: Sequence[Expr], call: Call) -> Expr:
+        """Return what a function computes, in the place of a call of it."""
+        return body_in_place(callee, args, call, self.effects)
 
     def visit_global_var(self, global_var: GlobalVar) -> Expr:
         """Return the function that is referred to."""
@@ -132,7 +161,7 @@ class Inliner(ExprMutator):
         if callee is None:
             return global_var
         self._take(callee, global_var)
-        return with_new_variables(_unmarked(callee))
+        return with_new_variables(callee.without_attr(self._mark))
 
     def _take(self, callee: Function, name: GlobalVar) -> None:
         self._copies.take(callee, name.name_hint)
@@ -140,12 +169,8 @@ class Inliner(ExprMutator):
 
     def _inlinable(self, global_var: GlobalVar) -> Function | None:
         name = global_var.name_hint
-        return self._functions[name] if name in self._marked else None
+        return self.marked.get(name)
 
 
 def _is_made_for_a_device(function: Function) -> bool:
     return any(map(function.has_nonzero_attr, ("Primitive", "Compiler")))
-
-
-def _unmarked(function: Function) -> Function:
-    return function.without_attr("Inline")

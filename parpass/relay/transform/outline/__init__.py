@@ -1,0 +1,1 @@
+"""One large function as several, so that workers share it, and one again."""
