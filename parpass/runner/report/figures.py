@@ -18,6 +18,7 @@ class Reason(enum.StrEnum):
     UNLOADABLE = "what workers cannot load"
     NO_ROOM = "no room to share bytes"
     BEHIND = "workers that were behind"
+    AGAIN = "functions whose callee changed its type, again"
     NO_PROCESSES = "no processes to be had"
 
 

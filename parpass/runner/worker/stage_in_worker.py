@@ -118,7 +118,7 @@ class StageInWorker:
             run.note,
             memory_guard if is_own_process else None,
             budgets=self._spec.budgets,
-            assumes=self._spec.assumes,
+            doubted=self._spec.doubted,
         )
         self._file = FunctionsFile(
             functools.partial(run.functions, number),
@@ -208,7 +208,7 @@ class StageInWorker:
             outcome.seconds,
             outcome.said,
             failed,
-            outcome.looked_at_others,
+            tuple(outcome.relied_on),
             outcome.has_new_signature,
         )
 
