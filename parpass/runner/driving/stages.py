@@ -46,7 +46,7 @@ from parpass.transform.budget import Budget, budgets_of
 from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan.commands import RunStage, StageResult
 from parpass.transform.plan.serial import Later
-from parpass.transform.plan.steps import run_stage_in_place
+from parpass.transform.plan.steps import ends_the_stage, run_stage_in_place
 
 if TYPE_CHECKING:
     from parpass.runner.driving.hosts import Host
@@ -177,9 +177,9 @@ class Stages:
                     self._retainer,
                     outcomes,
                 )
+        missing = outcomes.missing()
         there = {name: held.held[name] for name in outcomes.missing_names()}
         alone = seconds_here(command.steps, there, self._adapter)
-        self._account.would_take(alone)
         is_weighed = left is not None or forecast.expected > 0
         outcome = await self._there(
             command,
@@ -189,6 +189,11 @@ class Stages:
             began,
             alone_seconds=alone if is_weighed else None,
         )
+        if ends_the_stage(outcome.records[-1]):
+            self._account.would_take(None)  # a serial run does not come to all of it
+        elif not outcomes.missing():  # else all of it was run here
+            took = sum([outcomes.seconds[at] for at in missing])
+            self._account.would_take(alone, took)
         if forecast.seconds:
             args = (forecast, command.steps, command.mod, outcome, self._adapter)
             await self._host.call(correct, *args)

@@ -196,10 +196,10 @@ class PooledStage:
     def take_in(self, message: bytes) -> tuple[float, list[Held]]:
         """Take in a job's result; return its seconds and the new functions."""
         result: JobResult = read_back(message)
-        self.journey.job_came_back(len(message), result.seconds, self._workers)
+        self.journey.job_came_back(len(message), result.times, self._workers)
         self.written.update(dict.fromkeys(result.written))
         new = [self._take_in(outcome) for outcome in result.outcomes]
-        return result.seconds, [held for held in new if held.function is None]
+        return result.times.seconds, [held for held in new if held.function is None]
 
     def _take_in(self, outcome: PackedOutcome) -> Held:
         held = self._mod.held[self.names[outcome.function]]

@@ -92,6 +92,20 @@ class PackedOutcome(msgspec.Struct, frozen=True):
     has_new_signature: bool = False
 
 
+class JobTimes(msgspec.Struct, frozen=True):
+    """Seconds that a job took.
+
+    Attributes:
+        seconds: By the clock.
+        processor: Of a processor; of several, if a pass has threads.
+        queued: Of `seconds`, ready to run, while others had the processors.
+    """
+
+    seconds: float
+    processor: float = 0.0
+    queued: float = 0.0
+
+
 class JobResult(msgspec.Struct, frozen=True):
     """What came back from a job.
 
@@ -99,7 +113,7 @@ class JobResult(msgspec.Struct, frozen=True):
     """
 
     outcomes: Sequence[PackedOutcome]
-    seconds: float
+    times: JobTimes
     written: Sequence[tuple[str, str]]
 
 
