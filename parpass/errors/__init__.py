@@ -49,7 +49,7 @@
     └── InternalError             a fault of parpass itself (also RuntimeError)
 
 Warnings: `UnpicklablePassWarning`, `PassStateWarning`, `SlowerRunWarning`,
-`BudgetWarning`.
+`BudgetWarning`, `BlockedLoopWarning`.
 
 Every error keeps its values as attributes and survives pickling, because errors
 travel from the workers to the coordinator.
@@ -121,6 +121,7 @@ from parpass.errors.settings import (
     PassContextError,
 )
 from parpass.errors.warning import (
+    BlockedLoopWarning,
     BudgetWarning,
     PassStateWarning,
     SlowerRunWarning,
@@ -129,6 +130,7 @@ from parpass.errors.warning import (
 
 __all__ = [
     "ArgumentError",
+    "BlockedLoopWarning",
     "BudgetWarning",
     "CallLimitError",
     "ConfigError",

@@ -133,6 +133,10 @@ def run_pipeline_sync(
 
     Raises:
         RuntimeUseError: A trio event loop is running here, which this would block.
+
+    Warns:
+        BlockedLoopWarning: An asyncio event loop is running here, which this blocks;
+            not in a notebook, whose cells all run so.
     """
     runner = open_runner(workers=workers, executor=executor, isolated=isolated)
     with folding, runner:
