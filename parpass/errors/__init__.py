@@ -49,7 +49,7 @@
     └── InternalError             a fault of parpass itself (also RuntimeError)
 
 Warnings: `UnpicklablePassWarning`, `PassStateWarning`, `SlowerRunWarning`,
-`BudgetWarning`.
+`BudgetWarning`, `BlockedLoopWarning`.
 
 Every error keeps its values as attributes and survives pickling, because errors
 travel from the workers to the coordinator.
@@ -124,6 +124,7 @@ from parpass.errors.settings import (
     PassContextError,
 )
 from parpass.errors.warning import (
+    BlockedLoopWarning,
     BudgetWarning,
     PassStateWarning,
     SlowerRunWarning,
@@ -132,6 +133,7 @@ from parpass.errors.warning import (
 
 __all__ = [
     "ArgumentError",
+    "BlockedLoopWarning",
     "BudgetWarning",
     "CallLimitError",
     "ConfigError",

@@ -20,6 +20,10 @@ class SlowerRunWarning(RuntimeWarning):
     """A run goes on by a slower road than was asked for; its result is the same."""
 
 
+class BlockedLoopWarning(RuntimeWarning):
+    """An event loop stands still while it runs a pipeline; it could await it."""
+
+
 class BudgetWarning(RuntimeWarning):
     """A budget was set that nothing can enforce where the passes run."""
 

@@ -152,6 +152,9 @@ class TupleType(Type, frozen=True, eq=False, dict=True):
             return self.fields == other.fields
         return digest(self) == digest(other)
 
+    def __ne__(self, other: object) -> bool:
+        return not self.__eq__(other)  # the one of structs compares fields
+
     def __hash__(self) -> int:
         return hash(self.fields if _are_tensors(self.fields) else digest(self))
 
@@ -217,6 +220,9 @@ class FuncType(Type, frozen=True, eq=False, dict=True):
         if _are_tensors(self.parts):  # so the parameters do not matter
             return self.parts == other.parts
         return digest(self) == digest(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self.__eq__(other)  # the one of structs compares fields
 
     def __hash__(self) -> int:
         return hash(self.parts if _are_tensors(self.parts) else digest(self))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -132,6 +133,10 @@ def run_pipeline_sync(
 
     Raises:
         RuntimeUseError: A trio event loop is running here, which this would block.
+
+    Warns:
+        BlockedLoopWarning: An asyncio event loop is running here, which this blocks;
+            not in a notebook, whose cells all run so.
     """
     runner = open_runner(workers=workers, executor=executor, isolated=isolated)
     with folding, runner:
@@ -195,12 +200,13 @@ class Runner:
         report: Callable[[RunReport], object] | None = None,
     ) -> ModT:
         """Run a pipeline; see `run_pipeline`."""
+        began = time.perf_counter()
         with folding, called_from_here():
             if self._runs is None:
                 await _in_thread(self._loaded)
             limits = _limits(function_timeout, memory_limit, on_failure)
             runs = self._loaded()
-            return await runs.run(mod, pipeline, context, limits, report)
+            return await runs.run(mod, pipeline, context, limits, report, began)
 
     def run_sync(
         self,
@@ -214,9 +220,11 @@ class Runner:
         report: Callable[[RunReport], object] | None = None,
     ) -> ModT:
         """Run a pipeline and wait for it; see `run_pipeline_sync`."""
+        began = time.perf_counter()
         limits = _limits(function_timeout, memory_limit, on_failure)
         with folding:
-            return self._loaded().run_sync(mod, pipeline, context, limits, report)
+            runs = self._loaded()
+            return runs.run_sync(mod, pipeline, context, limits, report, began)
 
     @property
     def last_report(self) -> RunReport | None:

@@ -20,6 +20,17 @@ def test_types_are_compared_by_structure():
     assert relay.TensorType((relay.Any(),)) == relay.TensorType((relay.Any(),))
 
 
+def test_types_that_are_equal_are_not_unequal():
+    def kinds() -> list[relay.Type]:
+        tensor = relay.TensorType((2,), "float32")
+        function = relay.FuncType((tensor,), tensor)
+        return [tensor, relay.TupleType((tensor,)), function]
+
+    for one, same in zip(kinds(), kinds(), strict=True):
+        assert one == same
+        assert not (one != same)  # noqa: SIM202 -- it is what is asked
+
+
 @pytest.mark.parametrize(
     ("type_", "text"),
     [

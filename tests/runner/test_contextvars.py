@@ -16,6 +16,7 @@ import trio
 from parpass.instrument import PassInstrument
 from parpass.runner import run_pipeline, run_pipeline_sync
 from parpass.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
+from tests.support.notebook import prompt
 from tests.support.toy_ir import Program, program
 
 seen: ContextVar[tuple[str, ...]] = ContextVar("seen", default=())
@@ -84,7 +85,7 @@ async def awaited(passes: Sequence[Pass], context: PassContext) -> tuple[str, ..
 async def blocking_in_a_task(
     passes: Sequence[Pass], context: PassContext
 ) -> tuple[str, ...]:
-    with contextlib.suppress(ValueError):
+    with prompt(), contextlib.suppress(ValueError):
         blocking(passes, context)
     return seen.get()
 

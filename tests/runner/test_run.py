@@ -34,6 +34,7 @@ from parpass.transform import (
 )
 from tests.support.executors import ThreadExecutor
 from tests.support.hard_passes import AppendPid, Hang, RunInside
+from tests.support.notebook import prompt
 from tests.support.pooled import (
     child_processes,
     folders,
@@ -202,7 +203,8 @@ def test_many_threads_share_a_runner(runner: Runner):
 
 def test_the_sync_form_works_where_an_asyncio_loop_is_running(runner: Runner):
     async def notebook() -> Any:
-        return run_pooled(runner, Sequential(PASSES), program(1, 2))
+        with prompt():
+            return run_pooled(runner, Sequential(PASSES), program(1, 2))
 
     assert values_of(asyncio.run(notebook())) == expected(program(1, 2))
 

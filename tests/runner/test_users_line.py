@@ -11,10 +11,16 @@ from collections.abc import Callable, Sequence
 import pytest
 import trio
 
-from parpass.errors import BudgetWarning, PassStateWarning, UnpicklablePassWarning
-from parpass.runner import run_pipeline, run_pipeline_sync
+from parpass.errors import (
+    BlockedLoopWarning,
+    BudgetWarning,
+    PassStateWarning,
+    UnpicklablePassWarning,
+)
+from parpass.runner import open_runner, run_pipeline, run_pipeline_sync
 from parpass.transform import FunctionPass, ModulePass, Pass, PassContext, PassInfo
 from tests.support.hard_passes import Remember
+from tests.support.notebook import prompt
 from tests.support.pooled import POOLED
 from tests.support.toy_ir import Fn, Program, program
 from tests.support.toy_passes import Add
@@ -119,6 +125,40 @@ def test_a_body_that_runs_passes_is_the_users_too(
     with pytest.warns(BudgetWarning) as caught:
         run([Runs()])
     assert is_in(Runs, caught[0].filename, caught[0].lineno)
+
+
+def blocking_a_loop(passes: Sequence[Pass]) -> None:
+    async def main() -> None:
+        run_pipeline_sync(MOD, passes, workers=0)  # here
+
+    asyncio.run(main())
+
+
+def blocking_a_loop_by_a_runner(passes: Sequence[Pass]) -> None:
+    async def main() -> None:
+        with open_runner(workers=0) as runner:
+            runner.run_sync(MOD, passes)  # here
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("run", [blocking_a_loop, blocking_a_loop_by_a_runner])
+def test_of_an_event_loop_that_stands_still(run: Callable[[Sequence[Pass]], None]):
+    with pytest.warns(BlockedLoopWarning, match="write 'await parpass.run_") as caught:
+        run([Add(1)])
+    assert is_in(run, caught[0].filename, caught[0].lineno)
+
+
+def test_in_a_notebook_that_is_no_matter():
+    with prompt():
+        blocking_a_loop([Add(1)])
+
+
+def test_a_thread_beside_the_loop_blocks_nothing():
+    async def main() -> None:
+        await asyncio.to_thread(in_process, [Add(1)])
+
+    asyncio.run(main())
 
 
 def is_in(where: object, filename: str, lineno: int) -> bool:

@@ -17,6 +17,7 @@ from parpass.ir.node import post_order
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext
+from tests.support.notebook import prompt
 from tests.support.talking import listening
 from tests.support.toy_ir import Program
 from tests.support.toy_pipelines import Seen, see
@@ -103,7 +104,8 @@ def beside_a_loop(runner: Runner) -> RunPass:
     """Return what does so without awaiting it where a loop runs: a notebook's cell."""
 
     async def cell(root: Pass, mod: Any) -> Any:
-        return runner.run_sync(mod, root)
+        with prompt():
+            return runner.run_sync(mod, root)
 
     return lambda root, mod: asyncio.run(cell(root, mod))
 

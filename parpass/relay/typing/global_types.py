@@ -94,17 +94,22 @@ class GlobalTypes:
         return self._infer_together({"": function}, TypeSolver(), {})[0]
 
     def _infer_with_callees(self, name: str) -> None:
-        if not self._order:
-            self._order = {each: at for at, each in enumerate(self._functions)}
         below = {name, *self._unannotated_below(name)}
         edges = {
             each: [callee for callee in self._callees[each] if callee in below]
-            for each in sorted(below, key=self._order.__getitem__)
+            for each in self._in_order(below)
         }
         for group in strong_components(edges):
             is_recursive = len(group) > 1 or group[0] in edges[group[0]]
-            ordered = sorted(group, key=self._order.__getitem__)
-            self._infer_group(ordered, is_recursive=is_recursive)
+            self._infer_group(self._in_order(group), is_recursive=is_recursive)
+
+    def _in_order(self, names: Collection[str]) -> list[str]:
+        """Return names in the order of the module."""
+        if len(names) == 1:  # else it may wait for all functions to be known
+            return list(names)
+        if not self._order:
+            self._order = {each: at for at, each in enumerate(self._functions)}
+        return sorted(names, key=self._order.__getitem__)
 
     def _infer_group(self, names: Sequence[str], *, is_recursive: bool) -> None:
         functions = {name: self._functions[name] for name in names}

@@ -85,6 +85,7 @@ class Drive:
         adapter: How the module is handled.
         ledger: What the runner has lost without workers.
         isolated: Whether all function passes run in workers.
+        began: When the run began, by `time.perf_counter()`; by default now.
 
     Attributes:
         account: How the time goes.
@@ -99,13 +100,14 @@ class Drive:
         ledger: Ledger,
         *,
         isolated: bool = False,
+        began: float | None = None,
     ) -> None:
         self._host = host
         self._context = context
         self._adapter = adapter
         optimizations = optimizations_in(context.config)
         self._retainer = retainer = Retainer(adapter, optimizations)
-        self.account = Account(0 if executor is None else executor.workers)
+        self.account = Account(0 if executor is None else executor.workers, began)
         self._stages = Stages(
             host,
             executor,

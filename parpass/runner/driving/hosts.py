@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future, wait
@@ -18,7 +19,8 @@ import outcome
 import sniffio
 import trio
 
-from parpass.errors import RuntimeUseError
+from parpass.errors import BlockedLoopWarning, RuntimeUseError
+from parpass.errors.warning import warn
 
 if TYPE_CHECKING:
     import asyncio
@@ -184,6 +186,13 @@ class BlockingHost:
             raise RuntimeUseError(
                 "run_pipeline_sync was called inside a running trio event loop, which "
                 "it would block; write 'await parpass.run_pipeline(...)' instead"
+            )
+        if _is_on_a_loop_of_asyncio():
+            warn(
+                "a pipeline is run inside a running asyncio event loop, which stands "
+                "still until it is done; write 'await parpass.run_pipeline(...)' for "
+                "run_pipeline_sync, and 'await runner.run(...)' for runner.run_sync",
+                BlockedLoopWarning,
             )
 
     async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
@@ -369,6 +378,23 @@ def current_host() -> Host:
         f"run_pipeline can be awaited under trio and asyncio, not under {library}; use "
         "parpass.run_pipeline_sync instead"
     )
+
+
+def _is_on_a_loop_of_asyncio() -> bool:
+    """Return whether a loop of asyncio's runs in this thread, with others to serve.
+
+    Not that of an interactive session: Jupyter and IPython run each cell inside of
+    their loop, as does `python -m asyncio`. Whoever has a prompt sets `sys.ps1`, as
+    documented, so that programs can tell.
+    """
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or hasattr(sys, "ps1"):
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _running_library() -> str | None:

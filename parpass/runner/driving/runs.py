@@ -88,8 +88,9 @@ class Runs:
         context: PassContext | None,
         limits: Limits,
         tell: Tell | None,
+        began: float,
     ) -> Any:
-        """Run a pipeline, under trio or asyncio."""
+        """Run a pipeline, under trio or asyncio; `began` is when it was asked for."""
         with limits_in_force(limits):
             host = current_host()
             executor = self._usable_executor()
@@ -97,7 +98,7 @@ class Runs:
             used = current if context is None else context
             if isinstance(pipeline, str):  # what it names is loaded
                 pipeline = await host.call(as_pass, pipeline)
-            begun = self._begin(mod, pipeline, used, host, executor)
+            begun = self._begin(mod, pipeline, used, host, executor, began)
             run = self._reported(begun, tell)
             if used is not current:
                 run = _entered(used, host, run)
@@ -113,6 +114,7 @@ class Runs:
         context: PassContext | None,
         limits: Limits,
         tell: Tell | None,
+        began: float,
     ) -> Any:
         """Run a pipeline and wait for it."""
         executor = self._usable_executor()
@@ -120,7 +122,7 @@ class Runs:
         used = current if context is None else context
         with limits_in_force(limits), _AS_IT_IS if used is current else used:
             host: Any = BlockingHost()
-            begun = self._begin(mod, pipeline, used, host, executor)
+            begun = self._begin(mod, pipeline, used, host, executor, began)
             try:
                 return begun.unwrap(begun.drive.run_blocking(begun.plan))
             finally:
@@ -133,6 +135,7 @@ class Runs:
         context: PassContext,
         host: Host,
         executor: Executor | None,
+        began: float,
     ) -> _Begun:
         """Return a run of a pipeline, whose plan has not begun."""
         isolated = self._isolated or context.config.get(ISOLATED, False)
@@ -154,6 +157,7 @@ class Runs:
             adapter,
             self._ledger,
             isolated=isolated and executor is not None,
+            began=began,
         )
         return _Begun(commands, drive, unwrap)
 

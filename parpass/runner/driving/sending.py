@@ -103,7 +103,6 @@ class Sending:
 
     def _have_run(self, stage: PooledStage) -> None:
         """Take down, and tell, what there is to tell of a stage that workers ran."""
-        self._account.functions(stage.outcomes)
         for pass_name, attribute in stage.written:
             warn(
                 f"pass '{pass_name}' changed its attribute '{attribute}' from one "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parpass.errors import (
@@ -32,7 +32,7 @@ from parpass.runner.placing.forecasts import (
 from parpass.runner.pool.pooled_stage import PooledStage
 from parpass.runner.report.account import Account
 from parpass.runner.report.figures import Reason
-from parpass.runner.stage.here import settle, take_over
+from parpass.runner.stage.here import take_over
 from parpass.runner.stage.merge import merged_records
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.travel.folder import StorageError
@@ -42,11 +42,11 @@ from parpass.runner.travel.shipment import UnloadableError, UnsendableError
 from parpass.runner.travel.snapshot import Snapshot
 from parpass.tables import keep_back, program_entries
 from parpass.transform import ModuleAdapter, Pass, PassContext
-from parpass.transform.budget import Budget, are_limited, budgets_of
+from parpass.transform.budget import Budget, budgets_of
 from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan.commands import RunStage, StageResult
 from parpass.transform.plan.serial import Later
-from parpass.transform.plan.steps import run_stage_in_place
+from parpass.transform.plan.steps import ends_the_stage, run_stage_in_place
 
 if TYPE_CHECKING:
     from parpass.runner.driving.hosts import Host
@@ -118,16 +118,7 @@ class Stages:
         budgets = budgets_of(steps, self._context.config)
         is_held = type(mod) is HeldModule
         functions = mod.held if is_held else self._adapter.functions(mod)
-        forecast = best_place(
-            steps,
-            budgets,
-            functions,
-            self._context,
-            executor,
-            self._adapter,
-            self._ledger,
-            isolated=self._isolated,
-        )
+        forecast = self._forecast(steps, budgets, functions, executor)
         if forecast.place is not Place.HERE:
             return Later(
                 functools.partial(self._elsewhere, command, executor, forecast)
@@ -137,6 +128,24 @@ class Stages:
         if forecast.seconds:
             correct(forecast, steps, mod, outcome, self._adapter)
         return outcome
+
+    def _forecast(
+        self,
+        steps: Sequence[Pass],
+        budgets: Sequence[Budget],
+        functions: Mapping[str, Any],
+        executor: Executor,
+    ) -> Forecast:
+        return best_place(
+            steps,
+            budgets,
+            functions,
+            self._context,
+            executor,
+            self._adapter,
+            self._ledger,
+            isolated=self._isolated,
+        )
 
     async def run(self, command: RunStage) -> StageResult:
         """Run a stage."""
@@ -168,9 +177,9 @@ class Stages:
                     self._retainer,
                     outcomes,
                 )
+        missing = outcomes.missing()
         there = {name: held.held[name] for name in outcomes.missing_names()}
         alone = seconds_here(command.steps, there, self._adapter)
-        self._account.would_take(alone)
         is_weighed = left is not None or forecast.expected > 0
         outcome = await self._there(
             command,
@@ -180,6 +189,11 @@ class Stages:
             began,
             alone_seconds=alone if is_weighed else None,
         )
+        if ends_the_stage(outcome.records[-1]):
+            self._account.would_take(None)  # a serial run does not come to all of it
+        elif not outcomes.missing():  # else all of it was run here
+            took = sum([outcomes.seconds[at] for at in missing])
+            self._account.would_take(alone, took)
         if forecast.seconds:
             args = (forecast, command.steps, command.mod, outcome, self._adapter)
             await self._host.call(correct, *args)
@@ -211,7 +225,6 @@ class Stages:
         executor: Executor,
         began: float,
         *,
-        assumes: bool = True,
         alone_seconds: float | None = None,
     ) -> StageResult:
         snapshot = await self._host.call_through(Snapshot.take, self._context)
@@ -224,7 +237,6 @@ class Stages:
             wanted=command.wanted,
             is_last=command.is_last,
             workers=executor.workers,
-            assumes=assumes,
             alone_seconds=alone_seconds,
         )
         try:
@@ -236,21 +248,27 @@ class Stages:
         except UnpublishedError as failed:
             return await self._unsendable(command, snapshot, failed.error)
         if stage.is_recalled:
-            steps = command.steps
-            with self._account.here(Reason.BEHIND):
-                await self._host.call(
-                    take_over, steps, held, self._context, self._retainer, outcomes
-                )
-        never_here = self._isolated or are_limited(stage.budgets)
-        if assumes and outcomes.has_new_signature and never_here:
-            # `settle` would do it in this process, where nobody can end a pass.
-            outcomes.forget_those_that_looked()
-            return await self._there(
-                command, held, outcomes, executor, began, assumes=False
-            )
-        return await self._merged(
-            command.steps, held, outcomes, began, settled=not assumes
-        )
+            await self._take_over(command.steps, held, outcomes, Reason.BEHIND)
+        while outcomes.doubt():
+            missing = {name: held.held[name] for name in outcomes.missing_names()}
+            args = (command.steps, stage.budgets, missing, executor)
+            forecast = await self._host.call(self._forecast, *args)
+            if forecast.place is not Place.HERE:
+                return await self._there(command, held, outcomes, executor, began)
+            await self._take_over(command.steps, held, outcomes, Reason.AGAIN)
+        return await self._merged(command.steps, held, outcomes, began)
+
+    async def _take_over(
+        self,
+        steps: Sequence[Pass],
+        held: HeldModule,
+        outcomes: StageOutcomes,
+        reason: Reason,
+    ) -> None:
+        """Run a stage here on those functions that have no outcome."""
+        args = (steps, held, self._context, self._retainer, outcomes)
+        with self._account.here(reason):
+            await self._host.call(take_over, *args)
 
     async def _merged(
         self,
@@ -258,14 +276,9 @@ class Stages:
         mod: HeldModule,
         outcomes: StageOutcomes,
         began: float,
-        *,
-        settled: bool = False,
     ) -> StageResult:
         """Return what the outcomes of all functions, here or there, come to."""
-        if not settled:
-            await self._host.call(
-                settle, outcomes, steps, mod, self._context, self._retainer
-            )
+        self._account.functions(outcomes)
         made = HeldModule(mod.base, outcomes.by_name())
         records = merged_records(steps, outcomes)
         self._account.work(records)

@@ -39,6 +39,7 @@ class Costs:
 
     def __init__(self) -> None:
         self._known: dict[_Key, float] = {}
+        self._in_workers: set[_Key] = set()  # known only from there
 
     def of(self, steps: Iterable[Pass]) -> float | None:
         """Return the seconds of all steps together for a node, None if not known."""
@@ -49,6 +50,12 @@ class Costs:
                 return None
             total += known
         return total
+
+    def of_here(self, steps: Sequence[Pass]) -> float | None:
+        """Return the same, None if workers alone told some of it."""
+        if any(_key(step) in self._in_workers for step in steps):
+            return None
+        return self.of(steps)
 
     def learn(
         self, steps: Sequence[Pass], seconds: Sequence[float], size: float
@@ -65,23 +72,29 @@ class Costs:
             pace = spent / size
             before = self._known.pop(key, pace)
             self._known[key] = min(pace, before + _WEIGHT * (pace - before))
+            self._in_workers.discard(key)
         # Other threads may do the same just now; what is lost of it is of no matter.
         with contextlib.suppress(KeyError, RuntimeError, StopIteration):
             while len(self._known) > _MOST:
-                del self._known[next(iter(self._known))]
+                oldest = next(iter(self._known))
+                del self._known[oldest]
+                self._in_workers.discard(oldest)
 
     def learn_what_is_new(
         self, steps: Sequence[Pass], seconds: Sequence[float], size: float
     ) -> None:
         """Do the same for those steps of which nothing is known."""
         for step, spent in zip(steps, seconds, strict=True):
-            if spent > 0 and _key(step) not in self._known:  # else it was not come to
+            is_told = size > 0 and spent > 0  # else it was not come to
+            if is_told and _key(step) not in self._known:
                 self.learn([step], [spent], size)
+                self._in_workers.add(_key(step))
 
     def forget(self, steps: Iterable[Pass]) -> None:
         """Forget what these steps cost."""
         for step in steps:
             self._known.pop(_key(step), None)
+            self._in_workers.discard(_key(step))
 
 
 class Gain(NamedTuple):

@@ -149,6 +149,8 @@ def seconds_here(
     steps: Sequence[Pass], functions: Mapping[str, Any], adapter: ModuleAdapter
 ) -> float | None:
     """Return what a stage takes in this process, by what was measured there."""
+    if COSTS.of_here(steps) is None:
+        return None
     known = _forecast(steps, functions, adapter)
     return None if known is None else known.seconds
 

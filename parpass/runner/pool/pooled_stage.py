@@ -49,14 +49,12 @@ class PooledStage:
         wanted: Whether the functions will be looked at right after.
         is_last: Whether no function will be sent to workers any more.
         workers: How many workers there are.
-        assumes: Whether functions are taken to keep their signatures.
         alone_seconds: What this process would take; None if that is not known, or it
             must not take over.
 
     Attributes:
         adapter: How modules are handled.
         alone_seconds: The same as the argument.
-        assumes: The same.
         budgets: Of the passes.
         inquest: Finds out about workers that die or hang.
         is_recalled: Whether functions that are in no job stay with this process.
@@ -80,10 +78,8 @@ class PooledStage:
         wanted: bool,
         is_last: bool,
         workers: int = 1,
-        assumes: bool = True,
         alone_seconds: float | None = None,
     ) -> None:
-        self.assumes = assumes
         self.alone_seconds = alone_seconds
         self.is_recalled = False
         self.adapter = retainer.adapter
@@ -107,7 +103,8 @@ class PooledStage:
         self.budgets = budgets_of(steps, snapshot.config)
         self.start_seconds = snapshot.config.get(START_TIMEOUT, START_SECONDS)
         # What is known already counts where it is done again.
-        known: Verdicts = {} if assumes else retainer.verdicts_of(steps)
+        is_again = bool(outcomes.doubted)
+        known: Verdicts = retainer.verdicts_of(steps) if is_again else {}
         self.inquest = Inquest(
             steps, mod.held, outcomes, self.budgets, self.start_seconds, known
         )
@@ -144,7 +141,7 @@ class PooledStage:
             self.names,
             self.budgets,
             limits_of_call(),
-            self.assumes,
+            self.outcomes.doubted_names(),
         )
         return pack_shipment(self.steps, spec)
 
@@ -199,10 +196,10 @@ class PooledStage:
     def take_in(self, message: bytes) -> tuple[float, list[Held]]:
         """Take in a job's result; return its seconds and the new functions."""
         result: JobResult = read_back(message)
-        self.journey.job_came_back(len(message), result.seconds, self._workers)
+        self.journey.job_came_back(len(message), result.times, self._workers)
         self.written.update(dict.fromkeys(result.written))
         new = [self._take_in(outcome) for outcome in result.outcomes]
-        return result.seconds, [held for held in new if held.function is None]
+        return result.times.seconds, [held for held in new if held.function is None]
 
     def _take_in(self, outcome: PackedOutcome) -> Held:
         held = self._mod.held[self.names[outcome.function]]
@@ -217,7 +214,7 @@ class PooledStage:
             outcome.seconds,
             outcome.said,
             failure,
-            outcome.looked_at_others,
+            outcome.relied_on,
             outcome.has_new_signature,
         )
         self.outcomes.put(outcome.function, held, told)

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from parpass.runner.report.figures import Reason
+from parpass.runner.report.figures import Reason, ratio
 from parpass.runner.report.report import RunReport
 from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.runner.travel.messages import JobTimes
 from parpass.transform.plan.commands import StageResult, StepRecord
 
 
@@ -75,10 +76,13 @@ class Journey:
         received: Bytes from the workers.
         jobs: How many jobs came back.
         busy: Seconds that workers spent on them.
+        processor: Seconds of processors that they took for that.
+        queued: Seconds that they were ready for it, and had none.
     """
 
     def __init__(self) -> None:
         self.packing = self.unpacking = self.busy = 0.0
+        self.processor = self.queued = 0.0
         self.sent = self.received = self.jobs = 0
         self._began = self._last = time.perf_counter()
         self._first: float | None = None  # when the first job began
@@ -92,15 +96,17 @@ class Journey:
         self._idle = 0.0
         self._in_flight += 1
 
-    def job_came_back(self, size: int, seconds: float, workers: int) -> None:
-        """Take down that a job of so many seconds came back."""
+    def job_came_back(self, size: int, times: JobTimes, workers: int) -> None:
+        """Take down that a job came back."""
         self.received += size
         self.jobs += 1
-        self.busy += seconds
+        self.busy += times.seconds
+        self.processor += times.processor
+        self.queued += times.queued
         self._pass_time(workers)
         self._in_flight = max(0, self._in_flight - 1)
         if self._first is None:
-            self._first = self._last - seconds
+            self._first = self._last - times.seconds
 
     def end(self, workers: int) -> None:
         """Take down that the stage is over."""
@@ -134,6 +140,7 @@ class Account:
 
     Args:
         workers: How many may be used.
+        began: When the run began, by `time.perf_counter()`; by default now.
 
     Attributes:
         workers: The same.
@@ -144,13 +151,16 @@ class Account:
     _seconds_of: Sequence[float] = ()  # of each of them
     _longest = 0.0
     _journeys: Sequence[tuple[Journey, int, bool]] = ()
+    _under_way: Sequence[Journey] = ()  # those of the stage that workers are given
     _unsendable: Mapping[str, str] = MappingProxyType({})
     _observers: tuple[str, ...] = ()
     _in_their_place: float | None = 0.0  # what took workers, done in this process
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, began: float | None = None) -> None:
         self.workers = workers
-        self._began = time.perf_counter()
+        now = time.perf_counter()
+        self._began = now if began is None else began
+        self._beforehand = now - self._began
         self._spans: list[Spent] = []  # one after the other, in the run's own process
         self._stages: list[Sequence[StepRecord]] = []  # of the passes in each
 
@@ -204,13 +214,25 @@ class Account:
         """Take down a stage in the workers, which is over."""
         journey.end(self.workers)
         self._journeys = [*self._journeys, (journey, functions, was_warm)]
+        self._under_way = [*self._under_way, journey]
 
-    def would_take(self, seconds: float | None) -> None:
-        """Take down what a stage that workers ran would take here; None if unknown."""
+    def would_take(self, seconds: float | None, took: float = 0.0) -> None:
+        """Take down what functions that workers were given would take here.
+
+        Args:
+            seconds: That, by what passes took here before; None if it is not known.
+            took: What passes took on them now, by the clock. They take no longer here,
+                where they need not queue for a processor: what they took before was an
+                unlucky moment then.
+        """
+        busy = sum([one.busy for one in self._under_way])
+        queued = sum([one.queued for one in self._under_way])
+        self._under_way = ()
         if seconds is None or self._in_their_place is None:
             self._in_their_place = None
         else:
-            self._in_their_place += seconds
+            share = 1.0 - ratio(queued, busy, none=0.0)
+            self._in_their_place += min(seconds, share * took)
 
     def stays(self, pass_name: str, reason: str) -> None:
         """Take down that a pass cannot be sent to the workers."""
@@ -225,13 +247,15 @@ class Account:
         journeys = [one for one, _, _ in self._journeys]
         shares = [one.shares(self.workers, was_warm=w) for one, _, w in self._journeys]
         in_workers = sum([one.seconds for one in journeys])
-        alone = sum([s.seconds for s in self._spans if s.part is not Part.LOOKING])
+        alone = sum([s.seconds for s in self._spans if _is_of_a_serial_run(s)])
         told = sum([span.seconds for span in self._spans]) + in_workers
+        told += self._beforehand
         others = self._in_their_place
         most = max(self._seconds_of, default=0.0)
         largest = self._names[self._seconds_of.index(most)] if self._names else None
         return RunReport(
             seconds=self._seconds,
+            beforehand=self._beforehand,
             workers=self.workers,
             module_passes=self._by_name(Part.MODULE_PASS),
             instruments=self._by_name(Part.INSTRUMENT),
@@ -240,6 +264,8 @@ class Account:
             looking=sum(self._by_name(Part.LOOKING).values()),
             rest=max(0.0, self._seconds - told),
             busy=sum([share.busy for share in shares]),
+            processor=sum([one.processor for one in journeys]),
+            queued=sum([one.queued for one in journeys]),
             starting=sum([share.starting for share in shares]),
             idle_at_end=sum([share.idle_at_end for share in shares]),
             waiting=sum([share.waiting for share in shares]),
@@ -274,3 +300,13 @@ class Account:
                 name = record.pass_name
                 found[name] = found.get(name, 0.0) + record.seconds
         return found
+
+
+def _is_of_a_serial_run(span: Spent) -> bool:
+    """Return whether a serial run takes that time as well.
+
+    What was taken over from workers is among what these would have taken here.
+    """
+    if span.part is Part.HERE:
+        return span.name not in (Reason.BEHIND, Reason.AGAIN)
+    return span.part is not Part.LOOKING

@@ -33,13 +33,24 @@ def _all_well(report: RunFigures) -> str:
 
 
 def _behind_serial(report: RunFigures) -> Iterator[Trouble]:
-    if report.serial_seconds is not None and report.in_workers:
+    is_their_fault = report.in_workers > 0 and not report.lacks_cores
+    if report.serial_seconds is not None and is_their_fault:
         text = (
-            "the workers took longer than this process alone would have: other "
-            "programs keep the cores busy, or they are worth less than they seem; the "
-            "next runs of these passes will rather stay in this process"
+            "the workers took longer than this process alone would have: the cores are "
+            "worth less together than one by one, or the journey was dear; the next "
+            "runs of these passes will rather stay in this process"
         )
         yield report.seconds - report.serial_seconds, text
+
+
+def _few_cores(report: RunFigures) -> Iterator[Trouble]:
+    if report.lacks_cores:
+        text = (
+            f"the {report.workers} workers had {report.cores:.1f} cores while they "
+            "worked: other programs keep the cores busy, or this one may use fewer of "
+            "them than it sees"
+        )
+        yield report.queued / report.workers, text
 
 
 def _saved_by_sharing(report: RunFigures, seconds: float) -> float:
@@ -149,6 +160,7 @@ def _start(report: RunFigures) -> Iterator[Trouble]:
 
 _LOOKS: tuple[Callable[[RunFigures], Iterator[Trouble]], ...] = (
     _behind_serial,
+    _few_cores,
     _module_passes,
     _instruments,
     _observers,

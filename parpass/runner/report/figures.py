@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+_TOLD = 0.05  # seconds of jobs, of which it can be told how they went
+_LITTLE = 0.2  # of them in a queue, as this process and the system need a core, too
+
 
 class Reason(enum.StrEnum):
     """Why function passes ran in the coordinator's process."""
@@ -18,19 +21,23 @@ class Reason(enum.StrEnum):
     UNLOADABLE = "what workers cannot load"
     NO_ROOM = "no room to share bytes"
     BEHIND = "workers that were behind"
+    AGAIN = "functions whose callee changed its type, again"
     NO_PROCESSES = "no processes to be had"
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of one run. All times are seconds.
 
-    The parts of the time add up: `module_passes`, `instruments`, `here`, `in_workers`,
-    `looking` and `rest` to `seconds`; `busy`, `starting`, `idle_at_end` and `waiting`
-    to `workers * in_workers`. `packing` and `unpacking` go on beside the workers.
+    The parts of the time add up: `beforehand`, `module_passes`, `instruments`, `here`,
+    `in_workers`, `looking` and `rest` to `seconds`; `busy`, `starting`, `idle_at_end`
+    and `waiting` to `workers * in_workers`. `packing` and `unpacking` go on beside the
+    workers.
 
     Attributes:
         seconds: How long the run took.
         workers: How many processes might be used; 0 for none.
+        beforehand: Until the run was begun: reading pipeline text and, for the first
+            run of a program, loading what runs need.
         module_passes: Module passes, by name. Nothing runs beside them.
         instruments: The hooks of instruments, by name. Nothing runs beside them.
         here: Function passes in this process, by the reason why they were run here.
@@ -39,6 +46,8 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
             pass, an instrument or the caller looks at them.
         rest: All else: putting outcomes together, contract checks.
         busy: Of the workers, on jobs: passes, and unpacking and packing around them.
+        processor: Of processors, that workers took for jobs.
+        queued: Of `busy`, ready to run and without a processor, as others had them.
         starting: Of the workers, before the first of them was there.
         idle_at_end: Of the workers, after the last job of a stage was handed out.
         waiting: Of the workers, for jobs.
@@ -86,6 +95,9 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     unsendable: Mapping[str, str]
     observers: Sequence[str]
     serial_seconds: float | None = None
+    processor: float = 0.0
+    queued: float = 0.0
+    beforehand: float = 0.0
 
     @property
     def work(self) -> float:
@@ -112,6 +124,16 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
         if not self.serial_seconds:
             return None
         return ratio(self.serial_seconds, self.seconds)
+
+    @property
+    def cores(self) -> float:
+        """How many cores were to be had by the workers while they worked."""
+        return self.workers * (1.0 - ratio(self.queued, self.busy, none=0.0))
+
+    @property
+    def lacks_cores(self) -> bool:
+        """Whether the workers had far less than a core each while they worked."""
+        return self.busy > _TOLD and self.queued > _LITTLE * self.busy
 
     @property
     def ceiling(self) -> float:

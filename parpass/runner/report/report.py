@@ -35,11 +35,13 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         text = time_text(self.seconds)
         if self.speedup is not None:
             text += f": about {self.speedup:.1f} x serial"
+            text += " on a free core" * self.lacks_cores
         if not self.workers:
             return f"{text}, without workers"
         return (
-            f"{text}; at most {self.limit:.1f} x with {self.workers} workers, as "
-            f"{self.serial_share:.0%} of the work is serial"
+            f"{text}; at most {self.limit:.1f} x with {self.workers} workers"
+            + f", which had {self.cores:.1f} cores" * self.lacks_cores
+            + f", as {self.serial_share:.0%} of the work is serial"
             + (f" and the longest functions take {time_text(self.longest_path)}")
             * (self.limit < self.ceiling)
         )
@@ -47,6 +49,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
     def lines(self) -> list[Line]:
         """Return where the time went, part by part; what took none is left out."""
         lines = [
+            Line("beforehand", self.beforehand),
             *_lines("module pass", self.module_passes),
             *_lines("instrument", self.instruments),
             *_lines("here", self.here),
@@ -59,7 +62,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
     def _worker_text(self) -> str:
         whole = self.workers * self.in_workers
         parts = {
-            "busy": self.busy,
+            f"busy on {self.cores:.1f} cores": self.busy,
             "starting": self.starting,
             "waiting": self.waiting,
             "idle at the end": self.idle_at_end,

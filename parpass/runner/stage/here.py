@@ -23,7 +23,7 @@ def work_here(
     context: PassContext,
     retainer: Retainer,
     *,
-    assumes: bool = True,
+    doubted: Sequence[str] = (),
 ) -> Generator[StageWork]:
     """Give the work of a stage on the functions as objects, to be done inside."""
     work = StageWork(
@@ -33,9 +33,9 @@ def work_here(
         mod.base,
         list(mod.held),
         lambda name: retainer.function(mod.held[name], mod.base),
-        assumes=assumes,
+        doubted=doubted,
     )
-    if not assumes:  # it is done again, by those that come after the workers
+    if doubted:  # it is done again, by those that come after the workers
         work.verdicts = retainer.verdicts_of(steps)
     with (
         contextlib.closing(work),
@@ -91,11 +91,10 @@ def take_over(
     context: PassContext,
     retainer: Retainer,
     outcomes: StageOutcomes,
-    *,
-    assumes: bool = True,
 ) -> None:
     """Run the steps on those functions that have no outcome."""
-    with work_here(steps, mod, context, retainer, assumes=assumes) as work:
+    doubted = outcomes.doubted_names()
+    with work_here(steps, mod, context, retainer, doubted=doubted) as work:
         work.end = outcomes.end
         for function in outcomes.missing():
             retainer.check_open()
@@ -119,23 +118,6 @@ def reproduce(
         command.write(retainer.module(mod), context, retainer.adapter)
         return
     steps = command.steps
-    with work_here(steps, mod, context, retainer, assumes=False) as work:
+    with work_here(steps, mod, context, retainer, doubted=list(mod.held)) as work:
         before = work.module_before(command.at)
         command.write(before, context, retainer.adapter)
-
-
-def settle(
-    outcomes: StageOutcomes,
-    steps: Sequence[Pass],
-    mod: HeldModule,
-    context: PassContext,
-    retainer: Retainer,
-) -> None:
-    """Correct the outcomes for which functions were wrongly taken to keep signatures.
-
-    It is seldom, so it is simple: whatever looked at other functions runs again.
-    """
-    if not outcomes.has_new_signature:
-        return
-    outcomes.forget_those_that_looked()
-    take_over(steps, mod, context, retainer, outcomes, assumes=False)

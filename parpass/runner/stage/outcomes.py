@@ -8,9 +8,9 @@ there are a few bytes each, since a module may have a hundred thousand of them.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 
-from parpass.runner.travel.function_outcome import End, FunctionOutcome
+from parpass.runner.travel.function_outcome import ANYONE, End, FunctionOutcome
 from parpass.runner.travel.retained import Held
 
 
@@ -28,7 +28,7 @@ class StageOutcomes:
         step_seconds: Of all functions together, for each pass.
         told: The outcomes of those that said something, or ended early.
         end: Where the stage ends, as far as is known.
-        has_new_signature: Whether a function came to state another signature.
+        doubted: The functions, by index, that are not taken to keep their signatures.
     """
 
     def __init__(self, names: Sequence[str], steps: int) -> None:
@@ -37,10 +37,11 @@ class StageOutcomes:
         self.seconds = array("d", bytes(8 * len(names)))
         self.step_seconds = [0.0] * steps
         self.told: dict[int, FunctionOutcome] = {}
-        self.has_new_signature = False
+        self.doubted: set[int] = set()
         self.end = End(steps - 1)
         self._steps = steps
-        self._looked = bytearray(len(names))
+        self._resigned: set[int] = set()  # they came to state another signature
+        self._relied_on: dict[int, Collection[int]] = {}
         self._cut_short = bytearray(len(names))
 
     def put(self, function: int, held: Held, outcome: FunctionOutcome) -> None:
@@ -59,10 +60,11 @@ class StageOutcomes:
         if end is not None:
             self.end = min(self.end, end)
         self._cut_short[function] = end is None and len(outcome.seconds) < self._steps
-        if outcome.looked_at_others:
-            self._looked[function] = True
+        self._relied_on.pop(function, None)
+        if outcome.relied_on:
+            self._relied_on[function] = outcome.relied_on
         if outcome.has_new_signature:
-            self.has_new_signature = True
+            self._resigned.add(function)
 
     def by_name(self) -> dict[str, Held]:
         """Return how all functions came out, by name and in module order."""
@@ -73,20 +75,54 @@ class StageOutcomes:
         """Return what there is to tell, in module order."""
         return sorted(self.told.items())
 
-    def looked_at_others(self) -> Iterator[int]:
-        """Return the functions on which passes asked for others, in module order."""
-        return (at for at, looked in enumerate(self._looked) if looked)
+    def doubted_names(self) -> list[str]:
+        """Return the functions that are not taken to keep their signatures."""
+        return [self.names[at] for at in sorted(self.doubted)]
 
-    def forget_those_that_looked(self) -> None:
-        """Have functions on which passes asked for others run again.
+    def doubt(self) -> bool:
+        """Have functions run again that relied on what did not hold.
 
-        They may not fail any more, so those that did not go further because of a
+        At first those that relied on functions which came to state another signature;
+        these are doubted from then on. If thereby others come to do so, it is for all
+        that rely on them, directly or not, lest a chain of calls be gone through link
+        by link. Nothing is doubted after that which is not doubted by then.
+
+        Returns:
+            Whether there are any.
+        """
+        suspects = self._resigned - self.doubted
+        if not suspects:
+            return False
+        relying = self._relying_on(suspects)
+        while self.doubted and not relying <= suspects:
+            suspects |= relying
+            relying = self._relying_on(suspects)
+        self.doubted |= suspects
+        self._forget(relying)
+        return bool(relying)
+
+    def _relying_on(self, suspects: set[int]) -> set[int]:
+        return {
+            function
+            for function, relied_on in self._relied_on.items()
+            if ANYONE in relied_on or not suspects.isdisjoint(relied_on)
+        }
+
+    def _forget(self, functions: set[int]) -> None:
+        """Forget how functions came out.
+
+        They may not fail any more. Then those that did not go further because of a
         failure run again as well.
         """
-        for at in range(len(self.names)):
-            if self._looked[at] or self._cut_short[at]:
-                self.held[at], self._looked[at] = None, False
-                self.told.pop(at, None)
+        ended = [self.told[at] for at in functions if at in self.told]
+        if any(outcome.ended_early for outcome in ended):
+            functions = functions | {
+                at for at, cut in enumerate(self._cut_short) if cut
+            }
+        for at in functions:
+            self.held[at] = None
+            self._relied_on.pop(at, None)
+            self.told.pop(at, None)
         ends = [outcome.end(at) for at, outcome in self.told.items()]
         self.end = min([end for end in ends if end], default=End(self._steps - 1))
 

@@ -7,18 +7,25 @@ are brought there on demand, and remembered.
 
 That is dear, and the question is nearly always the same: which type has the function
 that is called here? Passes seldom change types. So the answer is what it stated
-when the stage began; if some function has come to state something else, those that
-looked at others are run once more, without assuming anything (`in_process.settle`).
+when the stage began, and it is taken down who relied on that. If a function has come to
+state something else, those that relied on it are run once more, and it is doubted then:
+what it states is found out (`outcomes.StageOutcomes.doubt`).
+
+A pass may remember what it was told, with the module that it was given, and not ask
+when it is run on the next function. So a module whose answers relied on that is given
+to no other function; but for one that was gone through as a whole, as that is dear to
+do again: who is given that relies on all that was found out with it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from typing import Any
 
 from parpass.runner.stage.memory_guard import unguarded
+from parpass.runner.stage.others import Others
 from parpass.runner.travel.function_outcome import (
     AbandonedError,
     End,
@@ -49,7 +56,7 @@ class StageWork:
         note: Where to note what is worked on.
         guard: Limits memory while it is entered.
         budgets: Of the steps; by default what they and the context say.
-        assumes: Whether functions are taken to keep their signatures.
+        doubted: The names of functions that are not taken to keep their signatures.
 
     Attributes:
         end: Where the stage ends, as far as is known.
@@ -68,7 +75,7 @@ class StageWork:
         guard: MemoryGuard | None = None,
         *,
         budgets: Sequence[Budget] | None = None,
-        assumes: bool = True,
+        doubted: Collection[str] = (),
     ) -> None:
         self._steps = steps
         self._context = context
@@ -81,15 +88,17 @@ class StageWork:
         )
         self._index = {name: at for at, name in enumerate(names)}
         kept = optimizations_in(context.config).kept_signatures
-        self._assumes = assumes and kept
+        self._doubted = frozenset(doubted if kept else names)
         self.end = End(len(steps) - 1)
         self.verdicts: Verdicts = {}
         self._away = 0.0  # seconds spent on functions made on demand
-        self._looked = False
+        # Of the function, or the version of another one, that is made just now.
+        self._relied_on: set[int] = set()
+        self._relied_on_by: dict[tuple[str, int], set[int]] = {}  # versions
         self._signatures: dict[str, Any] = {}
         self._versions: dict[tuple[str, int], Any] = {}
         self._module = module
-        self._views: dict[int, Any] = {}
+        self._views: dict[int, tuple[Any, Others]] = {}
 
     def close(self) -> None:
         """Let go of the modules that passes were given.
@@ -109,6 +118,7 @@ class StageWork:
     def go_on(self, name: str, begun: FunctionOutcome) -> FunctionOutcome:
         """Run steps on a function that has been through some of them already."""
         self._stop_after(name, begun)
+        self._relied_on = set()
         with keeping() as tape:
             outcome = self._run(name, begun, tape)
         self._stop_after(name, outcome)
@@ -153,16 +163,30 @@ class StageWork:
                 told[at] = Said(said, counted, kept)
             if failure is not None or (said and has_error(said)):
                 break
-        return FunctionOutcome(function, seconds, told, failure, self._looked, resigned)
+        return FunctionOutcome(
+            function, seconds, told, failure, self._relied_on, resigned
+        )
 
     def module_before(self, at: int) -> Any:
         """Return the module as it stands when step `at` begins, to be read only."""
+        return self._view(at)[0]
+
+    def _view(self, at: int) -> tuple[Any, Others]:
         view = self._views.get(at)
         if view is None:
-            functions, reader = _Version(self, at), self._steps[at].info.name
-            view = self.adapter.read_only(self._module, functions, reader)
-            self._views[at] = view
+            others, reader = Others(self, at), self._steps[at].info.name
+            made = self.adapter.read_only(self._module, others, reader)
+            self._views[at] = view = made, others
         return view
+
+    def _has_read(self, at: int, others: Others) -> None:
+        """Take down that a step, which may remember it, has read others."""
+        if not (others.is_asked and self._relied_on):
+            return
+        if others.is_analysed:
+            others.remember(self._relied_on)
+        else:
+            self._views.pop(at, None)
 
     def names(self) -> Mapping[str, int]:
         """Return the names of all functions, in module order, with their indices."""
@@ -170,30 +194,52 @@ class StageWork:
 
     def signature(self, name: str, at: int) -> Any | None:
         """Return what a function states when step `at` begins."""
-        if self._assumes and name in self._index and (name, at) not in self._versions:
-            self._looked = True
+        if self._is_taken_to_keep_its_signature(name, at):
             if name not in self._signatures:
                 first = self.adapter.signature(self._fetched(name, at))
                 self._signatures[name] = first
             if self._signatures[name] is not None:
+                self._relied_on.add(self._index[name])
                 return self._signatures[name]
         return self.adapter.signature(self.version(name, at))
+
+    def _is_taken_to_keep_its_signature(self, name: str, at: int) -> bool:
+        is_known = name not in self._index or (name, at) in self._versions
+        return not is_known and name not in self._doubted
 
     def version(self, name: str, at: int) -> Any:
         """Return a function as it stands when step `at` begins."""
         if name not in self._index:
             raise KeyError(name)
-        self._looked = True
         versions = self._versions
         known = next((i for i in range(at, 0, -1) if (name, i) in versions), 0)
         if (name, known) not in versions:
             versions[name, known] = self._fetched(name, at)
         for step in range(known, at):
-            # What it says is said again by the job that the function belongs to.
-            recorder = Recorder(self.module_before(step))
-            with self._noted(name, step), recording(recorder), keeping():
-                versions[name, step + 1] = self._step(step, name, versions[name, step])
+            with self._relying_apart(name, step):
+                self._make_next(name, step)
+        self._relied_on |= self._relied_on_by.get((name, at), set())
         return versions[name, at]
+
+    def _make_next(self, name: str, step: int) -> None:
+        """Run a step on a function to know how it stands when the next one begins."""
+        versions = self._versions
+        # What it says is said again by the job that the function belongs to.
+        recorder = Recorder(self.module_before(step))
+        with self._noted(name, step), recording(recorder), keeping():
+            versions[name, step + 1] = self._step(step, name, versions[name, step])
+
+    @contextlib.contextmanager
+    def _relying_apart(self, name: str, step: int) -> Generator[None]:
+        """Take down what a version relies on; who looks at it relies on that, too."""
+        outer = self._relied_on
+        self._relied_on = set(self._relied_on_by.get((name, step), ()))
+        try:
+            yield
+            if self._relied_on:
+                self._relied_on_by[name, step + 1] = self._relied_on
+        finally:
+            self._relied_on = outer | self._relied_on
 
     def _fetched(self, name: str, at: int) -> Any:
         with self._noted(name, at, Phase.UNPICKLE):
@@ -233,12 +279,14 @@ class StageWork:
             return function
         known = key in self._versions
         self._versions[key] = function  # a pass may ask for the function it is run on
+        module, others = self._view(at)
+        self._relied_on |= others.relied_on
         try:
             return transform_function(
                 step,
                 name,
                 function,
-                self.module_before(at),
+                module,
                 self._context,
                 self.adapter,
                 self._budgets[at],
@@ -247,42 +295,6 @@ class StageWork:
                 self._begin_again,
             )
         finally:
+            self._has_read(at, others)
             if not known:
                 del self._versions[key]
-
-
-class _Version(Mapping[str, Any]):
-    """The functions of a module when one step begins, made when they are asked for."""
-
-    def __init__(self, work: StageWork, at: int) -> None:
-        self._work = work
-        self._at = at
-
-    def __getitem__(self, name: str) -> Any:
-        return self._work.version(name, self._at)
-
-    def signature(self, name: str) -> Any | None:
-        """Return what a function states, which mostly needs no making."""
-        return self._work.signature(name, self._at)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._work.names())
-
-    def __reversed__(self) -> Iterator[str]:
-        return reversed(list(self))
-
-    def copy(self) -> dict[str, Any]:
-        """Return all functions, as the mapping of a serial run does."""
-        return dict(self)
-
-    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
-        return {**self, **other}
-
-    def __ror__(self, other: Mapping[str, Any]) -> dict[str, Any]:
-        return {**other, **self}
-
-    def __len__(self) -> int:
-        return len(self._work.names())
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._work.names()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,6 +15,8 @@ from parpass.transform.saying.record import has_error
 # What is known of pairs of function and step that killed workers or hung: the error
 # that it is, or, where it is to be skipped, why.
 Verdicts = Mapping[tuple[str, int], BaseException | str]
+
+ANYONE = -1  # in place of the index of a function
 
 
 class AbandonedError(BaseException):
@@ -56,8 +58,8 @@ class FunctionOutcome(msgspec.Struct):
         seconds: Of each pass that was run on it.
         said: What passes said, by their index; most say nothing.
         failure: What the last of them raised.
-        looked_at_others: Whether a pass asked for other functions, here or, since it
-            may remember the answers, for an earlier function of the same work.
+        relied_on: The functions, by index, of which it was taken that they state what
+            they stated when the stage began; `ANYONE` where they are too many to tell.
         has_new_signature: Whether the function came to state another signature.
     """
 
@@ -65,7 +67,7 @@ class FunctionOutcome(msgspec.Struct):
     seconds: Sequence[float] = ()
     said: Mapping[int, Said] = {}
     failure: BaseException | None = None
-    looked_at_others: bool = False
+    relied_on: Collection[int] = ()
     has_new_signature: bool = False
 
     @property

@@ -8,7 +8,7 @@ lambdas, closures and classes of `__main__` travel too.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -36,8 +36,8 @@ class StageSpec(msgspec.Struct, frozen=True):
 
     `shell` is the module without functions, encoded; `names` are those of all
     functions, in module order; `budgets` are those of the steps, and `limits` are those
-    of the call, for passes that the steps run themselves; `assumes` tells whether
-    functions are taken to keep their signatures.
+    of the call, for passes that the steps run themselves; `doubted` are the functions
+    that are not taken to keep their signatures.
     """
 
     steps: Sequence[Pass]
@@ -47,7 +47,7 @@ class StageSpec(msgspec.Struct, frozen=True):
     names: Sequence[str]
     budgets: Sequence[Budget] | None = None
     limits: Limits = Limits()
-    assumes: bool = True
+    doubted: Collection[str] = ()
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -88,8 +88,22 @@ class PackedOutcome(msgspec.Struct, frozen=True):
     seconds: Sequence[float]
     said: Mapping[int, Said] = {}
     failure: bytes | None = None
-    looked_at_others: bool = False
+    relied_on: Sequence[int] = ()
     has_new_signature: bool = False
+
+
+class JobTimes(msgspec.Struct, frozen=True):
+    """Seconds that a job took.
+
+    Attributes:
+        seconds: By the clock.
+        processor: Of a processor; of several, if a pass has threads.
+        queued: Of `seconds`, ready to run, while others had the processors.
+    """
+
+    seconds: float
+    processor: float = 0.0
+    queued: float = 0.0
 
 
 class JobResult(msgspec.Struct, frozen=True):
@@ -99,7 +113,7 @@ class JobResult(msgspec.Struct, frozen=True):
     """
 
     outcomes: Sequence[PackedOutcome]
-    seconds: float
+    times: JobTimes
     written: Sequence[tuple[str, str]]
 
 

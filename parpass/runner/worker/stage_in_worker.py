@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
@@ -25,6 +24,7 @@ from parpass.runner.travel.messages import (
 from parpass.runner.travel.notes import NoNote, Note, Phase
 from parpass.runner.travel.shipment import Shipment, UnloadableError
 from parpass.runner.travel.slots import FunctionsFile, Slot, Slots
+from parpass.runner.worker.job_clock import JobClock
 from parpass.runner.worker.pass_state import PassState
 from parpass.tables import take_missed
 from parpass.transform.budget import limits_in_force
@@ -118,7 +118,7 @@ class StageInWorker:
             run.note,
             memory_guard if is_own_process else None,
             budgets=self._spec.budgets,
-            assumes=self._spec.assumes,
+            doubted=self._spec.doubted,
         )
         self._file = FunctionsFile(
             functools.partial(run.functions, number),
@@ -136,7 +136,7 @@ class StageInWorker:
 
     def run_job(self, job: Job) -> JobResult:
         """Run the passes on the functions of a job."""
-        began = time.perf_counter()
+        clock = JobClock(is_own_process=self._is_own_process)
         self._shipment.put_in_force()
         state = PassState(self._spec.steps)
         outcomes: list[PackedOutcome] = []
@@ -161,7 +161,7 @@ class StageInWorker:
                     if len(outcomes) == 1:  # it may make what it then keeps
                         state.look()
         packer.close()
-        return JobResult(outcomes, time.perf_counter() - began, state.look())
+        return JobResult(outcomes, clock.times(), state.look())
 
     @functools.cached_property
     def _slots(self) -> Slots:
@@ -208,7 +208,7 @@ class StageInWorker:
             outcome.seconds,
             outcome.said,
             failed,
-            outcome.looked_at_others,
+            tuple(outcome.relied_on),
             outcome.has_new_signature,
         )
 

@@ -44,6 +44,14 @@ def test_what_is_known_is_not_corrected_by_what_workers_take():
     assert costs.of([Keep()]) == 9.0
 
 
+def test_what_workers_alone_told_of_is_not_known_of_here():
+    costs = Costs()
+    costs.learn_what_is_new([Keep()], [9.0], size=1)
+    assert costs.of_here([Keep()]) is None
+    costs.learn([Keep()], [1.0], size=1)
+    assert costs.of_here([Keep()]) == 1.0
+
+
 def test_a_pass_that_workers_did_not_come_to_stays_unknown():
     costs = Costs()
     costs.learn_what_is_new([Add(1)], [0.0], size=1)

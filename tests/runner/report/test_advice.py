@@ -52,6 +52,7 @@ def report(**given: Any) -> RunReport:
 
 TROUBLES: list[tuple[str, dict[str, Any]]] = [
     ("the workers took longer than this process", {"serial_seconds": 8.0}),
+    ("the 4 workers had 1.0 cores while they worked", {"queued": 30.0}),
     ("module pass 'Inline' takes 60% of the time", {"module_passes": {"Inline": 6.0}}),
     ("the hooks of instrument 'Log' take 30% of", {"instruments": {"Log": 3.0}}),
     (

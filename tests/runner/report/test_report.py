@@ -7,7 +7,9 @@ they add up, and which advice follows from given times.
 from __future__ import annotations
 
 import json
+import os
 import threading
+import time
 from typing import Any
 
 import msgspec
@@ -16,13 +18,16 @@ import trio
 
 from parpass.errors import UnpicklablePassWarning
 from parpass.runner import Runner, RunReport, open_runner, run_pipeline_sync
-from parpass.runner.report.account import Account
+from parpass.runner.placing.costs import COSTS
+from parpass.runner.report.account import Account, Journey, Part, Spent
+from parpass.runner.report.figures import Reason
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.travel.function_outcome import FunctionOutcome
+from parpass.runner.travel.messages import JobTimes
 from parpass.runner.travel.retained import Held
 from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
 from tests.support.hard_passes import Locked
-from tests.support.pooled import pooled, run_pooled
+from tests.support.pooled import child_processes, pooled, run_pooled
 from tests.support.toy_ir import Fn, Program, program
 from tests.support.toy_passes import Add, AddFrom, FailOn, Keep
 from tests.support.watching import Blind, Log
@@ -35,6 +40,28 @@ class Spin(Add):
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
         sum(range(sum(func.values)))
+        return super().transform_function(func, mod, ctx)
+
+
+class Slow(Add):
+    """Takes a millisecond."""
+
+    pass_info = PassInfo(0, "Slow")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        until = time.perf_counter() + 0.001
+        while time.perf_counter() < until:
+            pass
+        return super().transform_function(func, mod, ctx)
+
+
+class Waiting(Add):
+    """Waits for something, and needs no core for that."""
+
+    pass_info = PassInfo(0, "Waiting")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        threading.Event().wait(0.01)
         return super().transform_function(func, mod, ctx)
 
 
@@ -68,7 +95,7 @@ def test_the_parts_add_up(runner: Runner, passes: list[Any], instruments: list[A
     run_pooled(runner, Sequential(passes), program(*range(50)), instruments=instruments)
     report = report_of(runner)
     parts = [report.module_passes, report.instruments, report.here]
-    whole = sum(sum(part.values()) for part in parts)
+    whole = sum(sum(part.values()) for part in parts) + report.beforehand
     whole += report.in_workers + report.looking + report.rest
     assert whole == pytest.approx(report.seconds)
     shares = (report.busy, report.starting, report.idle_at_end, report.waiting)
@@ -141,6 +168,90 @@ def test_seconds_of_functions_add_up_although_module_passes_change_which_there_a
     report = account.report()
     assert (report.largest_function, report.largest_function_seconds) == ("b", 6.0)
     assert report.longest_path == 6.5
+
+
+def spent(account: Account, part: Part, name: str, seconds: float) -> None:
+    """Take down made-up seconds of the run's own process."""
+    spans = account._spans  # pyright: ignore[reportPrivateUsage]
+    spans.append(Spent(part, name, seconds))
+
+
+def test_a_serial_run_has_no_journey_and_does_nothing_twice():
+    account = Account(workers=2)
+    spent(account, Part.MODULE_PASS, "Inline", 1.0)
+    spent(account, Part.INSTRUMENT, "Log", 2.0)
+    spent(account, Part.HERE, Reason.SMALL, 3.0)
+    spent(account, Part.LOOKING, "", 100.0)
+    spent(account, Part.HERE, Reason.BEHIND, 100.0)  # among what workers were given
+    spent(account, Part.HERE, Reason.AGAIN, 100.0)
+    account.would_take(4.0, took=8.0)
+    assert account.report().serial_seconds == 10.0
+
+
+def test_nothing_takes_longer_here_than_it_took_now():
+    account = Account(workers=2)
+    account.would_take(4.0, took=2.5)
+    assert account.report().serial_seconds == 2.5
+
+
+def test_what_was_never_measured_here_makes_the_gain_unknown():
+    account = Account(workers=2)
+    account.would_take(4.0, took=5.0)
+    account.would_take(None, took=5.0)
+    account.would_take(4.0, took=5.0)
+    assert account.report().serial_seconds is None
+
+
+def test_the_cores_that_workers_had_are_what_they_had_of_the_time_of_their_jobs():
+    account, journey = Account(workers=2), Journey()
+    journey._began -= 2.0  # pyright: ignore[reportPrivateUsage]
+    journey.job_came_back(0, JobTimes(3.0, processor=0.5, queued=2.0), workers=2)
+    journey.job_came_back(0, JobTimes(1.0, processor=1.0), workers=2)
+    account.journey(journey, 2, was_warm=True)
+    report = account.report()
+    assert (report.processor, report.queued) == (1.5, 2.0)
+    assert report.cores == pytest.approx(1.0)
+    assert report.lacks_cores
+
+
+@pytest.mark.slow
+def test_a_gain_is_told_only_by_what_was_measured_in_this_process(runner: Runner):
+    steps, mod = Slow(), program(*range(200))
+    COSTS.forget([steps])
+    run_pooled(runner, steps, mod)
+    run_pooled(runner, steps, mod)
+    assert report_of(runner).speedup is None
+    COSTS.learn([steps], [0.001], size=1)
+    run_pooled(runner, steps, mod)
+    assert report_of(runner).speedup is not None
+
+
+def test_what_waited_in_a_queue_would_not_have_waited_alone():
+    account, journey = Account(workers=2), Journey()
+    journey.job_came_back(0, JobTimes(4.0, queued=2.0), workers=2)
+    account.journey(journey, 2, was_warm=True)
+    account.would_take(9.0, took=3.0)
+    account.would_take(9.0, took=3.0)  # of a stage of which nothing had to wait
+    assert account.report().serial_seconds == 1.5 + 3.0
+
+
+def test_a_pass_that_waits_for_something_does_not_lack_a_core(runner: Runner):
+    run_pooled(runner, Waiting(), program(*range(8)))
+    report = report_of(runner)
+    assert report.processor < 0.5 * report.busy
+    assert report.queued < 0.5 * report.busy
+
+
+@pytest.mark.slow
+def test_workers_that_share_a_core_are_told_of():
+    with open_runner(workers=2) as runner:
+        run_pooled(runner, Slow(), program(1, 2))
+        for pid in child_processes():
+            os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))})
+        run_pooled(runner, Slow(), program(*range(300)))
+    report = report_of(runner)
+    assert report.cores < 1.5
+    assert "with 2 workers, which had " in report.headline
 
 
 def test_a_pass_that_cannot_be_pickled_is_named(runner: Runner):

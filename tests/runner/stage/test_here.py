@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -93,6 +96,52 @@ def test_callers_get_the_types_that_their_callees_came_to_have(
     passes = [ToInt(*changing), Swap()]
     serial = Sequential(passes)(mod)
     parallel = runner.run_sync(mod, passes, context=context)
+    assert_structural_equal(parallel, serial)
+    for name in serial.functions_by_name:
+        assert parallel[name].checked_type == serial[name].checked_type
+
+
+class NoteRuns(FunctionPass):
+    """Takes down, in a file for each process, on which functions it is run."""
+
+    pass_info = PassInfo(0, "NoteRuns")
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def transform_function(
+        self, func: relay.Function, mod: IRModule, ctx: PassContext
+    ) -> relay.Function:
+        with (self.folder / str(os.getpid())).open("a") as file:
+            file.write(f"{ctx.function_name}\n")
+        return func
+
+
+@pytest.mark.slow
+def test_of_many_functions_only_callers_of_one_that_changed_run_again_in_the_workers(
+    tmp_path: Path, runner: Runner
+) -> None:
+    mod, callers = _module(), {"f90", "f150", "f290"}
+    for at in range(3, 300):
+        name = f"f{at}"
+        x = relay.var("x", KIND)
+        called = mod.get_global_var("f0" if name in callers else "f1")
+        call = relay.Call(called, (relay.abs(x),))
+        body = relay.cast(call, "float32") if name in callers else call
+        mod[name] = relay.Function((x,), body, KIND)
+    mod.remove("main")
+    mod = relay.transform.InferType()(mod)
+    passes = [ToInt("f0"), NoteRuns(tmp_path), Swap()]
+    context = PassContext(config=POOLED)
+    parallel = runner.run_sync(mod, passes, context=context)
+    runs = Counter(
+        name for file in tmp_path.iterdir() for name in file.read_text().split()
+    )
+    assert not (tmp_path / str(os.getpid())).exists()
+    # The callee is brought as far again by each worker that needs its type.
+    assert {name for name, count in runs.items() if count > 1} - {"f0"} == callers
+    assert len(runs) == 300
+    serial = Sequential(passes)(mod)
     assert_structural_equal(parallel, serial)
     for name in serial.functions_by_name:
         assert parallel[name].checked_type == serial[name].checked_type

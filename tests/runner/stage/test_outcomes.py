@@ -2,7 +2,12 @@ from __future__ import annotations
 
 from parpass.diagnostic import Diagnostic, DiagnosticLevel
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.runner.travel.function_outcome import End, FunctionOutcome, Said
+from parpass.runner.travel.function_outcome import (
+    ANYONE,
+    End,
+    FunctionOutcome,
+    Said,
+)
 from parpass.runner.travel.retained import Held
 
 NAMES = ["a", "b", "c"]
@@ -36,12 +41,7 @@ def test_what_there_is_to_tell_is_in_module_order():
 
 def test_the_outcome_of_a_second_run_counts():
     outcomes = StageOutcomes(NAMES, 2)
-    first = FunctionOutcome(
-        None, [0.0, 0.0], WORD, looked_at_others=True, has_new_signature=True
-    )
-    outcomes.put(0, Held(), first)
-    assert outcomes.has_new_signature
-    assert list(outcomes.looked_at_others()) == [0]
+    outcomes.put(0, Held(), FunctionOutcome(None, [0.0, 0.0], WORD))
     again = Held("again")
     outcomes.put(0, again, FunctionOutcome(None, [0.0, 0.0]))
     assert outcomes.told == {}
@@ -72,12 +72,80 @@ def test_a_reported_error_does_not_end_its_pass():
     assert outcomes.end == End(0, 1)
 
 
+def relying(*on: int, failed: bool = False, is_new: bool = False) -> FunctionOutcome:
+    """Return what came of a function that relied on others to keep their signatures."""
+    failure = ValueError() if failed else None
+    return FunctionOutcome(
+        None, [0.0], failure=failure, relied_on=on, has_new_signature=is_new
+    )
+
+
+def settled(*outcomes: FunctionOutcome) -> StageOutcomes:
+    made = StageOutcomes([f"f{at}" for at in range(len(outcomes))], 1)
+    for at, outcome in enumerate(outcomes):
+        made.put(at, Held(), outcome)
+    return made
+
+
+def test_while_signatures_are_kept_nothing_runs_again():
+    outcomes = settled(relying(1), relying(0))
+    assert not outcomes.doubt()
+    assert outcomes.missing() == []
+
+
+def test_who_relied_on_a_signature_that_was_not_kept_runs_again_and_nobody_else():
+    outcomes = settled(
+        relying(is_new=True), relying(0), relying(1), relying(), relying(3, 0)
+    )
+    assert outcomes.doubt()
+    assert outcomes.missing() == [1, 4]
+    assert outcomes.doubted_names() == ["f0"]
+
+
+def test_who_relied_on_any_runs_again():
+    outcomes = settled(relying(is_new=True), relying(ANYONE), relying(2))
+    assert outcomes.doubt()
+    assert outcomes.missing() == [1]
+
+
+def test_who_runs_again_and_keeps_its_signature_has_nobody_run_again():
+    outcomes = settled(relying(is_new=True), relying(0), relying(1))
+    outcomes.doubt()
+    outcomes.put(1, Held(), relying())
+    assert not outcomes.doubt()
+    assert outcomes.missing() == []
+
+
+def test_a_chain_of_changed_signatures_is_settled_in_one_more_turn():
+    chain = [relying(is_new=True), *[relying(at) for at in range(9)]]
+    outcomes = settled(*chain, relying())
+    assert outcomes.doubt()
+    assert outcomes.missing() == [1]
+    outcomes.put(1, Held(), relying(is_new=True))
+    assert outcomes.doubt()
+    assert outcomes.missing() == [2, 3, 4, 5, 6, 7, 8, 9]
+    for at in outcomes.missing():
+        outcomes.put(at, Held(), relying(is_new=True))
+    assert not outcomes.doubt()
+
+
 def test_what_was_cut_short_by_a_failure_that_may_not_be_one_runs_again():
-    outcomes = StageOutcomes(NAMES, 2)
-    outcomes.put(0, Held(), FunctionOutcome(None, [0.0, 0.0]))
-    failed = FunctionOutcome(None, [0.0], failure=ValueError(), looked_at_others=True)
-    outcomes.put(1, Held(), failed)
+    outcomes = StageOutcomes(["f0", "f1", "f2", "f3"], 2)
+    outcomes.put(0, Held(), FunctionOutcome(None, [0.0, 0.0], has_new_signature=True))
+    outcomes.put(1, Held(), relying(0, failed=True))
     outcomes.put(2, Held(), FunctionOutcome(None, []))
-    outcomes.forget_those_that_looked()
+    outcomes.put(3, Held(), FunctionOutcome(None, [0.0, 0.0]))
+    assert outcomes.doubt()
     assert outcomes.missing() == [1, 2]
     assert outcomes.end == End(1)
+
+
+def test_what_was_cut_short_by_a_failure_that_is_one_does_not_run_again():
+    outcomes = StageOutcomes(["f0", "f1", "f2", "f3"], 2)
+    outcomes.put(0, Held(), FunctionOutcome(None, [0.0, 0.0], has_new_signature=True))
+    outcomes.put(1, Held(), relying(failed=True))
+    outcomes.put(2, Held(), FunctionOutcome(None, []))
+    outcomes.put(3, Held(), relying(0))
+    assert outcomes.doubt()
+    assert outcomes.missing() == [3]
+    assert outcomes.end == End(0, 1)
