@@ -42,7 +42,7 @@ class Inline(ModulePass):
     A marked function that something called is removed. Functions that call themselves,
     directly or by way of others, are not inlined. A reference that is no call, a
     polymorphic function, and one marked `Primitive` or `Compiler` become closures,
-    which keep these marks. An argument with effects is bound by a `let`.
+    which keep their marks. An argument with effects is bound by a `let`.
 
     Raises:
         SizeLimitError: More nodes would be copied than option `relay.max_copied_nodes`
@@ -122,7 +122,7 @@ class Inliner(ExprMutator):
             return Call(call.op, tuple(args), call.attrs, call.type_args, call.span)
         self._take(callee, call.op)
         if callee.type_params or _is_made_for_a_device(callee):
-            closure = with_new_variables(_unmarked(callee))
+            closure = with_new_variables(callee)
             return Call(closure, tuple(args), call.attrs, call.type_args, call.span)
         return body_in_place(callee, args, call, self._effects)
 
@@ -132,7 +132,7 @@ class Inliner(ExprMutator):
         if callee is None:
             return global_var
         self._take(callee, global_var)
-        return with_new_variables(_unmarked(callee))
+        return with_new_variables(callee)
 
     def _take(self, callee: Function, name: GlobalVar) -> None:
         self._copies.take(callee, name.name_hint)
@@ -145,7 +145,3 @@ class Inliner(ExprMutator):
 
 def _is_made_for_a_device(function: Function) -> bool:
     return any(map(function.has_nonzero_attr, ("Primitive", "Compiler")))
-
-
-def _unmarked(function: Function) -> Function:
-    return function.without_attr("Inline")
