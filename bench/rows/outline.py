@@ -81,7 +81,8 @@ def densenet() -> IRModule:
     # Here, because loading onnx takes long and the other rows do without it.
     from examples.real_networks import load
 
-    return relay.transform.InferType()(relay.frontend.from_onnx(load("densenet121")))
+    mod, _ = relay.frontend.from_onnx(load("densenet121"), freeze_params=True)
+    return relay.transform.InferType()(mod)
 
 
 def residual(blocks: int) -> IRModule:

@@ -7,20 +7,11 @@ it for an operator, without a change to the pass.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from parpass.errors import IRError
+from parpass.ir.op_attr_table import OP_ATTRS, OpAttr
 from parpass.ir.op_table import Op
-from parpass.tables import Table
-
-
-class _Entry(NamedTuple):
-    value: Any
-    level: int
-
-
-# By key and operator.
-_attributes: Table[tuple[str, str], _Entry] = Table("attribute of an operator")
 
 FIRST_LEVEL = 10
 
@@ -42,9 +33,9 @@ def register_op_attr(
     op = Op.get(op_name)
 
     def register(given: Any) -> Any:
-        known = _attributes.get((attr_key, op.name))
+        known = OP_ATTRS.get((attr_key, op.name))
         if known is None or level >= known.level:
-            _attributes[attr_key, op.name] = _Entry(given, level)
+            OP_ATTRS[attr_key, op.name] = OpAttr(given, level)
         return given
 
     return register if value is None else register(value)
@@ -52,10 +43,10 @@ def register_op_attr(
 
 def op_attrs(attr_key: str) -> Mapping[str, Any]:
     """Return the attribute of each operator that has it, by the operator's name."""
-    _attributes.ask(*[one for one in _attributes.missing if one[0] == attr_key])
+    OP_ATTRS.ask(*[one for one in OP_ATTRS.missing if one[0] == attr_key])
     return {
         name: entry.value
-        for (key, name), entry in tuple(_attributes.items())
+        for (key, name), entry in tuple(OP_ATTRS.items())
         if key == attr_key
     }
 
@@ -75,12 +66,12 @@ class TempOpAttr:
 
     def __init__(self, op_name: str, attr_key: str, value: Any) -> None:
         self._key = attr_key, Op.get(op_name).name
-        self._entry = _Entry(value, FIRST_LEVEL)
-        self._before: list[_Entry | None] = []
+        self._entry = OpAttr(value, FIRST_LEVEL)
+        self._before: list[OpAttr | None] = []
 
     def __enter__(self) -> Self:
-        self._before.append(_attributes.get(self._key))
-        _attributes[self._key] = self._entry
+        self._before.append(OP_ATTRS.get(self._key))
+        OP_ATTRS[self._key] = self._entry
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -88,6 +79,6 @@ class TempOpAttr:
             raise IRError(f"attribute '{self._key[0]}' was not set by this object")
         before = self._before.pop()
         if before is None:
-            del _attributes[self._key]
+            del OP_ATTRS[self._key]
         else:
-            _attributes[self._key] = before
+            OP_ATTRS[self._key] = before

@@ -24,6 +24,7 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.declared import load_irs
 from parpass.ir.effect import Effect
 from parpass.ir.node import Role, reflected
+from parpass.ir.op_attr_table import op_attr, reset_op_attr
 from parpass.ir.relay_expr import RelayExpr
 from parpass.ir.ty import Type
 from parpass.tables import Table
@@ -99,15 +100,29 @@ class Op(RelayExpr, frozen=True, eq=False):
     moves: bool = False
 
     def get_attr(self, attr_name: str) -> Any:
-        """Return a property under TVM's name for it, None where there is none.
+        """Return a property, or what `register_op_attr` gave; None where there is none.
 
         Args:
-            attr_name: `TOpPattern`, `TOpIsStateful` or `TNonComputational`.
+            attr_name: A property under TVM's name for it (`TOpPattern`,
+                `TOpIsStateful`, `TNonComputational`), or the key of an attribute.
         """
         if attr_name == "TOpIsStateful":
             return self.effect is not Effect.PURE
         field = _PROPERTIES.get(attr_name)
-        return None if field is None else getattr(self, field)
+        return op_attr(attr_name, self.name) if field is None else getattr(self, field)
+
+    def reset_attr(self, attr_name: str) -> None:
+        """Take away what `register_op_attr` gave under a key, if anything.
+
+        Raises:
+            IRError: It is a property, which an operator has for good.
+        """
+        if attr_name == "TOpIsStateful" or attr_name in _PROPERTIES:
+            raise IRError(
+                f"expected an attribute of '{self.name}' that was registered, got "
+                f"'{attr_name}', which an operator has for good"
+            )
+        reset_op_attr(attr_name, self.name)
 
     @staticmethod
     def get(name: str) -> Op:

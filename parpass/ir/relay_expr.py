@@ -7,12 +7,12 @@ modules of any IR, and are expressions of Relay as well.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 from msgspec import structs
 
 from parpass.diagnostic import Span
-from parpass.errors import IRTypeError, UntypedError
+from parpass.errors import UntypedError
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.node import Node, reflected
 from parpass.ir.tenants import tenant_of
@@ -91,11 +91,9 @@ class RelayExpr(Node, frozen=True, eq=False):
     def __ge__(self, other: Operand) -> RelayExpr:
         return tenant_of(self).operator("greater_equal", self, other)
 
-    def __bool__(self) -> NoReturn:
-        raise IRTypeError(
-            "a Relay expression has no truth value in Python; build relay.If, or "
-            "compare nodes with 'is', 'same_as' or 'structural_equal'"
-        )
+    def __bool__(self) -> bool:
+        # So that `if expr:` asks whether there is one, an empty tuple too.
+        return True
 
 
 Operand = RelayExpr | int | float | bool

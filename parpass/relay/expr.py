@@ -94,6 +94,20 @@ class Call(Expr, frozen=True, eq=False):
         if type(self.type_args) is not tuple:
             force_setattr(self, "type_args", tuple(self.type_args or ()))
 
+    def __bool__(self) -> bool:
+        # An expression is there, so it is true; `if x < y:` asks for something else.
+        if isinstance(self.op, Op) and self.op.name in _COMPARISONS:
+            raise IRTypeError(
+                f"a call of '{self.op.name}' has no truth value in Python before it is "
+                "computed; build relay.If for a branch, and relay.logical_and for a "
+                "chain such as x < y < z"
+            )
+        return True
+
+
+# What Python's comparison operators build.
+_COMPARISONS = frozenset({"greater", "greater_equal", "less", "less_equal"})
+
 
 @reflected(is_graph=True, scopes=1, var=Role.BINDING, value=Role.CHILD, body=Role.CHILD)
 class Let(Expr, frozen=True, eq=False):

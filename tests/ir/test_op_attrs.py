@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from parpass.errors import IRError, UnknownOpError
-from parpass.ir import register_op_attr
+from parpass.ir import Op, register_op_attr
 from parpass.ir.op_attrs import TempOpAttr, op_attrs
 from parpass.relay.op import register_alter_op_layout, register_convert_op_layout
 
@@ -55,3 +55,21 @@ def test_leaving_what_was_not_entered_is_an_error() -> None:
 def test_an_unknown_operator_is_an_error() -> None:
     with pytest.raises(UnknownOpError):
         register_op_attr("absolute", KEY, 1)
+
+
+def test_an_operator_answers_for_what_was_registered_until_it_is_reset() -> None:
+    key = f"{KEY}.of_op"
+    register_op_attr("abs", key, 1)
+    register_op_attr("exp", key, 2)
+    assert (Op.get("abs").get_attr(key), Op.get("log").get_attr(key)) == (1, None)
+    for _ in range(2):
+        Op.get("abs").reset_attr(key)
+        assert (Op.get("abs").get_attr(key), Op.get("exp").get_attr(key)) == (None, 2)
+    with TempOpAttr("abs", key, 3):
+        assert Op.get("abs").get_attr(key) == 3
+    assert Op.get("abs").get_attr(key) is None
+
+
+def test_what_an_operator_has_for_good_is_not_reset() -> None:
+    with pytest.raises(IRError, match="for good"):
+        Op.get("abs").reset_attr("TOpPattern")

@@ -95,9 +95,14 @@ def test_astype_builds_a_cast_and_calling_an_expression_a_call():
     assert call.args == (X, Y)
 
 
-def test_an_expression_has_no_truth_value():
-    with pytest.raises(IRTypeError, match="no truth value"):
-        bool(X < Y)
+@pytest.mark.parametrize("expr", [X, X + Y, relay.Tuple(()), relay.const(False)])
+def test_an_expression_is_true_since_it_is_there(expr: relay.Expr):
+    assert expr
+
+
+def test_a_comparison_has_no_truth_value_before_it_is_computed():
+    with pytest.raises(IRTypeError, match=r"no truth value.*logical_and"):
+        assert X < Y < X
 
 
 def test_as_expr_refuses_what_is_no_operand():

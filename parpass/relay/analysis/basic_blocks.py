@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parpass.ir.node import Node, post_order
+from parpass.ir.node import Node, bindings, post_order
 from parpass.ir.op_table import Op
-from parpass.relay.analysis.scopes import ScopeTree
+from parpass.relay.analysis.scopes import Scope, ScopeTree
 from parpass.relay.expr import Constant, Expr, GlobalVar, Let, Var
 
 
@@ -43,6 +43,28 @@ def used_across_blocks(order: Sequence[Node], blocks: BlockTree) -> set[Expr]:
 
 
 def check_basic_block_normal_form(expr: Expr) -> bool:
-    """Return whether values pass from block to block in variables only."""
+    """Return whether values pass from block to block in bound variables only.
+
+    A free variable is bound nowhere, so it belongs to one block, as a value does.
+    """
     order = post_order(expr)
-    return not used_across_blocks(order, BlockTree(order))
+    blocks = BlockTree(order)
+    return not used_across_blocks(order, blocks) and not any(
+        _is_lifted(var, uses, blocks) for var, uses in _free_uses(order, blocks).items()
+    )
+
+
+def _free_uses(order: Sequence[Node], blocks: BlockTree) -> dict[Var, list[Scope]]:
+    """Return the blocks that use each variable that nothing binds."""
+    bound = {var for node in order for var in bindings(node)}
+    found: dict[Var, list[Scope]] = {}
+    for node in order:
+        for child, block in blocks.uses(node):
+            if isinstance(child, Var) and child not in bound:
+                found.setdefault(child, []).append(block)
+    return found
+
+
+def _is_lifted(var: Var, uses: Sequence[Scope], blocks: BlockTree) -> bool:
+    """Return whether no block that uses a variable encloses all that do."""
+    return all(block is not blocks.around[var] for block in uses)

@@ -4,29 +4,46 @@ from __future__ import annotations
 
 from parpass.ir.closedness import free_type_vars_in, stated_types
 from parpass.ir.node import Node, children, post_order
-from parpass.ir.ty import TypeVar
+from parpass.ir.ty import FuncType, Type, TypeVar
+from parpass.ir.type_functor import TypeVisitor
 from parpass.ir.type_structure import type_vars_in
 from parpass.relay.expr import Expr, Function
 
 
-def free_type_vars(expr: Expr) -> list[TypeVar]:
-    """Return the type variables that are no parameters of a function in `expr`.
+def free_type_vars(of: Expr | Type) -> list[TypeVar]:
+    """Return the type variables that no function in `of` has as its parameters.
 
     They come in order of first appearance.
     """
-    return free_type_vars_in(post_order(expr))
+    if isinstance(of, Type):
+        return list(dict.fromkeys(type_vars_in(of)))
+    return free_type_vars_in(post_order(of))
 
 
-def bound_type_vars(expr: Expr) -> list[TypeVar]:
-    """Return the type parameters of the functions in `expr`, each once."""
-    functions = [node for node in post_order(expr) if isinstance(node, Function)]
+def bound_type_vars(of: Expr | Type) -> list[TypeVar]:
+    """Return the type parameters of functions in `of`, or of its types, each once."""
+    if isinstance(of, Type):
+        binders = _Binders()
+        binders.visit(of)
+        return list(binders.found)
+    functions = [node for node in post_order(of) if isinstance(node, Function)]
     return list(dict.fromkeys(var for func in functions for var in func.type_params))
 
 
-def all_type_vars(expr: Expr) -> list[TypeVar]:
-    """Return the type variables of an expression: those it uses, then the others."""
-    used = (var for typ in stated_types(post_order(expr)) for var in type_vars_in(typ))
-    return list(dict.fromkeys([*used, *bound_type_vars(expr)]))
+def all_type_vars(of: Expr | Type) -> list[TypeVar]:
+    """Return the type variables in `of`: those it uses, then the others."""
+    stated = [of] if isinstance(of, Type) else stated_types(post_order(of))
+    used = (var for typ in stated for var in type_vars_in(typ))
+    return list(dict.fromkeys([*used, *bound_type_vars(of)]))
+
+
+class _Binders(TypeVisitor):
+    def __init__(self) -> None:
+        self.found: dict[TypeVar, None] = {}
+
+    def visit_func_type(self, ft: FuncType) -> None:
+        self.found.update(dict.fromkeys(ft.type_params))
+        super().visit_func_type(ft)
 
 
 def unbound_type_vars(expr: Expr) -> list[tuple[Node, TypeVar]]:

@@ -40,8 +40,8 @@ def partition(
         pattern: The pattern.
         expr: The expression.
         attrs: More attributes for the functions.
-        check: Called with what matched; if it returns false, that stays as it is. An
-            expression has no truth value, so `bool` itself is no check.
+        check: Called with what matched; if it returns false, that stays as it is.
+            `bool` takes everything, comparisons too.
     """
     if isinstance(pattern, FunctionPattern):
         warn(

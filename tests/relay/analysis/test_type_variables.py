@@ -27,3 +27,12 @@ def test_bound_and_all_type_variables_come_once_each():
     assert bound_type_vars(Tuple((expr, expr))) == [A, c]
     assert all_type_vars(expr) == [A, B, c]
     assert bound_type_vars(x) == []
+
+
+def test_a_type_is_asked_as_an_expression_is():
+    inner = FuncType((A,), B, (A,))
+    typ = TupleType((inner, inner, B))
+    assert free_type_vars(typ) == [B]
+    assert bound_type_vars(typ) == [A]
+    assert all_type_vars(typ) == [B, A]
+    assert all_type_vars(A) == free_type_vars(A) == [A]

@@ -44,7 +44,7 @@ class Inline(ModulePass):
     A marked function that something called is removed. Functions that call themselves,
     directly or by way of others, are not inlined. A reference that is no call, a
     polymorphic function, and one marked `Primitive` or `Compiler` become closures,
-    which keep these marks. An argument with effects is bound by a `let`.
+    which keep their marks. An argument with effects is bound by a `let`.
 
     Raises:
         SizeLimitError: More nodes would be copied than option `relay.max_copied_nodes`
@@ -84,7 +84,7 @@ def inlined(
         for var in component:
             if marked.isdisjoint(graph.callees[var.name_hint]):
                 continue
-            inliner = kind(functions, marked, mod, copies, mark)
+            inliner = kind(functions, marked, mod, copies)
             name = var.name_hint
             functions[name] = inliner.inlined_in(functions[name])
             count += inliner.inlined
@@ -115,14 +115,12 @@ class Inliner(ExprMutator):
         marked: set[str],
         mod: IRModule,
         copies: CopyLimit,
-        mark: str,
     ) -> None:
         super().__init__()
         self.inlined = 0
         self.effects = Effects(mod=mod)
         self.marked = {name: functions[name] for name in marked}
         self._copies = copies
-        self._mark = mark
 
     def inlined_in(self, function: Function) -> Function:
         """Return a function with the calls in it inlined."""
@@ -147,9 +145,13 @@ class Inliner(ExprMutator):
             return Call(call.op, tuple(args), call.attrs, call.type_args, call.span)
         self._take(callee, call.op)
         if callee.type_params or _is_made_for_a_device(callee):
-            closure = with_new_variables(callee.without_attr(self._mark))
+            closure = with_new_variables(self.closure_of(callee))
             return Call(closure, tuple(args), call.attrs, call.type_args, call.span)
         return self.in_place(callee, args, call)
+
+    def closure_of(self, callee: Function) -> Function:
+        """Return what stands for a function whose body cannot; its mark stays."""
+        return callee
 
     def in_place(self, callee: Function, args: Sequence[Expr], call: Call) -> Expr:
         """Return what a function computes, in the place of a call of it."""
@@ -161,7 +163,7 @@ class Inliner(ExprMutator):
         if callee is None:
             return global_var
         self._take(callee, global_var)
-        return with_new_variables(callee.without_attr(self._mark))
+        return with_new_variables(self.closure_of(callee))
 
     def _take(self, callee: Function, name: GlobalVar) -> None:
         self._copies.take(callee, name.name_hint)

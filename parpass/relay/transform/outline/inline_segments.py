@@ -134,6 +134,10 @@ class _SegmentInliner(TypedMutator, Inliner):
         self._may_drop = self.effects.may_drop(function.body)
         return super().inlined_in(function)
 
+    def closure_of(self, callee: Function) -> Function:
+        """Return what stands for a segment that a pass made a closure of."""
+        return callee.without_attr(SEGMENT)
+
     def in_place(self, callee: Function, args: Sequence[Expr], call: Call) -> Expr:
         """Return the nodes of a segment, with other values for its parameters."""
         if not self._may_drop or _binds(callee.body):

@@ -160,7 +160,7 @@ def test_segments_have_a_text() -> None:
 def test_a_network_gives_the_same_in_segments(runner: Runner) -> None:
     model = load("squeezenet")
     (image,) = example_input(model).values()
-    mod = InferType()(from_onnx(model))
+    mod = InferType()(from_onnx(model, freeze_params=True)[0])
     parts = OutlineSegments(100, 20)(mod)
     assert len(parts) > 6
     assert_structural_equal(InlineSegments()(parts), mod)
