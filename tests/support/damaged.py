@@ -23,7 +23,43 @@ def @f<A, B>(%x) { { let %z = True; (%z == %x, 0.5f16, -3) } }
 {"dtype": "int64", "shape": [4, 5], "repeat": "AQAAAAAAAAA="}
 ]}
 """
-PIECES = re.findall(r'"[^"\n]*"|[\w.%@]+|\s+|[^\w\s]', HANDWRITTEN)
+# Lines as the printer writes them.
+PRINTED = """def @main(%x: Tensor[(2, 2), float32], %y: Tensor[(2, 2), float32]) {
+  %0 = add(%x, %y);
+  %1 = split(%0, indices_or_sections=2);
+  let %z = add(%1.0, 2f);
+  let %w = negative(%z);
+  %2 = nn.softmax(%w, axis=-1);
+  %3 = nn.softmax(%2, axis=-1);
+  %4 = nn.softmax(%3);
+  %5 = reshape(%4, newshape=[-1, 2]);
+  %6 = cast(%5, dtype="float16");
+  %7 = cast(%6, dtype="float16");
+  %8 = concatenate(%1, axis=1);
+  %9 = @other(%7, %8, meta[relay.Constant][0], -1, True);
+  %10 = %9.0;
+  let %10 = @other(%10, 2f);
+  %11 = @other(%10);
+  %11(%9, 1i64)
+}
+
+def @other<A>(%x: A, k=1) {
+  %0 = cast(%x, dtype="A");
+  %1 = @other(%0, %0);
+  %2 = add(%1, %1);
+  %2
+}
+#[metadata]
+{"relay.Constant": [{"dtype": "int8", "shape": [2], "repeat": "AQ=="}]}
+"""
+
+
+def pieces(text: str) -> list[str]:
+    """Return the pieces that a text has, such as words and signs."""
+    return re.findall(r'"[^"\n]*"|[\w.%@]+|\s+|[^\w\s]', text)
+
+
+PIECES = pieces(HANDWRITTEN)
 
 TOKENS = st.sampled_from(PIECES)
 

@@ -7,13 +7,14 @@ from functools import partial
 
 from parpass.relay.expr import Expr, Function, If, Let, Var
 from parpass.relay.text.call_attributes import Attribute, dict_attrs
-from parpass.relay.text.call_parser import CallParser
-from parpass.relay.text.cursor import is_name, is_string
+from parpass.relay.text.cursor import is_line, is_name, is_string
 from parpass.relay.text.infix import Operand
+from parpass.relay.text.line_parser import LineParser
 from parpass.relay.text.open_parts import Head, LetHead, Open, OpenBlock
+from parpass.relay.text.scanner import END
 
 
-class BlockParser(CallParser):
+class BlockParser(LineParser):
     """Makes lets, closures and `if`s."""
 
     def open_block(
@@ -39,6 +40,11 @@ class BlockParser(CallParser):
 
     def _begin_line(self, block: OpenBlock) -> None:
         """Read a line up to its expression."""
+        if self.outer is not None and self.texts[self.at] == END:
+            self.leave_line()
+        while is_line(self.texts[self.at]):
+            if not self.line(block):
+                self.enter_line()
         at, texts = self.at, self.texts
         block.name = -1
         if texts[at][:1] == "%" and texts[at + 1] == "=":
@@ -50,7 +56,7 @@ class BlockParser(CallParser):
             block.line, block.expected = at, "an expression or 'let'"
 
     def _let_head(self) -> LetHead:
-        begin = self.at
+        begin = self.starts[self.at]
         self.at += 1
         key, var = self.annotated_var("a variable such as %x")
         self.expect("=", "'='" if var.type_annotation else "':' or '='")
@@ -58,6 +64,8 @@ class BlockParser(CallParser):
 
     def annotated_var(self, expected: str) -> tuple[str, Var]:
         """Read a variable and its type; return it, and its name in the environment."""
+        if is_line(self.texts[self.at]):
+            self.enter_line()
         at = self.at
         if self.texts[at][:1] != "%":
             self.fail(expected)
@@ -72,11 +80,11 @@ class BlockParser(CallParser):
         elif block.let is not None:
             self.expect(";")
             let, block.let = block.let, None
-            block.lets.append((let, expr))
-            block.lines.discard(let.key)
-            self.names.bind(let.key, let.var)
+            self.bind_let(block, let, expr)
         else:
             return self._end_block(block, expr)
+        if self.outer is not None:
+            self.remember_attributes(expr)
         self._begin_line(block)
         return None
 
@@ -97,8 +105,9 @@ class BlockParser(CallParser):
             is_name = end == block.line + 1 and self.texts[block.line][:1] == "%"
             self.fail(f"'=' or {closing}" if is_name else closing)
         self.at += 1
+        stop = self.starts[end - 1] + len(self.texts[end - 1])
         for let, value in reversed(block.lets):
-            expr = Let(let.var, value, expr, self.span(let.begin, end - 1))
+            expr = Let(let.var, value, expr, self.stretch(let.begin, stop))
         self.names.close()
         self.open.pop()
         return block.whole(expr, end)

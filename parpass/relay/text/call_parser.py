@@ -1,14 +1,9 @@
-"""The parser of calls: most lines are calls of names.
-
-The attributes of many are alike. So what the same tokens gave before is not read again,
-as far as it means the same.
-"""
+"""The parser of calls, and of their attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parpass.ir.attrs import Attrs
 from parpass.ir.op_table import Op
 from parpass.ir.ty import Type
 from parpass.relay.expr import Call, Expr
@@ -33,7 +28,6 @@ class CallParser(LeafParser):
     def __init__(self, problems: Problems, constants: Sequence[NDArray] | None) -> None:
         super().__init__(problems, constants)
         self.open: list[Open] = []
-        self._attrs: dict[tuple[Op, tuple[str, ...]], Attrs] = {}
 
     def call(
         self, callee: Expr, begin: int, type_args: tuple[Type, ...] = ()
@@ -48,16 +42,8 @@ class CallParser(LeafParser):
         Returns:
             The call; None if it is open, because an argument has parts.
         """
-        texts, meanings = self.texts, self.names.meanings
-        at = self.at + 1
-        call = OpenCall(begin, self._in_call, callee, type_args)
-        expr = meanings.get(texts[at])
-        while expr is not None and texts[at + 1] == ",":
-            call.args.append(expr)
-            at += 2
-            expr = meanings.get(texts[at])
-        self.at = at
-        return self._arguments(call)
+        self.at += 1
+        return self._arguments(OpenCall(begin, self._in_call, callee, type_args))
 
     def _arguments(self, call: OpenCall) -> Expr | None:
         """Read arguments up to the last one, or to one that has parts."""
@@ -66,8 +52,6 @@ class CallParser(LeafParser):
             at = self.at
             token, following = texts[at], texts[at + 1]
             if following == "=" and self._is_attribute_name(token):
-                if not call.attributes and self._are_known(call):
-                    break
                 call.attributes.append(self.attribute())
             else:
                 expr = self._simple(token) if following in {",", ")"} else None
@@ -102,35 +86,11 @@ class CallParser(LeafParser):
     def _is_attribute_name(token: str) -> bool:
         return is_string(token) or (is_name(token) and token not in _TRUTHS)
 
-    def _are_known(self, call: OpenCall) -> bool:
-        """Take over what the same attributes were read to before, if they were."""
-        call.first_attribute, call.args_before = self.at, len(call.args)
-        if self.type_names or type(call.callee) is not Op:
-            return False
-        tokens = self.key_to(")")
-        call.attrs = self._attrs.get((call.callee, tokens))
-        if call.attrs is None:
-            return False
-        self.at += len(tokens)
-        return True
-
     def _whole(self, call: OpenCall, end: int) -> Call:
-        callee, attrs = call.callee, call.attrs
-        if type(callee) is not Op:
+        callee, place = call.callee, self.span(call.begin, call.begin)
+        if isinstance(callee, Op):
+            attrs = operator_attrs(callee, call.attributes, place, self.problems)
+        else:
             attrs = dict_attrs(call.attributes, self.problems)
-        elif attrs is None and (callee.attrs_type is not None or call.attributes):
-            attrs = self._operator_attrs(call, callee, end)
         span = self.span(call.begin, end)
         return Call(callee, tuple(call.args), attrs, call.type_args, span)
-
-    def _operator_attrs(self, call: OpenCall, op: Op, end: int) -> Attrs | None:
-        first = call.first_attribute if call.attributes else end
-        key = op, tuple(self.texts[first:end])
-        if not call.attributes and key in self._attrs:
-            return self._attrs[key]
-        place = self.span(call.begin, call.begin)
-        attrs = operator_attrs(op, call.attributes, place, self.problems)
-        are_last = not call.attributes or len(call.args) == call.args_before
-        if attrs is not None and are_last and not self.problems and not self.type_names:
-            self._attrs[key] = attrs
-        return attrs

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from string import ascii_letters
 from typing import NoReturn, TypeVar
 
 from parpass.diagnostic import Span
 from parpass.relay.text.problems import Problems
-from parpass.relay.text.scanner import END, OPEN_COMMENT, STRAY, Tokens
+from parpass.relay.text.scanner import END, OPEN_COMMENT, STRAY, Tokens, scan
 
 _KEYWORDS = {"def", "else", "fn", "free_var", "if", "let"}
 _LONGEST_SHOWN = 30
@@ -43,36 +43,69 @@ class Cursor:
 
     Attributes:
         problems: Takes the errors.
-        texts: The tokens of the piece.
+        texts: The tokens of the piece, or of a line in it.
+        starts: Where they begin in the piece.
         at: The number of the one that is to be read next.
+        outer: While the tokens of a line are read: the tokens of the piece, and which
+            of them the line is.
     """
 
     def __init__(self, problems: Problems) -> None:
         self.problems = problems
         self._source_name = problems.source_name
         self.texts: list[str] = []
-        self.at = 0
+        self.starts: Sequence[int] = ()
+        self.at: int = 0
+        self.outer: tuple[list[str], Sequence[int], int] | None = None
 
-    def enter(self, tokens: Tokens, first_line: int) -> None:
+    def enter_piece(self, tokens: Tokens, first_line: int) -> None:
         """Go to the beginning of a piece, which begins with a line of that number."""
         self.texts, self.at = tokens.texts, 0
         self.starts, self._lines = tokens.starts, tokens.lines
         self._first_line = first_line
-        self._line, self._line_start, self._line_end = first_line, 0, 0
+        self._line, self._line_start = first_line, 0
+        self._line_end = self._lines[1] - 1
+        self.outer = None
+
+    def enter_line(self) -> None:
+        """Go on with the tokens of the next token, which is a line."""
+        at, line = self.at, self.texts[self.at]
+        texts, starts, _ = scan(line, lines=False)
+        self.outer = self.texts, self.starts, at
+        start = self.starts[at]
+        self.texts, self.starts, self.at = texts, [start + one for one in starts], 0
+
+    def leave_line(self) -> None:
+        """Go on after the line of which all tokens have been read."""
+        assert self.outer is not None
+        self.texts, self.starts, at = self.outer
+        self.at, self.outer = at + 1, None
 
     def span(self, first: int, last: int) -> Span:
         """Return the stretch of text from one token to another one."""
-        start = self.starts[first]
-        stop = self.starts[last] + len(self.texts[last])
+        return self.stretch(
+            self.starts[first], self.starts[last] + len(self.texts[last])
+        )
+
+    def stretch(self, start: int, stop: int) -> Span:
+        """Return the stretch of text between two places in the piece."""
+        if stop > self._line_end:
+            self._next_line()
         line_start = self._line_start
-        # Most of what is read is of the line that was read from last.
+        # Nearly all that is read is of the line that was read from last, or the next.
         if start < line_start or stop > self._line_end:
-            return self._span_elsewhere(start, stop)
+            return self._stretch_elsewhere(start, stop)
         line = self._line
         column, end_column = start - line_start + 1, stop - line_start + 1
         return Span(self._source_name, line, line, column, end_column)
 
-    def _span_elsewhere(self, start: int, stop: int) -> Span:
+    def _next_line(self) -> None:
+        at = self._line - self._first_line + 2
+        if at < len(self._lines):
+            self._line += 1
+            self._line_start, self._line_end = self._line_end + 1, self._lines[at] - 1
+
+    def _stretch_elsewhere(self, start: int, stop: int) -> Span:
         first, last = self._line_of(start), self._line_of(stop)
         column, self._line_start = start - self._lines[first] + 1, self._lines[last]
         end_column, self._line_end = (
@@ -115,6 +148,8 @@ class Cursor:
 
     def fail(self, expected: str) -> NoReturn:
         """Give up the piece: the next token is not what was expected."""
+        if is_line(self.texts[self.at]):
+            self.enter_line()
         raise SyntaxFault(self.at, self.texts[self.at], expected)
 
     def are_adjacent(self, at: int) -> bool:
@@ -127,7 +162,7 @@ class Cursor:
             return self.are_adjacent(at) and self.texts[at + 1][:1] in DIGITS
         return self.texts[at][:1] in DIGITS
 
-    def number(self, convert: Callable[[str], T], default: T) -> tuple[T, Span]:
+    def number(self, convert: Callable[[str], T], default: T) -> T:
         """Go over a number, signed or not, and return what it stands for."""
         first = last = self.at
         text = self.texts[first]
@@ -135,23 +170,38 @@ class Cursor:
             last += 1
             text += self.texts[last]
         self.at = last + 1
-        span = self.span(first, last)
-        return self.converted(text, span, convert, default), span
+        return self.converted((first, last), text, convert, default)
 
     def converted(
-        self, text: str, span: Span, convert: Callable[[str], T], default: T
+        self,
+        where: tuple[int, int],
+        text: str,
+        convert: Callable[[str], T],
+        default: T,
     ) -> T:
-        """Return what a text stands for; report what cannot be converted."""
+        """Return what a text stands for, which is that of some tokens.
+
+        Args:
+            where: The first and the last token.
+            text: The text.
+            convert: Makes it of the text; raises `ValueError` where it stands for none.
+            default: What is returned then, and the error is reported.
+        """
         try:
             return convert(text)
         except ValueError as error:
-            self.problems.report(span, str(error))
+            self.problems.report(self.span(*where), str(error))
             return default
 
 
 def is_name(token: str) -> bool:
     """Return whether a token is a name, such as `x` or `nn.relu`."""
     return token[:1] in _LETTERS and token not in _KEYWORDS and token[-1] != "]"
+
+
+def is_line(token: str) -> bool:
+    """Return whether a token is a whole line."""
+    return token[-1:] == ";" and token != ";"
 
 
 def is_string(token: str) -> bool:

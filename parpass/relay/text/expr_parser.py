@@ -12,6 +12,7 @@ from string import ascii_letters, digits
 from parpass.ir.ty import Type
 from parpass.relay.expr import Expr, Tuple, TupleGetItem
 from parpass.relay.text.block_parser import BlockParser
+from parpass.relay.text.cursor import is_line
 from parpass.relay.text.infix import OPERATORS, Operand, Row
 from parpass.relay.text.open_parts import OpenParenthesis
 
@@ -62,6 +63,9 @@ class ExprParser(BlockParser):
             case "if":
                 return self.begin_if(at)
             case _:
+                if is_line(token):
+                    self.open[-1].row = None  # an error: no operand goes on with a `=`
+                    self.enter_line()
                 expr = self.leaf()
         if expr is None:
             part = self.open[-1]
@@ -85,7 +89,7 @@ class ExprParser(BlockParser):
             return self.call(expr, begin)
         if token[0] == ".":
             self.at = at + 1
-            index = self.converted(token, self.span(at, at), _index, 0)
+            index = self.converted((at, at), token, _index, 0)
             return TupleGetItem(expr, index, self.span(begin, at))
         if token == "<" and self._opens_types(at):
             type_args = self._type_args()

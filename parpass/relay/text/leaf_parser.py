@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from parpass.diagnostic import Span
 from parpass.errors import UnknownOpError
 from parpass.ir.op_table import Op
-from parpass.ir.ty import Type
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Constant, Expr, GlobalVar, Var
-from parpass.relay.text.cursor import DIGITS, is_name
+from parpass.relay.text.cursor import is_name
 from parpass.relay.text.environment import Environment
 from parpass.relay.text.literals import read_scalar
 from parpass.relay.text.names import name_text, read_name
@@ -17,6 +18,7 @@ from parpass.relay.text.problems import Problems
 from parpass.relay.text.type_parser import TypeParser
 from parpass.runtime.ndarray import NDArray
 
+_SECTION_ENTRY = re.compile(r"meta\[relay\.Constant\]\[([0-9]{1,9})\]")
 _ZERO = read_scalar("0")
 
 
@@ -42,7 +44,7 @@ class LeafParser(TypeParser):
         at = self.at
         token = self.texts[at]
         first = token[:1]
-        known = self._data.get(token)
+        known = self.known_data(token)
         if known is not None:
             self.at = at + 1
             data, typ = known
@@ -51,13 +53,31 @@ class LeafParser(TypeParser):
             return self._variable()
         if first == "@":
             return self._global_var()
-        if first in DIGITS or token in {"True", "False"}:
-            return self._scalar()
-        if token == "-" and self.is_number(at):
+        if self.is_number(at):
             return self._scalar()
         if is_name(token):
             return self._operator()
-        return self._constant() if first == "m" else None
+        return self._no_constant() if first == "m" else None
+
+    def known_data(self, text: str) -> tuple[NDArray, Type] | None:
+        """Return the value and the type of a constant; None if it is none, or wrong."""
+        found = self._data.get(text)
+        if found is None:
+            data = self._read_data(text)
+            if data is not None:
+                typ = TensorType(data.shape, data.dtype)
+                found = self._data[text] = data, typ
+        return found
+
+    def _read_data(self, text: str) -> NDArray | None:
+        number = _SECTION_ENTRY.fullmatch(text)
+        if number is not None:
+            at, known = int(number[1]), self._constants or ()
+            return known[at] if at < len(known) else None
+        try:
+            return read_scalar(text)
+        except ValueError:
+            return None
 
     def _variable(self) -> Expr:
         """Return what a name means that is not in scope as it is written."""
@@ -111,31 +131,20 @@ class LeafParser(TypeParser):
             self.problems.report_unknown(place, "operator named", token, known)
 
     def _scalar(self) -> Constant:
-        begin, problems = self.at, len(self.problems)
-        data, span = self.number(read_scalar, _ZERO)
-        made = Constant(data, span)
-        if len(self.problems) == problems and self.at == begin + 1:
-            self._data[self.texts[begin]] = data, made.checked_type
-        return made
+        begin = self.at
+        data = self.number(read_scalar, _ZERO)
+        return Constant(data, self.span(begin, self.at - 1))
 
-    def _constant(self) -> Constant:
-        """Return a constant that stands in the section at the end of the text."""
+    def _no_constant(self) -> Constant:
+        """Report what refers to the section at the end of the text, and in vain."""
         at = self.at
         self.at += 1
-        token = self.texts[at]
         span = self.span(at, at)
-        known = self._constants
-        digits = token.rpartition("[")[2][:-1]
-        number = int(digits) if len(digits) < 10 else 10**10
-        if known is None:
+        if self._constants is None:
             self.problems.report(span, "the text has no section of constants")
-        elif number >= len(known):
-            count = len(known)
-            self.problems.report(span, f"the text has {count} constants in its section")
         else:
-            made = Constant(known[number], span)
-            self._data[token] = made.data, made.checked_type
-            return made
+            count = len(self._constants)
+            self.problems.report(span, f"the text has {count} constants in its section")
         return Constant(_ZERO, span)
 
     def key(self, at: int) -> str:
@@ -147,5 +156,5 @@ class LeafParser(TypeParser):
         """Return the name that follows a sigil."""
         name = self.texts[at][1:]
         if name[0] == '"':
-            return self.converted(name, self.span(at, at), read_name, "")
+            return self.converted((at, at), name, read_name, "")
         return name

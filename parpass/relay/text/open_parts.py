@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from parpass.ir.attrs import Attrs
 from parpass.ir.ty import Type
 from parpass.ir.ty import TypeVar as RelayTypeVar
 from parpass.relay.expr import Expr, Var
@@ -24,7 +23,7 @@ class Head(NamedTuple):
 
 
 class LetHead(NamedTuple):
-    """A let up to its value; `begin` is the first token."""
+    """A let up to its value, and where it begins in the piece of text."""
 
     begin: int
     key: str
@@ -108,18 +107,12 @@ class OpenCall(Open):
         type_args: The arguments for its type parameters.
         args: The arguments read so far.
         attributes: The attributes read so far.
-        attrs: The attributes, if the same ones have been read before.
-        first_attribute: The token at which the first attribute begins.
-        args_before: How many arguments stand before that.
     """
 
     __slots__ = (
         "args",
-        "args_before",
         "attributes",
-        "attrs",
         "callee",
-        "first_attribute",
         "type_args",
     )
 
@@ -135,5 +128,3 @@ class OpenCall(Open):
         self.type_args = type_args
         self.args: list[Expr] = []
         self.attributes: list[Attribute] = []
-        self.attrs: Attrs | None = None
-        self.first_attribute = self.args_before = 0

@@ -96,11 +96,11 @@ def _read_pieces(text: str, parser: ModuleParser, start: _Start) -> None:
     begin, line = 0, 1
     while True:
         tokens, end = piece_at(text, begin)
-        parser.enter(tokens, line)
+        parser.enter_piece(tokens, line)
         try:
             start(parser)
         except SyntaxFault as fault:
-            at, problems = begin + tokens.starts[fault.at], parser.problems
+            at, problems = begin + parser.starts[fault.at], parser.problems
             if fault.is_sudden and fault.at:
                 problems.withdraw(parser.span(fault.at - 1, fault.at - 1))
             problems.report(problems.span_at(at, fault.length), str(fault))

@@ -21,7 +21,7 @@ def piece_at(text: str, begin: int) -> tuple[Tokens, int]:
     while True:
         found = _DEFINITION.search(text, begin + length)
         end = found.start() if found else len(text)
-        tokens = scan(text[begin:end])
+        tokens = scan(text[begin:end], lines=True)
         if found is None:
             return tokens, end
         comment_end = -1

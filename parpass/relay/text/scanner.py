@@ -22,8 +22,12 @@ OPEN_COMMENT = STRAY + "/"
 # of the text. If it was none, it would be looked for again from each quote in it.
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
-_TOKENS = re.compile(
-    rf"""(
+_REST = r'[^()"/;\n]*'
+_LINE = (
+    rf"(?:let\ )?%(?:{_NAME}|[0-9]+)\ =\ [%@A-Za-z0-9_.]+"
+    rf'\({_REST}(?:"[^"\\\n]*"{_REST})*\);'
+)
+_TOKEN = rf"""
     %(?:{_NAME}|[0-9]+|{_STRING})
     | [(),;{{}}\]:?]
     | meta\[relay\.Constant\]\[[0-9]+\]
@@ -37,9 +41,9 @@ _TOKENS = re.compile(
     | // [^\n]*
     | /\*(?s:.*?)(?:\*/|\Z)
     | /
-    )""",
-    re.VERBOSE,
-)
+"""
+_TOKENS = re.compile(f"({_TOKEN})", re.VERBOSE)
+_LINES_AND_TOKENS = re.compile(f"({_LINE} | {_TOKEN})", re.VERBOSE)
 _ENDED = re.compile(rf"(?!\"|/\*)|{_STRING}\Z|/\*(?s:.*?)\*/")
 _BLANK = " \t\r\n\f"
 
@@ -60,9 +64,14 @@ class Tokens(NamedTuple):
     lines: Sequence[int]
 
 
-def scan(piece: str) -> Tokens:
-    """Return the tokens of a piece of text, comments left out."""
-    parts = _TOKENS.split(piece)
+def scan(piece: str, *, lines: bool) -> Tokens:
+    """Return the tokens of a piece of text, comments left out.
+
+    Args:
+        piece: The text.
+        lines: Whether a line such as `%2 = add(%0, %1);` is one token.
+    """
+    parts = (_LINES_AND_TOKENS if lines else _TOKENS).split(piece)
     texts, between = parts[1::2], parts[::2]
     starts = array("q", accumulate(map(len, parts)))[::2]
     blank = {one: not one.strip(_BLANK) for one in set(between)}

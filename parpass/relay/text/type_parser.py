@@ -25,8 +25,6 @@ from parpass.runtime.dtypes import DTYPES, WIDTHS
 
 _LARGEST_DIM = 2**63 - 1
 _LONGEST_KEY = 64  # tokens
-_WORDS = {"True": True, "False": False, "None": None}
-_NON_FINITE = {"inff", "nanf"}
 _HAVE_VALUES = {"]", "}"}
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
@@ -36,6 +34,13 @@ class _Nested(NamedTuple):
 
     value: Any
     depth: int = 0
+
+
+_NON_FINITE = {"inff", "nanf"}
+_WORDS = {
+    **{word: _Nested(read_number(word)) for word in _NON_FINITE},
+    **{str(value): _Nested(value) for value in (True, False, None)},
+}
 
 
 class _Open:
@@ -69,6 +74,7 @@ class TypeParser(Cursor):
     def __init__(self, problems: Problems) -> None:
         super().__init__(problems)
         self.type_names: Counter[str] = Counter()
+        self._values = dict(_WORDS)
         self._tensor_types: dict[tuple[str, ...], Type] = {}
 
     def type_params(self) -> tuple[RelayTypeVar, ...]:
@@ -112,7 +118,7 @@ class TypeParser(Cursor):
         """Read `name=value`."""
         at = self.at
         place = self.span(at, at)
-        name = self.converted(self.texts[at], place, read_name, "")
+        name = self.converted((at, at), self.texts[at], read_name, "")
         self.at += 1
         self.expect("=")
         return Attribute(name, self.value(), place)
@@ -259,7 +265,7 @@ class TypeParser(Cursor):
             return UnknownDim()
         if not self.is_number(self.at):
             self.fail("')', '?' or a number")
-        return self.number(_dimension, 0)[0]
+        return self.number(_dimension, 0)
 
     def _dtype(self) -> str:
         at = self.expect_name()
@@ -273,18 +279,18 @@ class TypeParser(Cursor):
     def _value_leaf(self, expected: str) -> _Nested:
         at = self.at
         token = self.texts[at]
+        known = self._values.get(token)
+        if known is not None:
+            self.at = at + 1
+            return known
         if self.is_number(at):
-            return _Nested(self.number(read_number, 0)[0])
-        if token in _WORDS:
-            self.at += 1
-            return _Nested(_WORDS[token])
+            found = _Nested(self.number(read_number, 0))
+            if token != "-" and not self.problems:
+                self._values[token] = found
+            return found
         if is_string(token):
             self.at += 1
-            place = self.span(at, at)
-            return _Nested(self.converted(token, place, read_name, ""))
-        if token in _NON_FINITE:
-            self.at += 1
-            return _Nested(read_number(token))
+            return _Nested(self.converted((at, at), token, read_name, ""))
         if token == "-" and self.texts[at + 1] in _NON_FINITE and self.are_adjacent(at):
             self.at += 2
             return _Nested(read_number(token + self.texts[at + 1]))

@@ -14,10 +14,12 @@ from parpass.errors import ParseError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.relay.text.printer import astext
-from tests.support.damaged import HANDWRITTEN, PIECES, damaged
+from tests.support.damaged import HANDWRITTEN, PIECES, PRINTED, damaged, pieces
 from tests.support.lark_text import parser as lark_text
 from tests.support.programs import modules
 from tests.support.texts import decorated_modules
+
+LINES = pieces(PRINTED)
 
 # What a text may have in every place, where it mostly is an error.
 INSERTED = [
@@ -73,16 +75,19 @@ def test_printed_programs_are_read_alike(module: IRModule):
     assert is_read_alike(astext(module))
 
 
-@given(damaged(PIECES))
-@settings(deadline=None, max_examples=80)
+@given(damaged(PIECES) | damaged(LINES) | damaged(list(PRINTED)))
+@settings(deadline=None, max_examples=150)
 def test_damaged_texts_are_read_alike(text: str):
     is_read_alike(text)
 
 
-@given(st.integers(0, len(PIECES)), st.sampled_from(INSERTED))
-@settings(deadline=None, max_examples=150)
-def test_texts_with_something_between_are_read_alike(at: int, inserted: str):
-    is_read_alike("".join([*PIECES[:at], inserted, *PIECES[at:]]))
+@given(st.sampled_from([PIECES, LINES]), st.floats(0, 1), st.sampled_from(INSERTED))
+@settings(deadline=None, max_examples=200)
+def test_texts_with_something_between_are_read_alike(
+    pieces: list[str], share: float, inserted: str
+):
+    at = int(share * len(pieces))
+    is_read_alike("".join([*pieces[:at], inserted, *pieces[at:]]))
 
 
 @given(st.lists(st.sampled_from(INSERTED), max_size=6).map(" ".join))
@@ -95,8 +100,8 @@ def test_any_tokens_are_read_alike(text: str):
 def test_many_damaged_texts_are_read_alike():
     rng = random.Random(0)
     accepted = 0
-    for _ in range(20_000):
-        pieces = list(PIECES)
+    for _ in range(10_000):
+        pieces = list(rng.choice([PIECES, LINES, LINES]))
         for _ in range(rng.randint(1, 3)):
             at = rng.randrange(len(pieces))
             pieces[at] = rng.choice(["", pieces[at] * 2, *INSERTED])
@@ -104,5 +109,6 @@ def test_many_damaged_texts_are_read_alike():
     assert accepted > 300
 
 
-def test_the_handwritten_text_is_read_alike():
-    assert is_read_alike(HANDWRITTEN)
+@pytest.mark.parametrize("text", [HANDWRITTEN, PRINTED])
+def test_the_texts_that_are_damaged_are_read_alike(text: str):
+    assert is_read_alike(text)
