@@ -26,7 +26,7 @@ from parpass.runtime.ndarray import NDArray
 
 import_module("parpass.relay.op")  # enters the operators in their table
 
-_SECTION = re.compile(r"^#\[metadata\]", re.MULTILINE)
+_SECTION = "#[metadata]"
 _BYTE = re.compile(r" \(byte (\d+)\)$")
 _Start = Callable[[ModuleParser], None]
 _FUNCTION = re.compile(r"^[ \t]*def\b", re.MULTILINE)
@@ -81,11 +81,11 @@ def parse_expr(text: str, source_name: str = "from_string") -> Expr:
 def _read(text: str, source_name: str, start: _Start) -> tuple[str, ModuleParser]:
     """Return the text without its constants, and what has been read from it."""
     problems = Problems(source_name, text)
-    found = [*_SECTION.finditer(text)]
     program, constants = text, None
-    if found:
-        program = text[: found[-1].start()]
-        constants = _constants(text, found[-1].end(), problems)
+    section = text.rfind(f"\n{_SECTION}") + 1
+    if text.startswith(_SECTION, section):
+        program = text[:section]
+        constants = _constants(text, section + len(_SECTION), problems)
     parser = ModuleParser(problems, constants)
     _read_pieces(program, parser, start)
     return program, parser
