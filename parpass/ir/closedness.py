@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from parpass.errors import ModuleError, quoted
-from parpass.ir.node import Node, bindings, breadth_first, post_order, reflection
+from parpass.ir.node import Node, bindings, post_order, reflection
 from parpass.ir.type_structure import Type, TypeVar, type_vars_in
 
 
@@ -15,11 +15,12 @@ def check_closed(function: Node, name: str) -> None:
     Raises:
         ModuleError: It uses what it does not bind.
     """
-    nodes = breadth_first(function)
-    if not _free_in(nodes) and not free_type_vars_in(nodes):
-        return
-    order = post_order(function)  # of the messages; takes longer
-    free = [str(getattr(var, "name_hint", var)) for var in _free_in(order)]
+    order = post_order(function)
+    bound = {var for node in order for var in bindings(node)}
+    variables = (node for node in order if reflection(type(node)).is_variable)
+    free = [
+        str(getattr(var, "name_hint", var)) for var in variables if var not in bound
+    ]
     if free:
         raise ModuleError(
             f"function '{name}' has free variables: {quoted(free)}; a function of a "
@@ -31,15 +32,6 @@ def check_closed(function: Node, name: str) -> None:
             f"function '{name}' has free type variables: {quoted(free_types)}; they "
             "belong in its type_params"
         )
-
-
-def _free_in(order: Sequence[Node]) -> list[Node]:
-    bound = {var for node in order for var in bindings(node)}
-    return [
-        node
-        for node in order
-        if reflection(type(node)).is_variable and node not in bound
-    ]
 
 
 def free_type_vars_in(order: Sequence[Node]) -> list[TypeVar]:

@@ -45,6 +45,7 @@ class BlockParser(LineParser):
         while is_line(self.texts[self.at]):
             if not self.line(block):
                 self.enter_line()
+                break
         at, texts = self.at, self.texts
         block.name = -1
         if texts[at][:1] == "%" and texts[at + 1] == "=":

@@ -89,21 +89,16 @@ class Cursor:
 
     def stretch(self, start: int, stop: int) -> Span:
         """Return the stretch of text between two places in the piece."""
-        if stop > self._line_end:
-            self._next_line()
-        line_start = self._line_start
-        # Nearly all that is read is of the line that was read from last, or the next.
+        if start > self._line_end:
+            # Most is of the line that was read from last; else of the next one.
+            self._line_start = self._line_end + 1
+            self._line_end = self._lines[self._line - self._first_line + 2] - 1
+            self._line += 1
+        line, line_start = self._line, self._line_start
         if start < line_start or stop > self._line_end:
             return self._stretch_elsewhere(start, stop)
-        line = self._line
         column, end_column = start - line_start + 1, stop - line_start + 1
         return Span(self._source_name, line, line, column, end_column)
-
-    def _next_line(self) -> None:
-        at = self._line - self._first_line + 2
-        if at < len(self._lines):
-            self._line += 1
-            self._line_start, self._line_end = self._line_end + 1, self._lines[at] - 1
 
     def _stretch_elsewhere(self, start: int, stop: int) -> Span:
         first, last = self._line_of(start), self._line_of(stop)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from parpass.diagnostic import Span
 from parpass.ir.attrs import Attrs
@@ -23,13 +22,8 @@ from parpass.runtime.ndarray import NDArray
 _INDEX = re.compile("[0-9]{1,9}")
 
 
-class _Parts(NamedTuple):
-    """The pieces of a line."""
-
-    name: str
-    callee: str
-    args: Sequence[str]
-    attributes: str
+# The name of a line, what is called, the arguments, and the attributes as they stand.
+_Parts = tuple[str, str, Sequence[str], str]
 
 
 class LineParser(CallParser):
@@ -41,9 +35,9 @@ class LineParser(CallParser):
 
     def line(self, block: OpenBlock) -> bool:
         """Read a line of a block, if all of it is known; return whether it was."""
-        line = self.texts[self.at]
+        line, meanings = self.texts[self.at], self.names.meanings
         name, callee_name, names, attributes = _parts(line)
-        callee = self.names.meanings.get(callee_name)
+        callee = meanings.get(callee_name)
         attrs = None
         if isinstance(callee, Op):
             if attributes or callee.attrs_type is not None:
@@ -54,7 +48,10 @@ class LineParser(CallParser):
             return False
         start = self.starts[self.at]
         begin = start + len(name) + 3
-        args = self._known(names, begin + len(callee_name) + 1)
+        try:
+            args = tuple([meanings[name] for name in names])
+        except KeyError:
+            args = self._made_of(names, begin + len(callee_name) + 1)
         if args is None or name in block.lines:
             return False
         call = Call(callee, args, attrs, (), self.stretch(begin, start + len(line) - 1))
@@ -74,31 +71,26 @@ class LineParser(CallParser):
         block.lines.discard(let.key)
         self.names.bind(let.key, let.var)
 
-    def _known(self, names: Sequence[str], start: int) -> tuple[Expr, ...] | None:
+    def _made_of(self, texts: Sequence[str], start: int) -> tuple[Expr, ...] | None:
         """Return what arguments stand for, None if one is not known.
 
         Args:
-            names: The arguments.
+            texts: The arguments.
             start: Where the first one begins.
         """
-        meanings = self.names.meanings
-        try:
-            return tuple([meanings[name] for name in names])
-        except KeyError:
-            pass
         args: list[Expr] = []
-        for name in names:
-            found = meanings.get(name)
+        for text in texts:
+            stop = start + len(text)
+            found = self.names.meanings.get(text)
             if found is None:
-                found = self._made_of(name, self.stretch(start, start + len(name)))
+                found = self._constant_or_field(text, self.stretch(start, stop))
             if found is None:
                 return None
             args.append(found)
-            start += len(name) + 2
+            start = stop + 2
         return tuple(args)
 
-    def _made_of(self, text: str, span: Span) -> Expr | None:
-        """Return a constant, or a field such as `%1.0`; None if it is neither."""
+    def _constant_or_field(self, text: str, span: Span) -> Expr | None:
         data = self.known_data(text)
         if data is not None:
             return Constant(data[0], span, data[1])
@@ -126,8 +118,8 @@ def _parts(line: str) -> _Parts:
     given = given[:-2]
     equal = given.find("=")
     if equal < 0:
-        return _Parts(name, callee, given.split(", ") if given else (), "")
+        return name, callee, given.split(", ") if given else (), ""
     end = given.rfind(", ", 0, equal)
     if end < 0:
-        return _Parts(name, callee, (), given)
-    return _Parts(name, callee, given[:end].split(", "), given[end + 2 :])
+        return name, callee, (), given
+    return name, callee, given[:end].split(", "), given[end + 2 :]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from parpass.ir.attrs import DictAttrs
-from parpass.relay.expr import Expr, Function
+from parpass.relay.expr import Expr, Function, GlobalVar
 from parpass.relay.text.call_attributes import Attribute, dict_attrs
 from parpass.relay.text.cursor import is_name, is_string
 from parpass.relay.text.expr_parser import ExprParser
@@ -20,14 +20,14 @@ class ModuleParser(ExprParser):
     """Makes functions by global name, and the attributes of a module.
 
     Attributes:
-        functions: The functions read so far.
+        functions: The functions read so far, in the order of the text.
         attrs: The attributes of the module.
         root: The expression, where the text has one in place of functions.
     """
 
     def __init__(self, problems: Problems, constants: Sequence[NDArray] | None) -> None:
         super().__init__(problems, constants)
-        self.functions: dict[str, Function] = {}
+        self.functions: dict[GlobalVar, Function] = {}
         self.attrs: DictAttrs | None = None
         self.root: Expr | None = None
         self._defined: set[str] = set()
@@ -125,18 +125,18 @@ class ModuleParser(ExprParser):
         if self.texts[at][:1] != "@":
             self.fail("a function's name such as @main")
         self.at = at + 1
-        name = self.global_named(at).name_hint
-        if name in self._defined:
+        var = self.global_named(at)
+        if var.name_hint in self._defined:
             message = f"function '{self.texts[at]}' is defined twice"
             self.problems.report(self.span(at, at), message)
-        self._defined.add(name)
+        self._defined.add(var.name_hint)
         head = self.function_head(begin)
         brace = self.expect("{", "'{'" if head.ret_type else "'->' or '{'")
-        self.open_block(brace, "}", partial(self._end_definition, name, head))
+        self.open_block(brace, "}", partial(self._end_definition, var, head))
         self.read_open()
 
-    def _end_definition(self, name: str, head: Head, body: Expr, end: int) -> None:
-        self.functions[name] = self.end_function(head, body, end)
+    def _end_definition(self, var: GlobalVar, head: Head, body: Expr, end: int) -> None:
+        self.functions[var] = self.end_function(head, body, end)
 
     def forget_scopes(self) -> None:
         """Leave all scopes, to go on with another function after an error."""

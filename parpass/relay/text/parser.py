@@ -48,14 +48,11 @@ def parse(text: str, source_name: str = "from_string") -> IRModule:
     program, parser = _read(text, source_name, ModuleParser.module)
     parser.check_global_uses()
     parser.problems.raise_if_any()
-    if parser.root is not None:
-        module = IRModule.from_expr(parser.root)
-        module.attrs = parser.attrs
-    else:
-        module = IRModule(attrs=parser.attrs)
-        for name, function in parser.functions.items():
-            module[parser.global_vars[name]] = function
-    module.sources[source_name] = program
+    sources = {source_name: program}
+    if parser.root is None:
+        return IRModule.of_closed(parser.functions, parser.attrs, sources)
+    module = IRModule.from_expr(parser.root)
+    module.attrs, module.sources = parser.attrs, sources
     return module
 
 

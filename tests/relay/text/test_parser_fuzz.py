@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,3 +65,33 @@ def test_what_is_opened_without_end():
     for piece in ("(", "fn (", "[", "{1: "):
         is_read_or_refused(f"fn (k={piece * (DEEPEST // 100)}")
         is_read_or_refused(f"fn (%x: {piece * (DEEPEST // 100)}")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *('"\\', '%"', '%"\\"', '@"', "/*", "/*/", "/**", "/* */", "// \n", "$ "),
+        *('%0 = abs("', "/*\ndef @f() { 1 }\n*/", "\n#[metadata]", " ", "1"),
+    ],
+)
+def test_tokens_that_do_not_end_take_time_in_proportion(piece: str):
+    for beginning in ("", "{ %0 = abs(", "fn (k="):
+        is_refused(beginning + piece * (100_000 // len(piece)) + ")")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *("(", "{", "[", "-", "1 + ", "abs(", "abs(k=1, ", "fn () { ", "%0 = abs("),
+        *("let %x = ", "def @f() { ) }\n", "def @f() { (\n", "def f\n", "Tensor[("),
+    ],
+)
+def test_parts_that_do_not_end_take_time_in_proportion(piece: str):
+    for beginning in ("", "fn (%x: ", "fn (k=", "{ %0 = abs("):
+        is_refused(beginning + piece * (20_000 // len(piece)))
+
+
+def is_refused(text: str) -> None:
+    with pytest.raises(ParseError):
+        relay.parse(text)
