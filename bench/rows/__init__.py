@@ -27,6 +27,7 @@ _FILES = {
     "per_node": ("node",),
     "wire": ("wire",),
     "packing": ("packing",),
+    "reading": ("reading",),
     "networks": ("networks",),
     "outline": ("outline",),
 }

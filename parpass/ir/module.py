@@ -84,6 +84,23 @@ class IRModule:
         return module
 
     @classmethod
+    def of_closed(
+        cls,
+        functions: Mapping[GlobalVar, BaseFunc],
+        attrs: Mapping[str, Any] | None,
+        sources: Mapping[str, str],
+    ) -> IRModule:
+        """Return a module of functions that are known to bind all that they use.
+
+        What a parser made is: it has refused names that nothing binds.
+        """
+        module = cls(attrs=attrs, sources=sources)
+        named = {var.name_hint: function for var, function in functions.items()}
+        module._functions = named
+        module._global_vars = {var.name_hint: var for var in functions}
+        return module
+
+    @classmethod
     def assemble(
         cls,
         like: IRModule,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import DictAttrs
 from parpass.relay.op.normal import fields_of
@@ -15,9 +16,6 @@ from parpass.relay.op.normal import fields_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lark import Token
-
-    from parpass.diagnostic import Span
     from parpass.ir.attrs import Attrs
     from parpass.ir.op_table import Op
     from parpass.relay.text.problems import Problems
@@ -28,7 +26,7 @@ class Attribute(msgspec.Struct, frozen=True):
 
     name: str
     value: Any
-    place: Token
+    place: Span
 
 
 def dict_attrs(attributes: Sequence[Attribute], problems: Problems) -> DictAttrs | None:

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from parpass.relay.expr import Expr
-
-
-class _Meaning(NamedTuple):
-    expr: Expr
-    line_of: int  # the depth of the block in which it is the name of a line, or -1
 
 
 class Environment:
@@ -20,17 +13,17 @@ class Environment:
 
     Entering and leaving a scope cost no more than what is bound in it, so that blocks
     may be nested as deep as one likes.
+
+    Attributes:
+        meanings: What each name in scope means, in the order in which they were bound
+            first. What is in it without having been bound, such as `add` and `@main`,
+            means the same everywhere.
     """
 
     def __init__(self) -> None:
-        self._meanings: dict[str, _Meaning] = {}
-        self._before: list[tuple[str, _Meaning | None]] = []
+        self.meanings: dict[str, Expr] = {}
+        self._before: list[tuple[str, Expr | None]] = []
         self._opened: list[int] = []
-
-    @property
-    def names(self) -> Collection[str]:
-        """All names, in the order in which they were bound first."""
-        return self._meanings.keys()
 
     def open(self) -> None:
         """Enter a scope."""
@@ -41,9 +34,9 @@ class Environment:
         start = self._opened.pop()
         for name, meaning in reversed(self._before[start:]):
             if meaning is None:
-                del self._meanings[name]
+                del self.meanings[name]
             else:
-                self._meanings[name] = meaning
+                self.meanings[name] = meaning
         del self._before[start:]
 
     def close_all(self) -> None:
@@ -51,25 +44,7 @@ class Environment:
         while self._opened:
             self.close()
 
-    def get(self, name: str) -> Expr | None:
-        """Return what a name means, None if nothing."""
-        meaning = self._meanings.get(name)
-        return None if meaning is None else meaning.expr
-
     def bind(self, name: str, expr: Expr) -> None:
         """Give a name its meaning until the innermost scope is left."""
-        self._bind(name, _Meaning(expr, -1))
-
-    def define_line(self, name: str, expr: Expr) -> bool:
-        """Name a line of the innermost block.
-
-        Returns:
-            Whether no other line of the block has the name.
-        """
-        depth, known = len(self._opened), self._meanings.get(name)
-        self._bind(name, _Meaning(expr, depth))
-        return known is None or known.line_of != depth
-
-    def _bind(self, name: str, meaning: _Meaning) -> None:
-        self._before.append((name, self._meanings.get(name)))
-        self._meanings[name] = meaning
+        self._before.append((name, self.meanings.get(name)))
+        self.meanings[name] = expr

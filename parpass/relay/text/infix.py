@@ -1,86 +1,86 @@
-"""Infix expressions: a flat row of operands and operators, grouped by precedence."""
+"""Infix expressions: operands and operators in a row, grouped by precedence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from parpass.diagnostic import Span
 from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr
 
-_NEGATE = (4, "negative")
-_OPERATORS = {
-    "*": (3, "multiply"),
-    "/": (3, "divide"),
-    "+": (2, "add"),
-    "-": (2, "subtract"),
-    "<": (1, "less"),
-    "<=": (1, "less_equal"),
-    ">": (1, "greater"),
-    ">=": (1, "greater_equal"),
-    "==": (1, "equal"),
-    "!=": (1, "not_equal"),
-}
 
+class Operand(NamedTuple):
+    """An expression, and the token at which its text begins.
 
-class Read(NamedTuple):
-    """An expression and the text that it was read from.
-
-    The span is not always the node's: `%0` stands for a node that was read before.
+    The span of the expression is not always that of the text: `%0` stands for a node
+    that was read before.
     """
 
     expr: Expr
-    span: Span
+    begin: int
 
 
-class Sign(NamedTuple):
-    """The sign of an operator, and where it is."""
+class _Operator(NamedTuple):
+    precedence: int
+    name: str
+    place: int = 0
 
-    text: str
-    span: Span
+
+_NEGATIVE = _Operator(5, "negative")
+OPERATORS = {
+    "*": _Operator(4, "multiply"),
+    "/": _Operator(4, "divide"),
+    "+": _Operator(3, "add"),
+    "-": _Operator(3, "subtract"),
+    "<": _Operator(2, "less"),
+    "<=": _Operator(2, "less_equal"),
+    ">": _Operator(2, "greater"),
+    ">=": _Operator(2, "greater_equal"),
+    "==": _Operator(1, "equal"),
+    "!=": _Operator(1, "not_equal"),
+}
 
 
-class Grouping:
-    """Groups one row by two stacks, so that it may be as long as one likes."""
+class Row:
+    """Groups one row by two stacks, so that it may be as long as one likes.
 
-    def __init__(self) -> None:
-        self._operands: list[Read] = []
-        self._waiting: list[tuple[int, str, Span]] = []
+    An operator is applied as soon as it is known that what follows does not bind its
+    right operand more tightly; that operand ends with the last token that was read.
 
-    def group(self, row: Sequence[Read | Sign]) -> Read:
-        """Return the expression of a row: operands, and signs before and between."""
-        after_operand = False
-        for item in row:
-            if isinstance(item, Read):
-                self._operands.append(item)
-            else:
-                meaning = _OPERATORS[item.text] if after_operand else _NEGATE
-                self._operator(meaning, item.span)
-            after_operand = isinstance(item, Read)
-        self._apply_down_to(0)
+    Args:
+        span: Returns the stretch of text from one token to another one.
+    """
+
+    def __init__(self, span: Callable[[int, int], Span]) -> None:
+        self._span = span
+        self._operands: list[Operand] = []
+        self._waiting: list[_Operator] = []
+
+    def sign(self, place: int) -> None:
+        """Take in a minus before an operand."""
+        self._waiting.append(_NEGATIVE._replace(place=place))
+
+    def operator(self, left: Operand, text: str, place: int) -> None:
+        """Take in an operand, and the operator that follows it."""
+        operator = OPERATORS[text]
+        self._operands.append(left)
+        self._apply_down_to(operator.precedence, place - 1)
+        self._waiting.append(operator)
+
+    def end(self, operand: Operand, last: int) -> Operand:
+        """Take in the last operand and its last token, and return the whole row."""
+        self._operands.append(operand)
+        self._apply_down_to(0, last)
         return self._operands.pop()
 
-    def _operator(self, meaning: tuple[int, str], span: Span) -> None:
-        precedence, name = meaning
-        if meaning != _NEGATE:  # those before a sign still lack their operand
-            self._apply_down_to(precedence)
-        self._waiting.append((precedence, name, span))
-
-    def _apply_down_to(self, precedence: int) -> None:
-        while self._waiting and self._waiting[-1][0] >= precedence:
-            _, name, first = self._waiting.pop()
-            right, last = self._operands.pop()
-            args = (right,)
-            if name != _NEGATE[1]:
-                left, first = self._operands.pop()
-                args = (left, right)
-            span = joined(first, last)
-            self._operands.append(Read(Call(Op.get(name), args, span=span), span))
-
-
-def joined(first: Span, last: Span) -> Span:
-    """Return the stretch from the beginning of one span to the end of another."""
-    return Span(
-        first.source_name, first.line, last.end_line, first.column, last.end_column
-    )
+    def _apply_down_to(self, precedence: int, last: int) -> None:
+        while self._waiting and self._waiting[-1].precedence >= precedence:
+            _, name, begin = self._waiting.pop()
+            right = self._operands.pop()
+            args = (right.expr,)
+            if name != _NEGATIVE.name:
+                left, begin = self._operands.pop()
+                args = (left, right.expr)
+            call = Call(Op.get(name), args, span=self._span(begin, last))
+            self._operands.append(Operand(call, begin))

@@ -99,7 +99,7 @@ def read_number(text: str) -> int | float:
 def _number(text: str) -> tuple[int | float, str]:
     """Return the value and the suffix of the text of a number."""
     found = _NUMBER.fullmatch(text)
-    if found is None:
+    if found is None or (found[3] or "f") not in _DTYPES:
         raise ValueError(f"'{text[:40]}' is no number")
     whole, rest, suffix = found.group(1, 2, 3)
     suffix = suffix or ""

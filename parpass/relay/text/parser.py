@@ -1,35 +1,36 @@
 """The parser of Relay's text format, the inverse of the printer.
 
-lark reads the text by the rules of `grammar.lark` and calls an action for each rule it
-has read; the actions make the program. After a syntax error it goes on with the next
-function, so that the errors of all functions are reported at once.
+`scanner.py` makes tokens of the text. The parsers of types, expressions and modules
+read these, and make the program as they go: `module_parser.py` adds to
+`expr_parser.py`, that to `block_parser.py`, and so on, down to `cursor.py`. After a
+syntax error it goes on with the next function, so that the errors of all functions are
+reported at once.
 """
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
-from contextvars import ContextVar
-from importlib import import_module, resources
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 import msgspec
-from lark import Lark, UnexpectedInput
 
 from parpass.errors.missing_names import refusing
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Expr
 from parpass.relay.text.constant_section import read_section
-from parpass.relay.text.module_actions import ModuleActions
+from parpass.relay.text.cursor import SyntaxFault
+from parpass.relay.text.module_parser import ModuleParser
+from parpass.relay.text.pieces import piece_at
 from parpass.relay.text.problems import Problems
-from parpass.relay.text.syntax_errors import message_of, place_of
 from parpass.runtime.ndarray import NDArray
 
 import_module("parpass.relay.op")  # enters the operators in their table
 
-_SECTION = re.compile(r"^#\[metadata\]", re.MULTILINE)
+_SECTION = "#[metadata]"
 _BYTE = re.compile(r" \(byte (\d+)\)$")
+_Start = Callable[[ModuleParser], None]
 _FUNCTION = re.compile(r"^[ \t]*def\b", re.MULTILINE)
 
 
@@ -46,17 +47,14 @@ def parse(text: str, source_name: str = "from_string") -> IRModule:
     Raises:
         ParseError: The text cannot be read; it shows all errors, each with its place.
     """
-    program, actions = _read(text, source_name, "module")
-    actions.check_global_uses()
-    actions.problems.raise_if_any()
-    if actions.root is not None:
-        module = IRModule.from_expr(actions.root)
-        module.attrs = actions.attrs
-    else:
-        module = IRModule(attrs=actions.attrs)
-        for name, function in actions.functions.items():
-            module[actions.global_vars[name]] = function
-    module.sources[source_name] = program
+    program, parser = _read(text, source_name, ModuleParser.module)
+    parser.check_global_uses()
+    parser.problems.raise_if_any()
+    sources = {source_name: program}
+    if parser.root is None:
+        return IRModule.of_closed(parser.functions, parser.attrs, sources)
+    module = IRModule.from_expr(parser.root)
+    module.attrs, module.sources = parser.attrs, sources
     return module
 
 
@@ -73,48 +71,48 @@ def parse_expr(text: str, source_name: str = "from_string") -> Expr:
     Raises:
         ParseError: The text cannot be read; it shows all errors, each with its place.
     """
-    _, actions = _read(text, source_name, "expression")
-    actions.problems.raise_if_any()
-    assert actions.root is not None
-    return actions.root
+    _, parser = _read(text, source_name, ModuleParser.expression)
+    parser.problems.raise_if_any()
+    assert parser.root is not None
+    return parser.root
 
 
-def _read(text: str, source_name: str, start: str) -> tuple[str, ModuleActions]:
-    """Return the text without its constants, and what its rules have given."""
+def _read(text: str, source_name: str, start: _Start) -> tuple[str, ModuleParser]:
+    """Return the text without its constants, and what has been read from it."""
     problems = Problems(source_name, text)
-    found = [*_SECTION.finditer(text)]
     program, constants = text, None
-    if found:
-        program = text[: found[-1].start()]
-        constants = _constants(text, found[-1].end(), problems)
-    actions = ModuleActions(problems, constants)
-    token = _actions.set(actions)
-    try:
-        _parse_parts(program, start, actions)
-    finally:
-        _actions.reset(token)
-    return program, actions
+    section = text.rfind(f"\n{_SECTION}") + 1
+    if text.startswith(_SECTION, section):
+        program = text[:section]
+        constants = _constants(text, section + len(_SECTION), problems)
+    parser = ModuleParser(problems, constants)
+    _read_pieces(program, parser, start)
+    return program, parser
 
 
-def _parse_parts(text: str, start: str, actions: ModuleActions) -> None:
-    """Parse a text; after an error go on with the next function."""
-    grammar, problems, begin = _grammar(), actions.problems, 0
-    while not problems.are_many:
-        # Empty lines in place of what has been read keep the numbers of lines right.
-        lines = text.count("\n", 0, begin)
+def _read_pieces(text: str, parser: ModuleParser, start: _Start) -> None:
+    """Read a text piece by piece; after an error go on with the next function."""
+    begin, line = 0, 1
+    while True:
+        tokens, end = piece_at(text, begin)
+        parser.enter_piece(tokens, line)
         try:
-            grammar.parse("\n" * lines + text[begin:], start=start)  # pyright: ignore[reportUnknownMemberType] -- lark also reads bytes
-        except UnexpectedInput as error:
-            at, length = place_of(error, lines + len(text) - begin)
-            at += begin - lines
-            problems.report(problems.span_at(at, length), message_of(error, grammar))
+            start(parser)
+        except SyntaxFault as fault:
+            at, problems = begin + parser.starts[fault.at], parser.problems
+            if fault.is_sudden and fault.at:
+                problems.withdraw(parser.span(fault.at - 1, fault.at - 1))
+            problems.report(problems.span_at(at, fault.length), str(fault))
             following = _FUNCTION.search(text, max(at, begin + 1))
-            if following is None:
+            if following is None or problems.are_many:
                 return
-            begin, start = following.start(), "module"
-            actions.forget_scopes()
+            end = following.start()
+            parser.forget_scopes()
         else:
-            return
+            if end == len(text):
+                return
+        line += text.count("\n", begin, end)
+        begin, start = end, ModuleParser.definitions
 
 
 def _constants(text: str, begin: int, problems: Problems) -> list[NDArray]:
@@ -132,37 +130,6 @@ def _constants(text: str, begin: int, problems: Problems) -> list[NDArray]:
 def _characters(text: str, count: int) -> int:
     """Return how many characters the first bytes of a text are."""
     return len(text.encode("utf-8", "replace")[:count].decode("utf-8", "ignore"))
-
-
-_actions: ContextVar[ModuleActions] = ContextVar("parpass_text_actions")
-
-
-@functools.cache
-def _grammar() -> Lark:
-    grammar = (resources.files("parpass.relay.text") / "grammar.lark").read_text(
-        "utf-8"
-    )
-    return Lark(
-        grammar,
-        parser="lalr",
-        lexer="contextual",
-        start=["module", "expression"],
-        maybe_placeholders=True,
-        transformer=_Forwarding(),
-    )
-
-
-class _Forwarding:
-    """Calls the actions of the text that is being parsed.
-
-    lark binds the actions of a grammar once, when it prepares the grammar, which takes
-    longer than to parse most texts.
-    """
-
-    def __getattr__(self, rule: str) -> Callable[[list[Any]], Any]:
-        if not hasattr(ModuleActions, rule):
-            raise AttributeError(rule)  # lark asks for actions on tokens, too
-        return lambda parts: getattr(_actions.get(), rule)(parts)
 
 
 if not TYPE_CHECKING:

@@ -111,6 +111,8 @@ def same(text: str, other: str) -> None:
         ("%x < (%y)", "less(%x, %y)"),
         ("%x > %y", "greater(%x, %y)"),
         ("%x >= %y != %c", "not_equal(greater_equal(%x, %y), %c)"),
+        ("%x == %y < %c", "equal(%x, less(%y, %c))"),
+        ("%x < %y != %c == 1", "equal(not_equal(less(%x, %y), %c), 1)"),
         ("add(%x + 1, -%y)", "add(add(%x, 1), negative(%y))"),
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from parpass.ir.module import IRModule
 from parpass.relay.analysis import called_globals
@@ -124,7 +123,7 @@ class Inliner(ExprMutator):
 
     def inlined_in(self, function: Function) -> Function:
         """Return a function with the calls in it inlined."""
-        return cast("Function", self.visit(function))
+        return self.visit(function)
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
         """Return the arguments of a call of a global, and all children otherwise."""

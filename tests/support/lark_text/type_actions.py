@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from lark import Token
@@ -22,8 +21,8 @@ from parpass.ir.type_structure import MAX_NESTING
 from parpass.relay.text.call_attributes import Attribute
 from parpass.relay.text.literals import read_number
 from parpass.relay.text.names import read_name
-from parpass.relay.text.problems import Problems
 from parpass.runtime.dtypes import DTYPES, WIDTHS
+from tests.support.lark_text.token_problems import TokenProblems
 
 _LARGEST_DIM = 2**63 - 1
 
@@ -41,7 +40,7 @@ class Nested(NamedTuple):
 class TypeActions:
     """Makes types and values; keeps the type parameters that are in scope."""
 
-    def __init__(self, problems: Problems) -> None:
+    def __init__(self, problems: TokenProblems) -> None:
         self.problems = problems
         self.type_names: Counter[str] = Counter()
 
@@ -50,7 +49,7 @@ class TypeActions:
         try:
             return convert(token)
         except ValueError as error:
-            self.problems.report(token, str(error))
+            self.problems.report_at(token, str(error))
             return default
 
     def type_params(self, parts: Parts) -> tuple[RelayTypeVar, ...]:
@@ -59,7 +58,7 @@ class TypeActions:
         given: set[str] = set()
         for name in names:
             if name in given:
-                self.problems.report(name, f"type parameter '{name}' is given twice")
+                self.problems.report_at(name, f"type parameter '{name}' is given twice")
             given.add(name)
             self.type_names[str(name)] += 1
         return tuple(RelayTypeVar(str(name)) for name in names)
@@ -78,8 +77,7 @@ class TypeActions:
             return Nested(RelayTypeVar(str(name)))
         dtype = WIDTHS.get(name, str(name))
         if dtype not in DTYPES:
-            known = chain(DTYPES, ["Tensor"], self.type_names)
-            self.problems.report_unknown(name, "type named", str(name), known)
+            self.problems.report_unknown_at(name, "type named")
             return Nested(RelayTypeVar(str(name)))
         return Nested(TensorType((), dtype))
 
@@ -88,7 +86,7 @@ class TypeActions:
         _, shape, name = parts
         dtype = WIDTHS.get(name, str(name))
         if dtype not in DTYPES:
-            self.problems.report_unknown(name, "dtype named", dtype, DTYPES)
+            self.problems.report_unknown_at(name, "dtype named")
             dtype = "float32"
         return Nested(TensorType(shape, dtype))
 
@@ -137,7 +135,7 @@ class TypeActions:
         (name,) = parts
         if self.type_names[str(name)] > 0 or name in DTYPES or name in WIDTHS:
             return self.named_type(parts)
-        self.problems.report(name, f"expected a value; is '\"{name}\"' meant?")
+        self.problems.report_at(name, f"expected a value; is '\"{name}\"' meant?")
         return Nested(None)
 
     def list(self, parts: Parts) -> Nested:
@@ -152,7 +150,7 @@ class TypeActions:
         try:
             values = {key.value: value.value for key, value in entries}
         except TypeError:
-            self.problems.report(brace, "a mapping cannot be a key of another one")
+            self.problems.report_at(brace, "a mapping cannot be a key of another one")
             values = {}
         return self._nested(brace, nested, lambda: values)
 
@@ -164,7 +162,8 @@ class TypeActions:
     def attribute(self, parts: Parts) -> Attribute:
         """Return `name=value`."""
         name, nested = parts
-        return Attribute(self.read(name, read_name, ""), nested.value, name)
+        place = self.problems.span(name)
+        return Attribute(self.read(name, read_name, ""), nested.value, place)
 
     def _nested(
         self, place: Token, inner: Sequence[Nested], make: Callable[[], Any]
@@ -174,9 +173,9 @@ class TypeActions:
             try:
                 return Nested(make(), depth)
             except SizeLimitError as error:
-                self.problems.report(place, str(error))
+                self.problems.report_at(place, str(error))
         else:
-            self.problems.report(place, f"nested deeper than {MAX_NESTING} levels")
+            self.problems.report_at(place, f"nested deeper than {MAX_NESTING} levels")
         return Nested(TupleType(()))
 
 

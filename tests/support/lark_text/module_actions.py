@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from parpass.ir.attrs import DictAttrs
 from parpass.relay.expr import Expr, Function
 from parpass.relay.text.call_attributes import dict_attrs
-from parpass.relay.text.expr_actions import ExprActions, Head
-from parpass.relay.text.problems import Problems
-from parpass.relay.text.type_actions import Parts
 from parpass.runtime.ndarray import NDArray
+from tests.support.lark_text.expr_actions import ExprActions, Head
+from tests.support.lark_text.token_problems import TokenProblems
+from tests.support.lark_text.type_actions import Parts
 
 
 class ModuleActions(ExprActions):
@@ -22,7 +22,9 @@ class ModuleActions(ExprActions):
         root: The expression, where the text has one in place of functions.
     """
 
-    def __init__(self, problems: Problems, constants: Sequence[NDArray] | None) -> None:
+    def __init__(
+        self, problems: TokenProblems, constants: Sequence[NDArray] | None
+    ) -> None:
         super().__init__(problems, constants)
         self.functions: dict[str, Function] = {}
         self.attrs: DictAttrs | None = None
@@ -41,7 +43,7 @@ class ModuleActions(ExprActions):
         place, token, *rest = parts
         name = self.global_named(token).name_hint
         if name in self._defined:
-            self.problems.report(token, f"function '{token}' is defined twice")
+            self.problems.report_at(token, f"function '{token}' is defined twice")
         self._defined.add(name)
         return name, self.function_head([place, *rest])
 
@@ -70,5 +72,4 @@ class ModuleActions(ExprActions):
         """Report the uses of functions that the module does not have."""
         for name, token in self.global_uses.items():
             if name not in self._defined:
-                known = (f"@{known}" for known in self._defined)
-                self.problems.report_unknown(token, "function named", token, known)
+                self.problems.report_unknown_at(token, "function named")

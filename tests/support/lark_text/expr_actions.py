@@ -6,6 +6,7 @@ time, so no tree is built besides the program, and nothing recurses along it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -28,13 +29,13 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.text.call_attributes import Attribute, dict_attrs, operator_attrs
-from parpass.relay.text.environment import Environment
-from parpass.relay.text.infix import Grouping, Read, Sign, joined
 from parpass.relay.text.literals import read_scalar
 from parpass.relay.text.names import name_text, read_name
-from parpass.relay.text.problems import Problems
-from parpass.relay.text.type_actions import Nested, Parts, TypeActions
 from parpass.runtime.ndarray import NDArray
+from tests.support.lark_text.environment import Environment
+from tests.support.lark_text.infix import Grouping, Read, Sign, joined
+from tests.support.lark_text.token_problems import TokenProblems
+from tests.support.lark_text.type_actions import Nested, Parts, TypeActions
 
 _ZERO = read_scalar("0")
 
@@ -66,7 +67,9 @@ class ExprActions(TypeActions):
             has no section for them.
     """
 
-    def __init__(self, problems: Problems, constants: Sequence[NDArray] | None) -> None:
+    def __init__(
+        self, problems: TokenProblems, constants: Sequence[NDArray] | None
+    ) -> None:
         super().__init__(problems)
         self.names = Environment()
         self.global_vars: dict[str, GlobalVar] = {}
@@ -80,8 +83,7 @@ class ExprActions(TypeActions):
         (token,) = parts
         found = self.names.get(self._key(token))
         if found is None:
-            known = (f"%{known}" for known in self.names.names)
-            self.problems.report_unknown(token, "variable named", token, known)
+            self.problems.report_unknown_at(token, "variable named")
             found = Var(self._name(token))
         return Read(found, self.problems.span(token))
 
@@ -96,15 +98,13 @@ class ExprActions(TypeActions):
         """Return the operator of a name."""
         (token,) = parts
         span = self.problems.span(token)
-        try:
+        with contextlib.suppress(UnknownOpError):
             return Read(Op.get(str(token)), span)
-        except UnknownOpError:
-            known = Op.list_op_names()
         if self.names.get(str(token)) is not None:
             message = f"no operator named '{token}'; is the variable '%{token}' meant?"
-            self.problems.report(token, message)
+            self.problems.report_at(token, message)
         else:
-            self.problems.report_unknown(token, "operator named", str(token), known)
+            self.problems.report_unknown_at(token, "operator named")
         return Read(Var(str(token)), span)
 
     def scalar(self, parts: Parts) -> Read:
@@ -126,10 +126,10 @@ class ExprActions(TypeActions):
         digits = token.rpartition("[")[2][:-1]
         number = int(digits) if len(digits) < 10 else 10**10
         if known is None:
-            self.problems.report(token, "the text has no section of constants")
+            self.problems.report_at(token, "the text has no section of constants")
         elif number >= len(known):
             count = len(known)
-            self.problems.report(
+            self.problems.report_at(
                 token, f"the text has {count} constants in its section"
             )
         else:
@@ -202,7 +202,7 @@ class ExprActions(TypeActions):
         """Give an expression a name, for the lines below."""
         name, (expr, _) = parts
         if not self.names.define_line(self._key(name), expr):
-            self.problems.report(name, f"'{name}' is defined twice in this block")
+            self.problems.report_at(name, f"'{name}' is defined twice in this block")
 
     def let_head(self, parts: Parts) -> tuple[Token, Token, Var]:
         """Return a let's variable, which its value may refer to if it is a function."""
@@ -244,7 +244,7 @@ class ExprActions(TypeActions):
             token, type_ = part
             var = self._bind(token, type_)
             if params.setdefault(self._key(token), var) is not var:
-                self.problems.report(token, f"parameter '{token}' is given twice")
+                self.problems.report_at(token, f"parameter '{token}' is given twice")
         return tuple(params.values()), attributes
 
     def function_head(self, parts: Parts) -> Head:
@@ -286,7 +286,7 @@ class ExprActions(TypeActions):
         """Declare a variable that an expression lacks."""
         name, type_ = parts
         if self.names.get(self._key(name)) is not None:
-            self.problems.report(name, f"'{name}' is declared twice")
+            self.problems.report_at(name, f"'{name}' is declared twice")
         self._bind(name, type_)
 
     def global_named(self, token: Token) -> GlobalVar:

@@ -1,0 +1,96 @@
+"""The parser of calls, and of their attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from parpass.ir.op_table import Op
+from parpass.ir.ty import Type
+from parpass.relay.expr import Call, Expr
+from parpass.relay.text.call_attributes import dict_attrs, operator_attrs
+from parpass.relay.text.cursor import is_name, is_string
+from parpass.relay.text.infix import Operand
+from parpass.relay.text.leaf_parser import LeafParser
+from parpass.relay.text.open_parts import Open, OpenCall
+from parpass.relay.text.problems import Problems
+from parpass.runtime.ndarray import NDArray
+
+_TRUTHS = {"True", "False"}  # names elsewhere, never those of arguments
+
+
+class CallParser(LeafParser):
+    """Makes calls.
+
+    Attributes:
+        open: The parts that are open, the innermost last.
+    """
+
+    def __init__(self, problems: Problems, constants: Sequence[NDArray] | None) -> None:
+        super().__init__(problems, constants)
+        self.open: list[Open] = []
+
+    def call(
+        self, callee: Expr, begin: int, type_args: tuple[Type, ...] = ()
+    ) -> Expr | None:
+        """Read a call from its parenthesis on.
+
+        Args:
+            callee: What is called.
+            begin: The token at which it begins.
+            type_args: The arguments for its type parameters.
+
+        Returns:
+            The call; None if it is open, because an argument has parts.
+        """
+        self.at += 1
+        return self._arguments(OpenCall(begin, self._in_call, callee, type_args))
+
+    def _arguments(self, call: OpenCall) -> Expr | None:
+        """Read arguments up to the last one, or to one that has parts."""
+        texts = self.texts
+        while texts[self.at] != ")":
+            at = self.at
+            token, following = texts[at], texts[at + 1]
+            if following == "=" and self._is_attribute_name(token):
+                call.attributes.append(self.attribute())
+            else:
+                expr = self._simple(token) if following in {",", ")"} else None
+                if expr is None:
+                    self.open.append(call)
+                    return None
+                call.args.append(expr)
+            self._go_over_comma()
+        self.at += 1
+        return self._whole(call, self.at - 1)
+
+    def _simple(self, token: str) -> Expr | None:
+        found = self.names.meanings.get(token)
+        if found is None:
+            return self.leaf()
+        self.at += 1
+        return found
+
+    def _in_call(self, call: OpenCall, expr: Expr, begin: int) -> Operand | None:
+        call.args.append(expr)
+        is_name = self.at == begin + 1 and self._is_attribute_name(self.texts[begin])
+        self._go_over_comma("')', ',' or '='" if is_name else "')' or ','")
+        self.open.pop()
+        whole = self._arguments(call)
+        return None if whole is None else Operand(whole, call.begin)
+
+    def _go_over_comma(self, expected: str = "')' or ','") -> None:
+        if not self.is_next(",") and self.texts[self.at] != ")":
+            self.fail(expected)
+
+    @staticmethod
+    def _is_attribute_name(token: str) -> bool:
+        return is_string(token) or (is_name(token) and token not in _TRUTHS)
+
+    def _whole(self, call: OpenCall, end: int) -> Call:
+        callee, place = call.callee, self.span(call.begin, call.begin)
+        if isinstance(callee, Op):
+            attrs = operator_attrs(callee, call.attributes, place, self.problems)
+        else:
+            attrs = dict_attrs(call.attributes, self.problems)
+        span = self.span(call.begin, end)
+        return Call(callee, tuple(call.args), attrs, call.type_args, span)

@@ -1,0 +1,160 @@
+"""The parser of expressions that have no parts: variables, operators, constants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from parpass.diagnostic import Span
+from parpass.errors import UnknownOpError
+from parpass.ir.op_table import Op
+from parpass.ir.ty import TensorType, Type
+from parpass.relay.expr import Constant, Expr, GlobalVar, Var
+from parpass.relay.text.cursor import is_name
+from parpass.relay.text.environment import Environment
+from parpass.relay.text.literals import read_scalar
+from parpass.relay.text.names import name_text, read_name
+from parpass.relay.text.problems import Problems
+from parpass.relay.text.type_parser import TypeParser
+from parpass.runtime.ndarray import NDArray
+
+_SECTION_ENTRY = re.compile(r"meta\[relay\.Constant\]\[([0-9]{1,9})\]")
+_ZERO = read_scalar("0")
+
+
+class LeafParser(TypeParser):
+    """Makes expressions of one token; keeps the names that are in scope.
+
+    Args:
+        problems: Takes the errors.
+        constants: What `meta[relay.Constant][0]` and so on stand for; None if the text
+            has no section for them.
+    """
+
+    def __init__(self, problems: Problems, constants: Sequence[NDArray] | None) -> None:
+        super().__init__(problems)
+        self.names = Environment()
+        self.global_vars: dict[str, GlobalVar] = {}
+        self.global_uses: dict[str, tuple[str, Span]] = {}
+        self._constants = constants
+        self._data: dict[str, tuple[NDArray, Type]] = {}
+
+    def leaf(self) -> Expr | None:
+        """Read an expression of one token, two if it has a sign; None if it is none."""
+        at = self.at
+        token = self.texts[at]
+        first = token[:1]
+        known = self.known_data(token)
+        if known is not None:
+            self.at = at + 1
+            data, typ = known
+            return Constant(data, self.span(at, at), typ)
+        if first == "%":
+            return self._variable()
+        if first == "@":
+            return self._global_var()
+        if self.is_number(at):
+            return self._scalar()
+        if is_name(token):
+            return self._operator()
+        return self._no_constant() if first == "m" else None
+
+    def known_data(self, text: str) -> tuple[NDArray, Type] | None:
+        """Return the value and the type of a constant; None if it is none, or wrong."""
+        found = self._data.get(text)
+        if found is None:
+            data = self._read_data(text)
+            if data is not None:
+                typ = TensorType(data.shape, data.dtype)
+                found = self._data[text] = data, typ
+        return found
+
+    def _read_data(self, text: str) -> NDArray | None:
+        number = _SECTION_ENTRY.fullmatch(text)
+        if number is not None:
+            at, known = int(number[1]), self._constants or ()
+            return known[at] if at < len(known) else None
+        try:
+            return read_scalar(text)
+        except ValueError:
+            return None
+
+    def _variable(self) -> Expr:
+        """Return what a name means that is not in scope as it is written."""
+        at = self.at
+        self.at += 1
+        token = self.texts[at]
+        key = self.key(at)
+        found = self.names.meanings.get(key)
+        if found is None:
+            known = (name for name in self.names.meanings if name[0] == "%")
+            place = self.span(at, at)
+            self.problems.report_unknown(place, "variable named", token, known)
+            found = Var(self.name(at))
+        return found
+
+    def _global_var(self) -> GlobalVar:
+        at = self.at
+        self.at += 1
+        token = self.texts[at]
+        found = self.names.meanings[token] = self.global_named(at)
+        place = token, self.span(at, at)
+        self.global_uses.setdefault(found.name_hint, place)
+        return found
+
+    def global_named(self, at: int) -> GlobalVar:
+        """Return the global variable that a token names, the same one each time."""
+        name = self.name(at)
+        found = self.global_vars.get(name)
+        if found is None:
+            found = self.global_vars[name] = GlobalVar(name, self.span(at, at))
+        return found
+
+    def _operator(self) -> Expr:
+        at = self.at
+        self.at += 1
+        token = self.texts[at]
+        try:
+            op = self.names.meanings[token] = Op.get(token)
+        except UnknownOpError:
+            self._report_no_operator(at, token)
+            return Var(token)
+        return op
+
+    def _report_no_operator(self, at: int, token: str) -> None:
+        place = self.span(at, at)
+        if f"%{token}" in self.names.meanings:
+            message = f"no operator named '{token}'; is the variable '%{token}' meant?"
+            self.problems.report(place, message)
+        else:
+            known = Op.list_op_names()
+            self.problems.report_unknown(place, "operator named", token, known)
+
+    def _scalar(self) -> Constant:
+        begin = self.at
+        data = self.number(read_scalar, _ZERO)
+        return Constant(data, self.span(begin, self.at - 1))
+
+    def _no_constant(self) -> Constant:
+        """Report what refers to the section at the end of the text, and in vain."""
+        at = self.at
+        self.at += 1
+        span = self.span(at, at)
+        if self._constants is None:
+            self.problems.report(span, "the text has no section of constants")
+        else:
+            count = len(self._constants)
+            self.problems.report(span, f"the text has {count} constants in its section")
+        return Constant(_ZERO, span)
+
+    def key(self, at: int) -> str:
+        """Return a name as it would be printed: `%"0"` is not `%0`, that of a line."""
+        token = self.texts[at]
+        return token if token[1] != '"' else f"%{name_text(self.name(at))}"
+
+    def name(self, at: int) -> str:
+        """Return the name that follows a sigil."""
+        name = self.texts[at][1:]
+        if name[0] == '"':
+            return self.converted((at, at), name, read_name, "")
+        return name

@@ -1,0 +1,152 @@
+"""The parser of modules: functions one after the other, or one expression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from parpass.ir.attrs import DictAttrs
+from parpass.relay.expr import Expr, Function, GlobalVar
+from parpass.relay.text.call_attributes import Attribute, dict_attrs
+from parpass.relay.text.cursor import is_name, is_string
+from parpass.relay.text.expr_parser import ExprParser
+from parpass.relay.text.open_parts import Head
+from parpass.relay.text.problems import Problems
+from parpass.relay.text.scanner import END, STRAY
+from parpass.runtime.ndarray import NDArray
+
+
+class ModuleParser(ExprParser):
+    """Makes functions by global name, and the attributes of a module.
+
+    Attributes:
+        functions: The functions read so far, in the order of the text.
+        attrs: The attributes of the module.
+        root: The expression, where the text has one in place of functions.
+    """
+
+    def __init__(self, problems: Problems, constants: Sequence[NDArray] | None) -> None:
+        super().__init__(problems, constants)
+        self.functions: dict[GlobalVar, Function] = {}
+        self.attrs: DictAttrs | None = None
+        self.root: Expr | None = None
+        self._defined: set[str] = set()
+
+    def module(self) -> None:
+        """Read a module from its beginning."""
+        self._preamble()
+        if self.texts[self.at] in {"def", END}:
+            self.definitions()
+        else:
+            self._program(or_functions=True)
+
+    def expression(self) -> None:
+        """Read a text that is an expression."""
+        self._preamble()
+        self._program(or_functions=False)
+
+    def _preamble(self) -> None:
+        """Read `#[version = "0.0.5"]`, as TVM writes it, and `#[attrs(name=value)]`."""
+        expected = "'attrs' or 'version'"
+        if self.texts[self.at] == "#[" and self.texts[self.at + 1] == "version":
+            self.at += 2
+            expected = "'attrs'"
+            self.expect("=")
+            if not is_string(self.texts[self.at]):
+                self.fail("a string in double quotes")
+            self.at += 1
+            self.expect("]")
+        if self.is_next("#["):
+            self.expect("attrs", expected)
+            self.expect("(")
+            self.attrs = dict_attrs(self._attributes(), self.problems)
+            self.expect("]")
+
+    def _attributes(self) -> list[Attribute]:
+        found: list[Attribute] = []
+        if self.is_next(")"):
+            return found
+        while not found or self.is_next(","):
+            token = self.texts[self.at]
+            if not is_name(token) and not is_string(token):
+                also = "" if found else " or ')'"
+                self.fail(f"an attribute such as axis=1{also}")
+            found.append(self.attribute())
+        self.expect(")", "')' or ','")
+        return found
+
+    def _program(self, *, or_functions: bool) -> None:
+        """Read an expression that stands for itself, up to the end of the text.
+
+        Args:
+            or_functions: Whether functions could stand here instead.
+        """
+        begin = self.at
+        while self.texts[self.at] == "free_var":
+            self._free_var()
+        block = self.open_block(self.at, END, self._end_program)
+        if self.at == block.line:
+            functions = or_functions and self.at == begin
+            block.expected = self._beginnings(functions=functions)
+        self.read_open()
+
+    def _beginnings(self, *, functions: bool) -> str:
+        """Return what a program may begin with, in words."""
+        words = ["an expression", "'free_var'", "'let'"]
+        if functions:
+            words = [words[0], "'def'", *words[1:], "the end of the text"]
+        if self.texts[0] != "#[" and self.at == 0:
+            words.insert(1, "'#['")
+        return f"{', '.join(words[:-1])} or {words[-1]}"
+
+    def _end_program(self, expr: Expr, _end: int) -> None:
+        self.root = expr
+
+    def _free_var(self) -> None:
+        """Declare a variable that an expression lacks."""
+        self.at += 1
+        at = self.at
+        key, var = self.annotated_var("a variable such as %x")
+        if key in self.names.meanings:
+            message = f"'{self.texts[at]}' is declared twice"
+            self.problems.report(self.span(at, at), message)
+        self.names.bind(key, var)
+        self.expect(";", "';'" if var.type_annotation else "':' or ';'")
+
+    def definitions(self) -> None:
+        """Read functions, up to the last token."""
+        last = len(self.texts) - 2
+        while self.at < last or self.texts[last][:1] == STRAY:
+            self._definition()
+
+    def _definition(self) -> None:
+        begin = self.expect("def", "'def' or the end of the text")
+        at = self.at
+        if self.texts[at][:1] != "@":
+            self.fail("a function's name such as @main")
+        self.at = at + 1
+        var = self.global_named(at)
+        if var.name_hint in self._defined:
+            message = f"function '{self.texts[at]}' is defined twice"
+            self.problems.report(self.span(at, at), message)
+        self._defined.add(var.name_hint)
+        head = self.function_head(begin)
+        brace = self.expect("{", "'{'" if head.ret_type else "'->' or '{'")
+        self.open_block(brace, "}", partial(self._end_definition, var, head))
+        self.read_open()
+
+    def _end_definition(self, var: GlobalVar, head: Head, body: Expr, end: int) -> None:
+        self.functions[var] = self.end_function(head, body, end)
+
+    def forget_scopes(self) -> None:
+        """Leave all scopes, to go on with another function after an error."""
+        self.names.close_all()
+        self.type_names.clear()
+        self.open.clear()
+
+    def check_global_uses(self) -> None:
+        """Report the uses of functions that the module does not have."""
+        for name, (token, place) in self.global_uses.items():
+            if name not in self._defined:
+                known = (f"@{known}" for known in self._defined)
+                self.problems.report_unknown(place, "function named", token, known)

@@ -1,0 +1,336 @@
+"""The parser of types, and of the values of attributes, in which types may stand.
+
+Nothing recurses along the text: what is open, such as a list of which the items are
+being read, is on a stack.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from parpass.errors import SizeLimitError
+from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.ty import Dim, FuncType, IncompleteType, TensorType, TupleType, Type
+from parpass.ir.ty import TypeVar as RelayTypeVar
+from parpass.ir.type_structure import MAX_NESTING
+from parpass.relay.text.call_attributes import Attribute
+from parpass.relay.text.cursor import Cursor, is_name, is_string
+from parpass.relay.text.literals import read_number
+from parpass.relay.text.names import read_name
+from parpass.relay.text.problems import Problems
+from parpass.runtime.dtypes import DTYPES, WIDTHS
+
+_LARGEST_DIM = 2**63 - 1
+_LONGEST_KEY = 64  # tokens
+_HAVE_VALUES = {"]", "}"}
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+
+class _Nested(NamedTuple):
+    """A type or a value, and how deep others are nested in it."""
+
+    value: Any
+    depth: int = 0
+
+
+_NON_FINITE = {"inff", "nanf"}
+_WORDS = {
+    **{word: _Nested(read_number(word)) for word in _NON_FINITE},
+    **{str(value): _Nested(value) for value in (True, False, None)},
+}
+
+
+class _Open:
+    """A type or a value of which the parts are being read.
+
+    Attributes:
+        begin: The token at which it begins.
+        closing: The token that ends its parts; nothing ends those of a function's type
+            any more when its result comes next.
+        type_params: Those of a function's type; None if it is none.
+        parts: Those that have been read; keys and values of a mapping in turn.
+    """
+
+    __slots__ = ("begin", "closing", "parts", "type_params")
+
+    def __init__(
+        self,
+        begin: int,
+        closing: str,
+        type_params: tuple[RelayTypeVar, ...] | None = None,
+    ) -> None:
+        self.begin = begin
+        self.closing = closing
+        self.type_params = type_params
+        self.parts: list[_Nested] = []
+
+
+class TypeParser(Cursor):
+    """Makes types and values; keeps the type parameters that are in scope."""
+
+    def __init__(self, problems: Problems) -> None:
+        super().__init__(problems)
+        self.type_names: Counter[str] = Counter()
+        self._values = dict(_WORDS)
+        self._tensor_types: dict[tuple[str, ...], Type] = {}
+
+    def type_params(self) -> tuple[RelayTypeVar, ...]:
+        """Read `<A, B>` or `[A, B]`, if there is any, and begin their scope."""
+        opening = self.texts[self.at]
+        if opening not in {"<", "["}:
+            return ()
+        given: dict[str, None] = {}
+        names: list[str] = []
+        while not names or self.is_next(","):
+            self.at += 0 if names else 1
+            at = self.expect_name()
+            name = self.texts[at]
+            if name in given:
+                message = f"type parameter '{name}' is given twice"
+                self.problems.report(self.span(at, at), message)
+            given[name] = None
+            names.append(name)
+            self.type_names[name] += 1
+        closing = ">" if opening == "<" else "]"
+        self.expect(closing, f"',' or '{closing}'")
+        return tuple(map(RelayTypeVar, names))
+
+    def end_type_params(self, params: Sequence[RelayTypeVar]) -> None:
+        """End the scope of type parameters."""
+        for param in params:
+            name = param.name_hint
+            self.type_names[name] -= 1
+            if not self.type_names[name]:
+                del self.type_names[name]
+
+    def type(self) -> Type:
+        """Read a type."""
+        return self._nested(of_values=False)
+
+    def value(self) -> Any:
+        """Read the value of an attribute; a sequence becomes a tuple."""
+        return self._nested(of_values=True)
+
+    def attribute(self) -> Attribute:
+        """Read `name=value`."""
+        at = self.at
+        place = self.span(at, at)
+        name = self.converted((at, at), self.texts[at], read_name, "")
+        self.at += 1
+        self.expect("=")
+        return Attribute(name, self.value(), place)
+
+    def _nested(self, *, of_values: bool) -> Any:
+        waiting: list[_Open] = []
+        while True:
+            are_values = waiting[-1].closing in _HAVE_VALUES if waiting else of_values
+            part = self._begin(waiting, are_values=are_values)
+            while part is not None:
+                if not waiting:
+                    return part.value
+                part = self._continue(waiting, part)
+
+    def _begin(self, waiting: list[_Open], *, are_values: bool) -> _Nested | None:
+        """Read a type or value that has no parts, or what opens one that has."""
+        at = self.at
+        token = self.texts[at]
+        if token == "fn":
+            self.at += 1
+            params = self.type_params()
+            self.expect("(", "'('" if params else "'<', '(' or '['")
+            opened = _Open(at, ")", params)
+        elif token == "(" or (are_values and token in _CLOSING):
+            self.at += 1
+            opened = _Open(at, _CLOSING[token])
+        else:
+            expected = _expected(waiting, "a value" if are_values else "a type")
+            if are_values:
+                return self._value_leaf(expected)
+            return _Nested(self._type_leaf(expected))
+        if self.texts[self.at] != opened.closing:
+            waiting.append(opened)
+            return None
+        return self._close(waiting, opened)
+
+    def _continue(self, waiting: list[_Open], part: _Nested) -> _Nested | None:
+        """Take in a part, and return the whole if it was the last one."""
+        opened = waiting[-1]
+        opened.parts.append(part)
+        closing = opened.closing
+        if not closing:
+            waiting.pop()
+            return self._made(opened)
+        if closing == "}" and len(opened.parts) % 2:
+            self.expect(":")
+            return None
+        comma = self.is_next(",")
+        if comma and (self.texts[self.at] != closing or opened.type_params is not None):
+            return None
+        if self.texts[self.at] != closing:
+            self.fail(" or ".join(sorted(("','", f"'{closing}'"))))
+        waiting.pop()
+        groups = closing == ")" and opened.type_params is None and not comma
+        if groups and len(opened.parts) == 1:
+            self.at += 1
+            return part
+        return self._close(waiting, opened)
+
+    def _close(self, waiting: list[_Open], opened: _Open) -> _Nested | None:
+        self.at += 1
+        if opened.type_params is None:
+            return self._made(opened)
+        self.expect("->")
+        opened.closing = ""
+        waiting.append(opened)
+        return None
+
+    def _made(self, opened: _Open) -> _Nested:
+        """Return what has its parts, if these are not nested too deep."""
+        depth = 1 + max((part.depth for part in opened.parts), default=0)
+        values = tuple([part.value for part in opened.parts])
+        place, problem = self.span(opened.begin, opened.begin), ""
+        if opened.type_params is not None:
+            self.end_type_params(opened.type_params)
+        if depth > MAX_NESTING:
+            problem = f"nested deeper than {MAX_NESTING} levels"
+        else:
+            try:
+                return _Nested(_whole(opened, values), depth)
+            except (SizeLimitError, TypeError) as error:
+                problem = str(error)
+        self.problems.report(place, problem)
+        return _Nested(TupleType(()))
+
+    def _type_leaf(self, expected: str) -> Type:
+        at = self.at
+        token = self.texts[at]
+        if token == "Tensor":
+            return self._tensor_type()
+        if not is_name(token):
+            self.fail(expected)
+        self.at = at + 1
+        if self.type_names[token] > 0:
+            return RelayTypeVar(token)
+        if token == "_":
+            return IncompleteType()
+        dtype = WIDTHS.get(token, token)
+        if dtype not in DTYPES:
+            known = chain(DTYPES, ["Tensor"], self.type_names)
+            place = self.span(at, at)
+            self.problems.report_unknown(place, "type named", token, known)
+            return RelayTypeVar(token)
+        return TensorType((), dtype)
+
+    def _tensor_type(self) -> Type:
+        """Read `Tensor[(1, ?), float32]`; the same tokens give the same type."""
+        key = self.key_to("]")
+        known = self._tensor_types.get(key)
+        if known is not None:
+            self.at += len(key) + 1
+            return known
+        begin, problems = self.at, len(self.problems)
+        self.at += 1
+        self.expect("[")
+        self.expect("(")
+        shape: list[Dim] = []
+        while self.texts[self.at] != ")":
+            shape.append(self._dim())
+            if not self.is_next(",") and self.texts[self.at] != ")":
+                self.fail("')' or ','")
+        self.at += 1
+        self.expect(",")
+        made = TensorType(tuple(shape), self._dtype())
+        self.expect("]")
+        if len(self.problems) == problems and self.at - begin == len(key) + 1:
+            self._tensor_types[key] = made
+        return made
+
+    def key_to(self, closing: str) -> tuple[str, ...]:
+        """Return the tokens from here to one that closes; none if it is far away.
+
+        What the same tokens have been read to before, need not be read again. The
+        first such token may close something else, so this is a guess at first.
+        """
+        texts, at = self.texts, self.at
+        try:
+            return tuple(texts[at : texts.index(closing, at, at + _LONGEST_KEY)])
+        except ValueError:
+            return ()
+
+    def _dim(self) -> Dim:
+        if self.is_next("?"):
+            return UnknownDim()
+        if not self.is_number(self.at):
+            self.fail("')', '?' or a number")
+        return self.number(_dimension, 0)
+
+    def _dtype(self) -> str:
+        at = self.expect_name()
+        token = self.texts[at]
+        dtype = WIDTHS.get(token, token)
+        if dtype in DTYPES:
+            return dtype
+        self.problems.report_unknown(self.span(at, at), "dtype named", dtype, DTYPES)
+        return "float32"
+
+    def _value_leaf(self, expected: str) -> _Nested:
+        at = self.at
+        token = self.texts[at]
+        known = self._values.get(token)
+        if known is not None:
+            self.at = at + 1
+            return known
+        if self.is_number(at):
+            found = _Nested(self.number(read_number, 0))
+            if token != "-" and not self.problems:
+                self._values[token] = found
+            return found
+        if is_string(token):
+            self.at += 1
+            return _Nested(self.converted((at, at), token, read_name, ""))
+        if token == "-" and self.texts[at + 1] in _NON_FINITE and self.are_adjacent(at):
+            self.at += 2
+            return _Nested(read_number(token + self.texts[at + 1]))
+        if not is_name(token):
+            self.fail(expected)
+        if self.type_names[token] > 0 or token in {"Tensor", *DTYPES, *WIDTHS}:
+            return _Nested(self._type_leaf(expected))
+        place = self.span(at, at)
+        self.problems.report(place, f"expected a value; is '\"{token}\"' meant?")
+        self.at += 1
+        return _Nested(None)
+
+
+def _expected(waiting: Sequence[_Open], part: str) -> str:
+    """Return what may stand where a part is due, in words."""
+    closing = waiting[-1].closing if waiting else ""
+    if closing == ")" and waiting[-1].type_params is not None and waiting[-1].parts:
+        closing = ""  # no comma ends the types of a function's arguments
+    if closing == "}" and len(waiting[-1].parts) % 2:
+        closing = ""
+    return f"{part} or '{closing}'" if closing else part
+
+
+def _whole(opened: _Open, values: tuple[Any, ...]) -> Any:
+    if opened.type_params is not None:
+        return FuncType(values[:-1], values[-1], opened.type_params)
+    if opened.closing == "]":
+        return values
+    if opened.closing == ")":
+        return TupleType(values)
+    try:
+        return dict(zip(values[::2], values[1::2], strict=True))
+    except TypeError:
+        raise TypeError("a mapping cannot be a key of another one") from None
+
+
+def _dimension(text: str) -> int:
+    number = read_number(text)
+    if not text.isdigit() or number > _LARGEST_DIM:
+        raise ValueError(
+            f"expected a dimension, an int from 0 on or '?', got '{text[:40]}'"
+        )
+    return int(number)
