@@ -3,7 +3,7 @@
 What crashes a process says no word more. So before anything is loaded the process is
 doubled: the child is the command, and the parent waits for it. The child tells by
 memory that both have which body it is in, which takes a microsecond for each, and
-`faulthandler` writes where it was into a file that both have. The doubling takes a few
+`faulthandler` writes where it was into a pipe that both have. The doubling takes a few
 milliseconds. To run all passes in workers instead, as `--isolate` does, takes a third
 of a second; to run again what crashed needs what was read, perhaps from a pipe.
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _LENGTH = struct.Struct("<H")
 _NOTHING = _LENGTH.pack(0)
 _MOST = mmap.PAGESIZE - _LENGTH.size
+_MOST_TOLD = 1 << 16  # bytes, which is what a pipe holds
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _FROM_TERMINAL = 0  # codes above it are of signals that the whole group was sent
 
@@ -55,7 +56,9 @@ def minded(*, shows_all: bool) -> Generator[None]:
         shows_all: Whether to show all of where a crash happened.
     """
     trail = mmap.mmap(-1, mmap.PAGESIZE)
-    faults = os.memfd_create("parpass-faults")
+    heard, told = os.pipe()
+    for end in (heard, told):  # nobody is to wait here, for a reader nor for an end
+        os.set_blocking(end, False)
     passed_on = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
     passed_on |= {signal.SIGUSR1, signal.SIGUSR2}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*passed_on, signal.SIGCHLD})
@@ -68,10 +71,10 @@ def minded(*, shows_all: bool) -> Generator[None]:
         return
     if child:
         status = _wait_for(child, {*passed_on, signal.SIGCHLD})
-        _end_as(status, _read(trail), _text(faults), shows_all=shows_all)
+        _end_as(status, _read(trail), _text(heard), shows_all=shows_all)
     _die_with(own)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    faulthandler.enable(faults)
+    faulthandler.enable(told)
     from parpass.transform.plan.whereabouts import told_to  # the parent loads little
 
     with told_to(lambda place: _write(trail, place)):
@@ -102,9 +105,11 @@ def _read(trail: mmap.mmap) -> Place | None:
     return (pass_name, function or None) if pass_name else None
 
 
-def _text(file: int) -> str:
-    size = os.fstat(file).st_size
-    return os.pread(file, size, 0).decode(errors="replace")
+def _text(heard: int) -> str:
+    try:
+        return os.read(heard, _MOST_TOLD).decode(errors="replace")
+    except BlockingIOError:  # nothing was told
+        return ""
 
 
 def _wait_for(child: int, signals: set[signal.Signals]) -> int:
