@@ -19,6 +19,11 @@ def known_irs() -> Mapping[str, Textual]:
 def no_such_ir(name: str) -> str:
     """Return the message for a name that no IR has."""
     known = known_irs()
+    if not name:
+        return (
+            "its IR has no name, so nobody knows how to read it: the adapter wants "
+            "'ir_name', and 'parse'"
+        )
     return (
         f"no IR named '{name}'{did_you_mean(name, known)}; there are "
         f"{', '.join(sorted(known))}. An adapter names its IR by 'ir_name', and --load "

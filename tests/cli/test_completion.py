@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.shell_completion import ShellComplete
 
 from parpass.cli import main
+from tests.support.registering import registering_for_a_while
 
 
 def offered(*arguments: str) -> list[str]:
@@ -31,6 +34,19 @@ def offered(*arguments: str) -> list[str]:
 )
 def test_names_are_completed(arguments: list[str], completed: str):
     assert completed in offered("opt", *arguments)
+
+
+def test_passes_that_are_loaded_are_completed(tmp_path: Path):
+    path = tmp_path / "completed_passes.py"
+    path.write_text(
+        "from parpass.transform import PassInfo, ModulePass, register_pass\n"
+        "register_pass('completed.OneAndOnly')(type('One', (ModulePass,), "
+        "{'pass_info': PassInfo(0, 'One')}))\n"
+    )
+    with registering_for_a_while():
+        found = offered("opt", "--load", str(path), "-p", "OneA")
+    assert found == ["OneAndOnly"]
+    assert offered("opt", "--load", "nowhere.py", "-p", "FoldC") == ["FoldConstant"]
 
 
 def test_commands_are_completed():

@@ -1,13 +1,17 @@
 """The commands in the docs print what the pages show."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from onnx import helper
 
 from tests.support.console import console_blocks
+from tests.support.onnx_models import graph_model
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs"
@@ -31,3 +35,27 @@ def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path, name: str)
     )
     assert (result.returncode, result.stdout, result.stderr) == (0, "\n", "")
     assert len(console_blocks(page)) > 5
+
+
+@pytest.mark.slow
+def test_the_sequence_of_the_readme_works_on_a_model_with_weights(tmp_path: Path):
+    weights = np.arange(6, dtype="float32").reshape(2, 3)
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    model = graph_model([node], {"x": weights}, ["y"], known={"w": weights})
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\$ (parpass .*)$", page, re.MULTILINE)
+    assert len(lines) == 3
+    for line in lines:
+        command = line.replace("parpass", f"{sys.executable} -m parpass", 1)
+        result = subprocess.run(
+            ["sh", "-c", command],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            check=False,
+            timeout=120,
+        )
+        assert (result.returncode, "Error" in result.stderr) == (0, False)
+    assert "#[metadata]" in (tmp_path / "out.relay").read_text()

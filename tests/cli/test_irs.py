@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from parpass.cli import main
 from parpass.transform import register_adapter, register_programs
+from parpass.transform.debug.reproducer import Reproducer
 from tests.support.registering import registering_for_a_while
 from tests.support.toy_ir import Fn, Program, ToyAdapter
 
@@ -94,6 +95,17 @@ def test_what_cannot_be_read_is_told(
     result = command("opt", path, *options)
     assert (result.exit_code, result.stdout) == (2, "")
     assert complaint in " ".join(result.stderr.split())
+
+
+def test_a_reproducer_of_an_ir_without_a_name_says_what_is_missing(tmp_path: Path):
+    path = tmp_path / "failure.txt"
+    failure = Reproducer(error="E: e", pass_name="P", function="f", pipeline="P")
+    path.write_text(failure.to_text())
+    for name in ("replay", "reduce", "opt"):
+        result = command(name, path)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "its IR has no name" in result.stderr
+        assert "'ir_name', and 'parse'" in result.stderr
 
 
 def test_only_relay_is_evaluated(program: Path):

@@ -13,7 +13,11 @@ from parpass.cli import main
 from parpass.cli.wording import spoken
 from parpass.errors import FunctionTimeoutError, MemoryLimitError, WorkerDiedError
 
-PYTHON = re.compile(r"workers=|on_failure=|shape=\{|open_runner|run_pipeline|opset=\b")
+PYTHON = re.compile(
+    r"workers=|on_failure=|shape=\{|open_runner|run_pipeline|opset=\b|isolated="
+)
+# What only a program can do that brings its executor along.
+OF_PROGRAMS = "leave out executor="
 SOURCES = Path(__file__).parents[2] / "parpass"
 
 
@@ -22,11 +26,16 @@ def messages() -> Iterator[str]:
     yield str(WorkerDiedError(pass_name="Fold", function="main", cause="EXIT(1)"))
     yield str(FunctionTimeoutError(pass_name="Fold", function="main", limit=5.0))
     yield str(MemoryLimitError(pass_name="Fold", function="main", limit=1))
-    for name in ("pool/coordinator.py", "report/advice.py"):
+    for name in (
+        "driving/runs.py",
+        "driving/stages.py",
+        "pool/coordinator.py",
+        "report/advice.py",
+    ):
         text = (SOURCES / "runner" / name).read_text()
         joined = re.sub(r'"\s*\n\s*f?"', "", text)  # literals over several lines
         for literal in re.findall(r'"([^"\n]{30,})"', joined):
-            if PYTHON.search(literal):
+            if PYTHON.search(literal) and OF_PROGRAMS not in literal:
                 yield literal
 
 
