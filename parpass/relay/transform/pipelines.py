@@ -36,8 +36,9 @@ from parpass.relay.transform.simplify.simplify_expr import SimplifyExpr
 from parpass.relay.transform.simplify.simplify_inference import SimplifyInference
 from parpass.transform import Pass, Sequential, register_pass
 
-# From so many nodes on a function is cut: its passes take more than a second. Below
-# that the way to the workers and back is longer than what they save on two cores.
+# From so many nodes on a function is cut: its passes take seconds. To cut it, to put it
+# together, and what runs again take a fifth of that, and the way to the workers some
+# more, so that two cores gain little, and four much.
 _LARGE = 10_000
 
 # What runs on the segments of a large function. Both tables are in the order of TVM's
@@ -55,10 +56,10 @@ _ON_SEGMENTS: tuple[tuple[int, Callable[[], Pass]], ...] = (
     (3, CanonicalizeCast),
     (3, CanonicalizeOps),
 )
-# These look at the type of a node and no further, so what they make of segments is what
-# they make of the whole. The others look at neighbours, which may be behind a seam, and
-# run once more on what was cut.
-_NODE_BY_NODE = (SimplifyInference, CanonicalizeOps)
+# The first two look at the type of a node and no further, so what they make of segments
+# is what they make of the whole; FoldConstant runs on the whole later. The others look
+# at neighbours, which may be behind a seam, and run once more on what was cut.
+_ONCE_IS_ENOUGH = (SimplifyInference, CanonicalizeOps, FoldConstant)
 
 # AlterOpLayout changes layouts where values come into a function and leave it, so it
 # would at each seam; and fusion, which follows, is of the whole.
@@ -108,7 +109,7 @@ def default_pipeline(
         passes.append(ToBasicBlockNormalForm())
     on_segments = [make() for level, make in _ON_SEGMENTS if level <= opt_level]
     if opt_level >= 2:
-        further = [one for one in on_segments if not isinstance(one, _NODE_BY_NODE)]
+        further = [one for one in on_segments if not isinstance(one, _ONCE_IS_ENOUGH)]
         again = [type(one).__name__ for one in further]
         on_segments = [OutlineSegments(_LARGE), *on_segments, InlineSegments(again)]
     passes += on_segments
