@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parpass import relay
+from parpass import relay, tir
 from parpass.diagnostic import Span
 from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
@@ -240,6 +240,15 @@ def test_a_small_share_of_the_module_is_left_alone() -> None:
         IRModule({f"f{at}": main(chain(20))["main"] for at in range(9)})
     )
     assert OutlineSegments(10, 5)(several) is several
+
+
+def test_a_function_of_another_ir_is_left_alone() -> None:
+    mod = InferType()(main(chain(30)))
+    i = tir.Var("i", "int32")
+    mod["loop"] = loop = tir.PrimFunc((i,), tir.Evaluate(i))
+    parts = OutlineSegments(10, 8)(mod)
+    assert len(parts) > 3
+    assert parts["loop"] is InlineSegments()(parts)["loop"] is loop
 
 
 def test_segments_are_not_cut_again() -> None:
