@@ -11,6 +11,7 @@ import click
 from parpass import open_runner
 from parpass.cli.expectations import Expectations, capturing
 from parpass.cli.failure import InputError, PassFailure
+from parpass.cli.file_times import FileTimes
 from parpass.cli.pipeline import dump_pipeline, make_context, read_pipeline
 from parpass.cli.programs import SPLIT, Program
 from parpass.cli.reading import read_modules, read_programs
@@ -57,6 +58,7 @@ def run(
     """
     split = split_input_file or SPLIT
     watching = Watching(**shown)
+    files = watching.files
     settings = {
         "function_timeout": function_timeout,
         "memory_limit": memory_limit,
@@ -80,18 +82,23 @@ def run(
         try:
             if verify_diagnostics:
                 programs = read_programs(inputs, ir=ir, split=split)
-                modules, code = _verified(programs, go)
+                modules, code = _verified(programs, go, files)
             elif split_input_file is not None:
                 programs = read_programs(inputs, ir=ir, split=split)
-                modules, code = _each_alone(programs, go, traceback=traceback)
+                modules, code = _each_alone(programs, go, files, traceback=traceback)
             else:
-                given = read_modules(inputs, ir=ir, shapes=dict(shapes), split=split)
+                with files.reading():
+                    given = read_modules(
+                        inputs, ir=ir, shapes=dict(shapes), split=split
+                    )
                 modules = list(_all(given, go, traceback=traceback))
         finally:
             if passes is not None:
                 watching.report()
     if not code or output == "-":
-        write_modules(modules, output, show_meta_data=print_metadata, split=split)
+        with files.writing():
+            write_modules(modules, output, show_meta_data=print_metadata, split=split)
+    watching.report_files()
     click.get_current_context().exit(code)
 
 
@@ -120,14 +127,16 @@ def _all(modules: Sequence[Any], go: Run, *, traceback: bool) -> Iterator[Any]:
 
 
 def _each_alone(
-    programs: Sequence[Program], go: Run, *, traceback: bool
+    programs: Sequence[Program], go: Run, files: FileTimes, *, traceback: bool
 ) -> tuple[list[Any], int]:
     """Return what was made of those programs that did not fail, and the exit code."""
     made: list[Any] = []
     codes = {0}
     for program in programs:
         try:
-            made.append(go(program.parsed()))
+            with files.reading():
+                mod = program.parsed()
+            made.append(go(mod))
         except ParseError as error:
             _show(InputError(str(error)), codes)
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
@@ -140,7 +149,9 @@ def _show(failure: click.ClickException, codes: set[int]) -> None:
     codes.add(failure.exit_code)
 
 
-def _verified(programs: Sequence[Program], go: Run) -> tuple[list[Any], int]:
+def _verified(
+    programs: Sequence[Program], go: Run, files: FileTimes
+) -> tuple[list[Any], int]:
     """Return what was made of programs, and 0 if they report what they expect."""
     made: list[Any] = []
     wrong: list[str] = []
@@ -148,7 +159,9 @@ def _verified(programs: Sequence[Program], go: Run) -> tuple[list[Any], int]:
         expected = Expectations(program.text, program.name)
         with capturing() as said:
             try:
-                made.append(go(program.parsed()))
+                with files.reading():
+                    mod = program.parsed()
+                made.append(go(mod))
             except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
                 expected.take_error(error)
         expected.take(said)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from parpass.cli.file_times import FileTimes
 from parpass.errors import did_you_mean
 from parpass.instrument import (
     PassInstrument,
@@ -33,6 +34,7 @@ class Watching:
         timing: In which formats to show how long passes took: a table, `json`.
         explain_speed: Whether to show where the time of each run went.
         statistics: Whether to show what passes counted.
+        files: How long programs were read and written.
     """
 
     print_ir_before: Sequence[str]
@@ -43,6 +45,7 @@ class Watching:
     timing: Sequence[str]
     explain_speed: bool
     statistics: bool
+    files: FileTimes = field(init=False, default_factory=FileTimes)
     _speed: list[RunReport] = field(init=False, default_factory=list["RunReport"])
     _timing: PassTimingInstrument = field(
         init=False, default_factory=PassTimingInstrument
@@ -106,6 +109,13 @@ class Watching:
                 print_speed_report(report)
         if self.statistics:
             click.echo(self._statistics.render(), nl=False, err=True)
+
+    def report_files(self) -> None:
+        """Write what reading and writing took, when both are done."""
+        if self.explain_speed:
+            from parpass.cli.speed_table import print_file_times
+
+            print_file_times(self.files, sum(one.seconds for one in self._speed))
 
 
 class _PrintIR(PassInstrument):

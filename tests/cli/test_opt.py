@@ -1,6 +1,7 @@
 """`parpass opt`, called in this process."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -212,6 +213,18 @@ def test_where_the_time_went_is_shown_of_every_run(model: Path, passes: str):
     assert "│ here: without workers" in result.stderr
     assert "What would help most: " in result.stderr
     assert "Where the time went" not in result.stdout
+
+
+@pytest.mark.parametrize("options", [(), ("-p", "InferType"), ("--split-input-file",)])
+def test_reading_and_writing_are_part_of_where_the_time_went(
+    tmp_path: Path, options: tuple[str, ...]
+):
+    program = tmp_path / "program.relay"
+    program.write_text("def @main(%x: int8) { %x }")
+    result = opt(program, *options, "--explain-speed")
+    share = r"took [\d.]+ \w+, [\d.]+% of the whole"
+    told = f"Besides the passes: reading {share}; writing {share}$"
+    assert re.search(told, " ".join(result.stderr.split()))
 
 
 def test_passes_above_the_level_are_skipped_with_a_note(model: Path):
