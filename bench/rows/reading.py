@@ -79,8 +79,9 @@ def _scan(text: str) -> int:
     """Return how many tokens a text has, lines counted as such."""
     end, tokens = 0, 0
     while end < len(text):
-        piece, end = piece_at(text, end)
-        tokens += len(piece.texts)
+        piece = piece_at(text, end)
+        tokens += len(piece.tokens.texts)
+        end = piece.end
     return tokens
 
 

@@ -31,6 +31,11 @@ class Attribute(msgspec.Struct, frozen=True):
 
 def dict_attrs(attributes: Sequence[Attribute], problems: Problems) -> DictAttrs | None:
     """Return attributes of any names as a mapping, None if there are none."""
+    values = _by_name(attributes, problems)
+    return DictAttrs(values) if values else None
+
+
+def _by_name(attributes: Sequence[Attribute], problems: Problems) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for attribute in attributes:
         if attribute.name in values:
@@ -38,7 +43,7 @@ def dict_attrs(attributes: Sequence[Attribute], problems: Problems) -> DictAttrs
                 attribute.place, f"attribute '{attribute.name}' is given twice"
             )
         values[attribute.name] = attribute.value
-    return DictAttrs(values) if values else None
+    return values
 
 
 def operator_attrs(
@@ -57,7 +62,7 @@ def operator_attrs(
         for attribute in attributes:
             problems.report(attribute.place, f"'{op.name}' has no attributes")
         return None
-    given = dict(dict_attrs(attributes, problems) or {})
+    given = _by_name(attributes, problems)
     fields = fields_of(kind)
     values: dict[str, Any] = {}
     for attribute in attributes:

@@ -8,8 +8,9 @@ from string import ascii_letters
 from typing import NoReturn, TypeVar
 
 from parpass.diagnostic import Span
+from parpass.relay.text.pieces import Piece
 from parpass.relay.text.problems import Problems
-from parpass.relay.text.scanner import END, OPEN_COMMENT, STRAY, Tokens, scan
+from parpass.relay.text.scanner import END, OPEN_COMMENT, STRAY, scan_line
 
 _KEYWORDS = {"def", "else", "fn", "free_var", "if", "let"}
 _LONGEST_SHOWN = 30
@@ -58,10 +59,10 @@ class Cursor:
         self.at: int = 0
         self.outer: tuple[list[str], Sequence[int], int] | None = None
 
-    def enter_piece(self, tokens: Tokens, first_line: int) -> None:
+    def enter_piece(self, piece: Piece, first_line: int) -> None:
         """Go to the beginning of a piece, which begins with a line of that number."""
-        self.texts, self.at = tokens.texts, 0
-        self.starts, self._lines = tokens.starts, tokens.lines
+        self.texts, self.starts = piece.tokens
+        self.at, self._lines = 0, piece.lines
         self._first_line = first_line
         self._line, self._line_start = first_line, 0
         self._line_end = self._lines[1] - 1
@@ -69,8 +70,8 @@ class Cursor:
 
     def enter_line(self) -> None:
         """Go on with the tokens of the next token, which is a line."""
-        at, line = self.at, self.texts[self.at]
-        texts, starts, _ = scan(line, lines=False)
+        at = self.at
+        texts, starts = scan_line(self.texts[at])
         self.outer = self.texts, self.starts, at
         start = self.starts[at]
         self.texts, self.starts, self.at = texts, [start + one for one in starts], 0

@@ -94,8 +94,9 @@ def _read_pieces(text: str, parser: ModuleParser, start: _Start) -> None:
     """Read a text piece by piece; after an error go on with the next function."""
     begin, line = 0, 1
     while True:
-        tokens, end = piece_at(text, begin)
-        parser.enter_piece(tokens, line)
+        piece = piece_at(text, begin)
+        parser.enter_piece(piece, line)
+        end = piece.end
         try:
             start(parser)
         except SyntaxFault as fault:

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from parpass.relay.text.scanner import END, OPEN_COMMENT, Tokens, scan
+from parpass.relay.text.scanner import END, OPEN_COMMENT, Tokens, line_starts, scan
 
 _LEAST = 1 << 16  # characters
 _DEFINITION = re.compile(r"^[ \t]*(?=def[ \t]+@)", re.MULTILINE)
 
 
-def piece_at(text: str, begin: int) -> tuple[Tokens, int]:
-    """Return the tokens of the piece that begins at a place, and where it ends.
+class Piece(NamedTuple):
+    """A piece of a text.
+
+    Attributes:
+        tokens: Its tokens.
+        lines: Where its lines begin in it.
+        end: Where it ends in the text.
+    """
+
+    tokens: Tokens
+    lines: Sequence[int]
+    end: int
+
+
+def piece_at(text: str, begin: int) -> Piece:
+    """Return the piece of a text that begins at a place, with a line.
 
     A piece ends before a line that begins with `def @`. No token goes on from one line
     to the next, so that is the beginning of a function, or an error, or stands in a
@@ -19,18 +35,17 @@ def piece_at(text: str, begin: int) -> tuple[Tokens, int]:
     """
     length = _LEAST
     while True:
-        found = _DEFINITION.search(text, begin + length)
-        end = found.start() if found else len(text)
-        tokens = scan(text[begin:end], lines=True)
-        if found is None:
-            return tokens, end
+        following = _DEFINITION.search(text, begin + length)
+        end = following.start() if following else len(text)
+        piece = text[begin:end]
+        texts, starts = tokens = scan(piece)
         comment_end = -1
-        if tokens.texts[-2] == OPEN_COMMENT:
+        if following and texts[-2] == OPEN_COMMENT:
             comment_end = text.find("*/", end)
         if comment_end < 0:
             break
         length = max(2 * length, comment_end - begin)
-    if tokens.texts[-2] == END:
-        tokens.texts[-2] = "def"
-        tokens.starts[-1] = found.end() - begin
-    return tokens, end
+    if following and texts[-2] == END:
+        texts[-2] = "def"
+        starts[-1] = following.end() - begin
+    return Piece(tokens, line_starts(piece), end)

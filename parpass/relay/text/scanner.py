@@ -49,34 +49,48 @@ _BLANK = " \t\r\n\f"
 
 
 class Tokens(NamedTuple):
-    """The tokens of a piece of text.
+    """Tokens, and where they are.
 
     Attributes:
         texts: The tokens; the last one is END, or begins with STRAY, and after it is
             an END again, so that one may look ahead. One that begins with a quote and
             ends with a line is a string that does not end.
-        starts: Where each begins, in characters from the beginning of the piece.
-        lines: Where each line of the piece begins, likewise, and where the last ends.
+        starts: Where each begins, in characters from the beginning of what was scanned.
     """
 
     texts: list[str]
     starts: array[int]
-    lines: Sequence[int]
 
 
-def scan(piece: str, *, lines: bool) -> Tokens:
-    """Return the tokens of a piece of text, comments left out.
+def scan(piece: str) -> Tokens:
+    """Return the tokens of a piece of text, in which whole lines may be tokens."""
+    tokens = _split(_LINES_AND_TOKENS, piece)
+    if "//" in piece or "/*" in piece:
+        texts, starts = tokens
+        kept = [at for at, one in enumerate(texts) if one[:2] not in {"//", "/*"}]
+        places = array("q", [starts[at] for at in kept[:-1]])
+        return Tokens([texts[at] for at in kept], places)
+    return tokens
 
-    Args:
-        piece: The text.
-        lines: Whether a line such as `%2 = add(%0, %1);` is one token.
-    """
-    parts = (_LINES_AND_TOKENS if lines else _TOKENS).split(piece)
+
+def scan_line(line: str) -> Tokens:
+    """Return the tokens of a line that was one token."""
+    return _split(_TOKENS, line)
+
+
+def line_starts(piece: str) -> Sequence[int]:
+    """Return where each line of a piece begins, and the one after the last would."""
+    lengths = (len(line) + 1 for line in piece.split("\n"))
+    return array("q", accumulate(lengths, initial=0))
+
+
+def _split(pattern: re.Pattern[str], text: str) -> Tokens:
+    parts = pattern.split(text)
     texts, between = parts[1::2], parts[::2]
     starts = array("q", accumulate(map(len, parts)))[::2]
-    blank = {one: not one.strip(_BLANK) for one in set(between)}
-    if not all(blank.values()):
-        at = next(at for at, one in enumerate(between) if not blank[one])
+    strays = {one for one in set(between) if one.strip(_BLANK)}
+    if strays:
+        at = next(at for at, one in enumerate(between) if one in strays)
         stray = between[at].lstrip(_BLANK)
         starts[at] -= len(stray)
         _cut(texts, starts, at, stray)
@@ -84,13 +98,8 @@ def scan(piece: str, *, lines: bool) -> Tokens:
         _cut(texts, starts, len(texts) - 1, texts[-1])
     else:
         texts.append(END)
-    if "//" in piece or "/*" in piece:
-        kept = [at for at, one in enumerate(texts) if one[:2] not in {"//", "/*"}]
-        texts = [texts[at] for at in kept]
-        starts = array("q", [starts[at] for at in kept])
     texts.append(END)
-    lengths = (len(line) + 1 for line in piece.split("\n"))
-    return Tokens(texts, starts, array("q", accumulate(lengths, initial=0)))
+    return Tokens(texts, starts)
 
 
 def _cut(texts: list[str], starts: array[int], at: int, stray: str) -> None:

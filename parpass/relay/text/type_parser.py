@@ -7,7 +7,8 @@ being read, is on a stack.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -75,7 +76,7 @@ class TypeParser(Cursor):
         super().__init__(problems)
         self.type_names: Counter[str] = Counter()
         self._values = dict(_WORDS)
-        self._tensor_types: dict[tuple[str, ...], Type] = {}
+        self._known: dict[tuple[str, ...], Any] = {}
 
     def type_params(self) -> tuple[RelayTypeVar, ...]:
         """Read `<A, B>` or `[A, B]`, if there is any, and begin their scope."""
@@ -112,7 +113,8 @@ class TypeParser(Cursor):
 
     def value(self) -> Any:
         """Read the value of an attribute; a sequence becomes a tuple."""
-        return self._nested(of_values=True)
+        read = partial(self._nested, of_values=True)
+        return self._known_or(read) if self.texts[self.at] == "[" else read()
 
     def attribute(self) -> Attribute:
         """Read `name=value`."""
@@ -208,7 +210,7 @@ class TypeParser(Cursor):
         at = self.at
         token = self.texts[at]
         if token == "Tensor":
-            return self._tensor_type()
+            return self._known_or(self._tensor_type)
         if not is_name(token):
             self.fail(expected)
         self.at = at + 1
@@ -224,14 +226,29 @@ class TypeParser(Cursor):
             return RelayTypeVar(token)
         return TensorType((), dtype)
 
-    def _tensor_type(self) -> Type:
-        """Read `Tensor[(1, ?), float32]`; the same tokens give the same type."""
-        key = self.key_to("]")
-        known = self._tensor_types.get(key)
-        if known is not None:
-            self.at += len(key) + 1
+    def _known_or(self, read: Callable[[], Any]) -> Any:
+        """Read what ends with a bracket; the same tokens give the same object.
+
+        The first bracket that closes may close something else, so whether the tokens
+        up to it are the whole is known when it has been read once.
+        """
+        texts, begin = self.texts, self.at
+        try:
+            end = texts.index("]", begin, begin + _LONGEST_KEY)
+        except ValueError:
+            return read()
+        key = tuple(texts[begin:end])
+        known = self._known.get(key)
+        if known is not None and not self.type_names:
+            self.at = end + 1
             return known
-        begin, problems = self.at, len(self.problems)
+        found = read()
+        if self.at == end + 1 and not self.problems and not self.type_names:
+            self._known[key] = found
+        return found
+
+    def _tensor_type(self) -> Type:
+        """Read `Tensor[(1, ?), float32]`."""
         self.at += 1
         self.expect("[")
         self.expect("(")
@@ -244,21 +261,7 @@ class TypeParser(Cursor):
         self.expect(",")
         made = TensorType(tuple(shape), self._dtype())
         self.expect("]")
-        if len(self.problems) == problems and self.at - begin == len(key) + 1:
-            self._tensor_types[key] = made
         return made
-
-    def key_to(self, closing: str) -> tuple[str, ...]:
-        """Return the tokens from here to one that closes; none if it is far away.
-
-        What the same tokens have been read to before, need not be read again. The
-        first such token may close something else, so this is a guess at first.
-        """
-        texts, at = self.texts, self.at
-        try:
-            return tuple(texts[at : texts.index(closing, at, at + _LONGEST_KEY)])
-        except ValueError:
-            return ()
 
     def _dim(self) -> Dim:
         if self.is_next("?"):

@@ -34,7 +34,7 @@ def cuts(text: str) -> list[int]:
     """Return where a text is cut, its end included."""
     found: list[int] = [0]
     while found[-1] < len(text):
-        found.append(piece_at(text, found[-1])[1])
+        found.append(piece_at(text, found[-1]).end)
     return found[1:]
 
 
