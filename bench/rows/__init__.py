@@ -21,6 +21,7 @@ _FILES = {
     "constants": ("constants",),
     "siblings": ("siblings",),
     "interactive": ("interactive",),
+    "service": ("service",),
     "cold_start": ("cold",),
     "infrastructure": ("infrastructure",),
     "visitors": ("visitors",),

@@ -62,3 +62,20 @@ def test_the_rest_is_run_here_and_the_result_is_that_of_a_serial_run(runner: Run
     assert report.jobs > 1
     assert "workers that were behind" in report.here
     assert costs.DELIVERED.drag > 1
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_lost_to_a_serial_run_stays_here_the_next_time(
+    runner: Runner, *, is_known: bool
+):
+    steps = [SlowElsewhere(), AddFrom("f0")]
+    COSTS.forget(steps)
+    if is_known:
+        runner.run_sync(program(*range(4)), steps)
+    jobs: list[int] = []
+    for _ in range(3):
+        runner.run_sync(MOD, steps)
+        assert runner.last_report is not None
+        jobs.append(runner.last_report.jobs)
+    assert jobs[0] > 0
+    assert jobs[1:] == [0, 0]

@@ -7,6 +7,7 @@ that cannot be pickled, bytes for which there is no room. The result is the same
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from parpass.runner.placing.forecasts import (
     Place,
     best_place,
     correct,
+    learn_of_the_rest,
     seconds_here,
     why_here,
 )
@@ -97,6 +99,7 @@ class Stages:
         self._sending = Sending(host, retainer, account)
         self._isolated = isolated
         self._checkpoint = retainer.check_open if host.abandons else None
+        self._fell_behind = False  # workers, in the last stage
         self._why_none = Reason.NO_WORKERS  # where there is no executor
         self._optimizations = optimizations_in(context.config)
 
@@ -167,37 +170,47 @@ class Stages:
         held = await self._host.call_through(self._retainer.hold, command.mod)
         outcomes = StageOutcomes(list(held.held), len(command.steps))
         if left is not None:
-            with self._account.here(Reason.SMALL):
-                await self._host.call(
-                    bring_through,
-                    left,
-                    command.steps,
-                    held,
-                    self._context,
-                    self._retainer,
-                    outcomes,
-                )
+            await self._bring_through(left, command.steps, held, outcomes)
         missing = outcomes.missing()
         there = {name: held.held[name] for name in outcomes.missing_names()}
         alone = seconds_here(command.steps, there, self._adapter)
-        is_weighed = left is not None or forecast.expected > 0
+        asked, started = time.perf_counter(), self._account.starting
+        was_warm, self._fell_behind = executor.is_warm, False
         outcome = await self._there(
             command,
             held,
             outcomes,
             executor,
             began,
-            alone_seconds=alone if is_weighed else None,
+            alone_seconds=alone if left is not None or forecast.expected > 0 else None,
         )
         if ends_the_stage(outcome.records[-1]):
             self._account.would_take(None)  # a serial run does not come to all of it
         elif not outcomes.missing():  # else all of it was run here
             took = sum([outcomes.seconds[at] for at in missing])
             self._account.would_take(alone, took)
+            spent = outcome.ended - asked - (self._account.starting - started)
+            # Workers that were started just now had to load what passes use.
+            has_lost = self._fell_behind or (was_warm and spent > (alone or math.inf))
+            if left is not None and has_lost:
+                args = (command.steps, there, executor, self._adapter, spent)
+                await self._host.call(learn_of_the_rest, *args)
         if forecast.seconds:
             args = (forecast, command.steps, command.mod, outcome, self._adapter)
             await self._host.call(correct, *args)
         return outcome
+
+    async def _bring_through(
+        self,
+        left: Left,
+        steps: Sequence[Pass],
+        held: HeldModule,
+        outcomes: StageOutcomes,
+    ) -> None:
+        """Run the other passes here on what the first one has been through here."""
+        args = (left, steps, held, self._context, self._retainer, outcomes)
+        with self._account.here(Reason.SMALL):
+            await self._host.call(bring_through, *args)
 
     def _begun_here(self, command: RunStage, executor: Executor) -> StageResult | Left:
         """Run the first pass of a stage here, while that is cheaper."""
@@ -248,6 +261,7 @@ class Stages:
         except UnpublishedError as failed:
             return await self._unsendable(command, snapshot, failed.error)
         if stage.is_recalled:
+            self._fell_behind = True
             await self._take_over(command.steps, held, outcomes, Reason.BEHIND)
         while outcomes.doubt():
             missing = {name: held.held[name] for name in outcomes.missing_names()}

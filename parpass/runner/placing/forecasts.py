@@ -155,6 +155,28 @@ def seconds_here(
     return None if known is None else known.seconds
 
 
+def learn_of_the_rest(
+    steps: Sequence[Pass],
+    functions: Mapping[str, Any],
+    executor: Executor,
+    adapter: ModuleAdapter,
+    spent: float,
+) -> None:
+    """Learn from a stage that was begun here, and on the rest of which workers lost.
+
+    Args:
+        steps: The passes.
+        functions: Those that workers were given.
+        executor: The workers.
+        adapter: How modules are handled.
+        spent: Seconds that they took, without those for starting them.
+    """
+    known = _forecast(steps, functions, adapter)
+    if known is not None:
+        work = known.seconds, known.nodes, len(functions)
+        DELIVERED.learn(gain_of(executor).expected(*work), spent)
+
+
 def correct(
     forecast: Forecast,
     steps: Sequence[Pass],

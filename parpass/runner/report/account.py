@@ -144,6 +144,7 @@ class Account:
 
     Attributes:
         workers: The same.
+        starting: Seconds until workers were there that had to be started.
     """
 
     _seconds = 0.0
@@ -152,6 +153,7 @@ class Account:
     _longest = 0.0
     _journeys: Sequence[tuple[Journey, int, bool]] = ()
     _under_way: Sequence[Journey] = ()  # those of the stage that workers are given
+    starting = 0.0
     _unsendable: Mapping[str, str] = MappingProxyType({})
     _observers: tuple[str, ...] = ()
     _in_their_place: float | None = 0.0  # what took workers, done in this process
@@ -215,6 +217,9 @@ class Account:
         journey.end(self.workers)
         self._journeys = [*self._journeys, (journey, functions, was_warm)]
         self._under_way = [*self._under_way, journey]
+        if not was_warm:
+            shares = journey.shares(self.workers, was_warm=False)
+            self.starting += shares.starting / self.workers
 
     def would_take(self, seconds: float | None, took: float = 0.0) -> None:
         """Take down what functions that workers were given would take here.

@@ -1,0 +1,231 @@
+"""The services of the examples, driven over sockets as clients do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import trio
+from aiohttp import web
+
+from examples import service_asyncio, service_trio
+from parpass import relay
+from parpass.runner import open_runner
+from tests.support.pooled import child_processes, folders
+from tests.support.serving import PROGRAM
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "services.md"
+COMPILED = relay.transform.InferType()(relay.parse(PROGRAM)).astext()
+
+
+@contextmanager
+def nothing_left() -> Generator[None]:
+    processes, kept = child_processes(), folders()
+    yield
+    assert child_processes() <= processes
+    assert folders() <= kept
+
+
+# On asyncio.
+
+
+@asynccontextmanager
+async def asyncio_service() -> AsyncGenerator[aiohttp.ClientSession]:
+    served = web.AppRunner(service_asyncio.application(), handler_cancellation=True)
+    await served.setup()
+    await web.TCPSite(served, "127.0.0.1", 0).start()
+    host, port = served.addresses[0]
+    try:
+        async with aiohttp.ClientSession(f"http://{host}:{port}") as client:
+            yield client
+    finally:
+        await served.cleanup()
+
+
+async def post(
+    client: aiohttp.ClientSession, pipeline: str, text: str = PROGRAM
+) -> tuple[int, str]:
+    query = {"pipeline": pipeline}
+    async with client.post("/compile", params=query, data=text) as answer:
+        return answer.status, await answer.text()
+
+
+async def metrics(client: aiohttp.ClientSession) -> dict[str, float]:
+    async with client.get("/metrics") as answer:
+        lines = (await answer.text()).splitlines()
+    return {name: float(value) for name, value in map(str.split, lines)}
+
+
+@pytest.mark.slow
+def test_on_asyncio_what_one_client_does_is_no_concern_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async def main() -> None:
+        async with asyncio_service() as client:
+            status, text = await post(client, "InferType")
+            assert (status, text) == (200, COMPILED)
+            for pipeline, program in [("Nope", PROGRAM), ("InferType", "def @main(")]:
+                status, text = await post(client, pipeline, program)
+                assert status == 400
+            status, text = await post(client, "Crashes")
+            assert status == 500
+            assert "SIGSEGV" in text
+            assert "in pass 'Crashes', on function 'first'" in text
+            gone = asyncio.ensure_future(post(client, "Hangs"))
+            while (await metrics(client))["parpass_runs_total"] < 3:
+                status, _ = await post(client, "InferType")
+                assert status == 200
+            gone.cancel()
+            while "parpass_requests_cancelled_total" not in await metrics(client):
+                pass
+            assert (await post(client, "InferType"))[0] == 200
+            counted = await metrics(client)
+        assert counted["parpass_requests_failed_total"] == 1
+        assert counted["parpass_requests_client_error_total"] == 2
+        assert counted["parpass_run_seconds_total"] > 0
+
+    with nothing_left():
+        asyncio.run(main())
+
+
+@pytest.mark.slow
+def test_on_asyncio_more_requests_than_may_wait_are_refused_and_long_ones_end(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(service_asyncio, "AT_ONCE", 1)
+    monkeypatch.setattr(service_asyncio, "WAITING", 2)
+    monkeypatch.setattr(service_asyncio, "REQUEST_SECONDS", 0.5)
+
+    async def main() -> None:
+        async with asyncio_service() as client:
+            found = await asyncio.gather(*[post(client, "Hangs") for _ in range(5)])
+            assert sorted(status for status, _ in found) == [503, 503, 504, 504, 504]
+
+    with nothing_left():
+        asyncio.run(main())
+
+
+# On trio.
+
+
+@asynccontextmanager
+async def trio_service() -> AsyncGenerator[tuple[service_trio.Service, int]]:
+    async with open_runner(isolated=True) as runner, trio.open_nursery() as nursery:
+        service = service_trio.Service(runner)
+        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        nursery.start_soon(trio.serve_listeners, service.serve, listeners)
+        yield service, listeners[0].socket.getsockname()[1]
+        nursery.cancel_scope.cancel()
+
+
+async def ask(port: int, **request: Any) -> dict[str, Any]:
+    async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        await stream.send_all(json.dumps(request).encode() + b"\n")
+        answer = b""
+        while not answer.endswith(b"\n"):
+            answer += await stream.receive_some()
+    return json.loads(answer)
+
+
+@pytest.mark.slow
+async def test_on_trio_what_one_client_does_is_no_concern_of_the_others():
+    with nothing_left():
+        async with trio_service() as (service, port):
+            good = {"text": PROGRAM, "pipeline": "InferType"}
+            answer = await ask(port, **good)
+            assert answer == {"outcome": "compiled", "text": COMPILED}
+            answer = await ask(port, text="def @main(", pipeline="InferType")
+            assert answer["error"].startswith("ParseError: ")
+            answer = await ask(port, text=PROGRAM, pipeline="Crashes")
+            assert "SIGSEGV" in answer["error"]
+            assert "in pass 'Crashes', on function 'first'" in answer["notes"]
+            begun = service.counted["runs"]
+            async with trio.open_nursery() as nursery:
+                hanging = {"text": PROGRAM, "pipeline": "Hangs"}
+                nursery.start_soon(lambda: ask(port, **hanging))
+                while service.counted["runs"] < begun + 2:
+                    assert (await ask(port, **good))["outcome"] == "compiled"
+                nursery.cancel_scope.cancel()
+            while not service.counted["cancelled"]:
+                await trio.lowlevel.checkpoint()
+            answer = await ask(port, metrics=True)
+            assert (answer["failed"], answer["cancelled"]) == (2, 1)
+
+
+@pytest.mark.slow
+async def test_on_trio_more_requests_than_may_wait_are_refused_and_long_ones_end(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(service_trio, "AT_ONCE", 1)
+    monkeypatch.setattr(service_trio, "WAITING", 2)
+    monkeypatch.setattr(service_trio, "REQUEST_SECONDS", 0.5)
+    outcomes: list[str] = []
+
+    async def one(port: int) -> None:
+        answer = await ask(port, text=PROGRAM, pipeline="Hangs")
+        outcomes.append(answer["outcome"])
+
+    with nothing_left():
+        async with trio_service() as (_, port), trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(one, port)
+    assert sorted(outcomes) == ["refused"] * 2 + ["too_long"] * 3
+
+
+# As programs.
+
+
+@contextmanager
+def program(name: str) -> Generator[int]:
+    """Run one of the examples on a free port, until it is told to end."""
+    command = [sys.executable, f"examples/{name}.py", "--port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as one:
+        assert one.stdout is not None
+        try:
+            yield int(one.stdout.readline().removeprefix("on port "))
+        finally:
+            one.send_signal(signal.SIGTERM)
+        assert one.wait() == 0
+
+
+@pytest.mark.slow
+def test_the_program_on_asyncio_serves_until_it_is_told_to_end():
+    with nothing_left(), program("service_asyncio") as port:
+        url = f"http://127.0.0.1:{port}/compile?pipeline=InferType"
+        with urllib.request.urlopen(url, PROGRAM.encode()) as answer:
+            assert answer.read().decode() == COMPILED
+        with pytest.raises(urllib.error.HTTPError, match="400"):
+            urllib.request.urlopen(url, b"def @main(")
+
+
+@pytest.mark.slow
+async def test_the_program_on_trio_serves_until_it_is_told_to_end():
+    with nothing_left(), program("service_trio") as port:
+        answer = await ask(port, text=PROGRAM, pipeline="InferType")
+        assert answer["text"] == COMPILED
+
+
+def test_what_the_page_shows_is_in_the_programs():
+    files = [ROOT / "examples" / f"service_{host}.py" for host in ("asyncio", "trio")]
+    programs = [unindented(file.read_text()) for file in files]
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert len(blocks) > 5
+    for block in blocks:
+        assert any(unindented(block) in text for text in programs), block
+
+
+def unindented(text: str) -> str:
+    return "\n".join(line.strip() for line in text.strip().splitlines())
