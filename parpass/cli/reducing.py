@@ -13,7 +13,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import structs
 
@@ -85,7 +85,7 @@ class DropFunctions:
         kept: The function that stays.
     """
 
-    many: ClassVar[bool] = True
+    many = True
 
     def __init__(self, adapter: ModuleAdapter, kept: str | None) -> None:
         self._adapter = adapter

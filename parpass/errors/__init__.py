@@ -63,6 +63,7 @@ from parpass.errors.base import (
     ParpassError,
     add_note,
     did_you_mean,
+    kind_of,
     nearest,
     quoted,
 )
@@ -185,6 +186,7 @@ __all__ = [
     "add_note",
     "attach_others",
     "did_you_mean",
+    "kind_of",
     "nearest",
     "other_failures",
     "quoted",

@@ -26,6 +26,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {quoted(near)}?" if near else ""
 
 
+def kind_of(value: object) -> str:
+    """Return what kind of value came in the place of another one, for a message.
+
+    Of what frontends return, a module and its weights, it says how to take it apart.
+    """
+    name = type(value).__name__
+    return (
+        f"{name}; is it a pair, as in mod, params = ...?" if name == "tuple" else name
+    )
+
+
 def add_note(error: BaseException, note: str) -> None:
     """Add a note to an exception, if it takes any; one that is frozen is left alone."""
     with contextlib.suppress(Exception):  # whatever a user's class does when written to

@@ -11,6 +11,7 @@ from parpass.errors import (
     ModuleTypeError,
     ReadOnlyModuleError,
     UnknownGlobalError,
+    kind_of,
 )
 from parpass.ir import wire
 from parpass.ir.attrs import DictAttrs
@@ -72,7 +73,12 @@ class IRModule:
         A function goes in under its `global_symbol`, or `main` (`main_1`, ... where
         that is taken); any other expression becomes the body of a function over its
         free variables and type variables.
+
+        Raises:
+            ModuleTypeError: `expr` is no expression.
         """
+        if not isinstance(cast("object", expr), Node):
+            raise ModuleTypeError(f"expected an expression, got {kind_of(expr)}")
         module = cls(functions)
         function = expr if isinstance(expr, BaseFunc) else tenant_of(expr).closed(expr)
         wanted = str(function.attributes.get("global_symbol", "main"))

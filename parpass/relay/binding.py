@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 import numpy.typing as npt
 
-from parpass.errors import IRTypeError, did_you_mean
+from parpass.errors import IRTypeError, did_you_mean, kind_of
 from parpass.ir.node import bindings, children, post_order, reflection
 from parpass.ir.op_table import Op
 from parpass.ir.ty import TensorType
@@ -75,14 +75,16 @@ def bind_params_by_name(
         params: Values by the parameters' names, as `from_onnx` returns them.
 
     Raises:
-        IRTypeError: `func` is no function, two of its parameters have one name, or a
-            value is not of its parameter's shape and dtype.
+        IRTypeError: `func` is no function, `params` no mapping, two of the parameters
+            have one name, or a value is not of its parameter's shape and dtype.
     """
     if not isinstance(cast("object", func), Function):
         raise IRTypeError(
             f"expected a relay.Function to bind parameters of, got "
             f"{type(func).__name__}; of a module it may be mod['main']"
         )
+    if not isinstance(cast("object", params), Mapping):
+        raise IRTypeError(f"expected params by name, got {kind_of(params)}")
     wanted = {param.name_hint for param in func.params} & {*params}
     binds = {_variable(name, [*func.params]): const(params[name]) for name in wanted}
     for param, value in binds.items():

@@ -11,7 +11,7 @@ A function that no other refers to may get other parameters, and another result.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from msgspec import structs
 
@@ -70,7 +70,7 @@ def size(mod: IRModule) -> tuple[int, ...]:
 class Hoist:
     """Returns from a function, instead of its result, an expression inside of it."""
 
-    many: ClassVar[bool] = False
+    many = False
 
     def items(self, mod: IRModule) -> Sequence[Place]:
         """Return the expressions, the smallest first; of very many, some."""
@@ -93,7 +93,7 @@ class Hoist:
 class Parametrise:
     """Replaces expressions by new parameters of their function."""
 
-    many: ClassVar[bool] = True
+    many = True
 
     def items(self, mod: IRModule) -> Sequence[Place]:
         """Return the expressions, the outermost first."""
@@ -115,7 +115,7 @@ class Parametrise:
 class Descend:
     """Replaces expressions by one of what they are made of, of the same type."""
 
-    many: ClassVar[bool] = True
+    many = True
 
     def items(self, mod: IRModule) -> Sequence[Place]:
         """Return the expressions, the outermost first, and what may replace each."""
@@ -143,7 +143,7 @@ class Descend:
 class MakeConstant:
     """Replaces expressions by zeros of their type."""
 
-    many: ClassVar[bool] = True
+    many = True
 
     def items(self, mod: IRModule) -> Sequence[Place]:
         """Return the expressions, the outermost first."""
@@ -167,7 +167,7 @@ class MakeConstant:
 class DropFields:
     """Takes fields out of tuples of which only single fields are used."""
 
-    many: ClassVar[bool] = True
+    many = True
 
     def items(self, mod: IRModule) -> Sequence[Place]:
         """Return the tuples, each with the index of a field that is not used."""
@@ -205,7 +205,7 @@ class DropFields:
 class DropAttributes:
     """Takes the attributes of functions out."""
 
-    many: ClassVar[bool] = True
+    many = True
 
     def items(self, mod: IRModule) -> Sequence[tuple[str, str]]:
         """Return the names of functions and of attributes."""

@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from parpass.errors import ArgumentError, MalformedModelError
+from parpass.errors import ArgumentError, MalformedModelError, kind_of
 from parpass.runtime.dlpack_type import DataType
 from parpass.runtime.dtypes import numpy_dtype
 from parpass.runtime.ndarray import NDArray
@@ -34,10 +34,7 @@ def save_param_dict(params: Mapping[str, NDArray | npt.ArrayLike]) -> bytearray:
         ArgumentError: `params` is no mapping, or DLPack has no such dtype as one has.
     """
     if not isinstance(cast("object", params), Mapping):
-        raise ArgumentError(
-            f"expected params by name, got {type(params).__name__}; "
-            "is it a pair, as in mod, params = ...?"
-        )
+        raise ArgumentError(f"expected params by name, got {kind_of(params)}")
     out = bytearray(struct.pack("<QQQ", _LIST_MAGIC, 0, len(params)))
     for name in params:
         encoded = name.encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from parpass.errors import PassInputError
+from parpass.errors import PassInputError, kind_of
 from parpass.tables import Table
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.textual import register_programs
@@ -55,10 +55,7 @@ def adapter_of(mod: Any, pass_name: str) -> ModuleAdapter:
         if adapter is not None:
             return adapter
     expected = " or ".join(sorted(kind.__name__ for kind in _adapters)) or "a module"
-    found = type(mod).__name__
-    if found == "tuple":  # what frontends return: a slip that everybody makes once
-        found += "; is it a pair, as in mod, params = ...?"
     raise PassInputError(
-        f"pass '{pass_name}' expected {expected}, got {found}",
+        f"pass '{pass_name}' expected {expected}, got {kind_of(mod)}",
         pass_name=pass_name,
     )

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from parpass.errors import ParseError
 from parpass.tables import Table
 
 
 class Way(Protocol):
-    """A way to make a module smaller; `many` says whether by many items at once."""
+    """A way to make a module smaller."""
 
-    many: ClassVar[bool]
+    @property
+    def many(self) -> bool:
+        """Whether it is tried with many items at once."""
+        ...
 
     def items(self, mod: Any) -> Sequence[Any]:
         """Return what could be taken out, what takes most with it first."""

@@ -16,6 +16,7 @@ from onnx.reference import ReferenceEvaluator
 
 import parpass as tvm
 from parpass import relay
+from parpass.errors import EvaluationError, IRTypeError, ModuleTypeError
 from parpass.relay import testing
 
 PADS = [2] * 4
@@ -165,3 +166,18 @@ def test_a_pass_of_ones_own_is_watched():
     assert met[0] == "Scale"
     # Each use of the one constant is of one new product.
     assert operators(mod)["multiply"] == 1 + 2
+
+
+def test_what_is_forgotten_of_a_pair_is_said_where_it_is():
+    mod, params = pair = testing.mlp.get_workload(1)
+    data = np.zeros((1, 1, 28, 28), "float32")
+    with pytest.raises(EvaluationError, match=r"and 1 more, got none; weights are giv"):
+        relay.create_executor("graph", mod).evaluate()(data)
+    with pytest.raises(EvaluationError, match="IRModule for mod, got tuple; is it"):
+        relay.create_executor("graph", pair)  # pyright: ignore[reportArgumentType] -- that is it
+    with pytest.raises(IRTypeError, match="expected params by name, got IRModule"):
+        relay.create_executor("graph", mod, params=mod)  # pyright: ignore[reportArgumentType] -- that is it
+    with pytest.raises(IRTypeError, match=r"it may be mod\['main'\]"):
+        relay.build_module.bind_params_by_name(mod, params)  # pyright: ignore[reportArgumentType] -- that is it
+    with pytest.raises(ModuleTypeError, match="an expression, got tuple; is it"):
+        tvm.IRModule.from_expr(pair)  # pyright: ignore[reportArgumentType] -- that is it

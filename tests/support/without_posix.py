@@ -29,7 +29,7 @@ OF_OS = (
     *("fchown", "fork", "forkpty", "fstatvfs", "getegid", "geteuid", "getgid"),
     *("getloadavg", "getpgid", "getpgrp", "getuid", "killpg", "mkfifo", "openpty"),
     *("posix_fallocate", "posix_spawn", "pread", "preadv", "pwrite"),
-    *("register_at_fork", "sched_getaffinity", "sched_setaffinity", "setsid"),
+    *("register_at_fork", "sched_setaffinity", "setsid"),
     *("statvfs", "sysconf", "uname", "wait"),
 )
 OF_SIGNAL = (

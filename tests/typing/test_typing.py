@@ -45,6 +45,8 @@ def files(folder: Path) -> list[str]:
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         own = folder / f"{page.stem.replace('-', '_').lower()}.py"
         for file, code, before in snippets(page):
+            if file and not file.removesuffix(".py").isidentifier():
+                continue  # settings of another program's, which gives it names
             path = folder / file if file else own
             text = path.read_text() if path.exists() else AS_READERS_CHECK
             if not file:

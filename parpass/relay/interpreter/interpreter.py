@@ -10,13 +10,14 @@ the same bits each time (as long as BLAS uses the same number of threads).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from parpass.errors import CallLimitError, EvaluationError, quoted
+from parpass.errors import CallLimitError, EvaluationError, kind_of, quoted
 from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
 from parpass.relay.binding import bind_params_by_name
@@ -236,8 +237,9 @@ def create_executor(
             others.
 
     Raises:
-        EvaluationError: There is no such kind, or no `main` that has parameters.
-        IRTypeError: A value does not fit its parameter.
+        EvaluationError: There is no such kind, `mod` is no module, or has no `main`
+            whose parameters could have values.
+        IRTypeError: `params` are no values by name, or one does not fit its parameter.
     """
     del device, target
     if kind not in _KINDS:
@@ -245,13 +247,17 @@ def create_executor(
             f"expected one of {quoted(_KINDS)} for kind, got '{kind}'"
         )
     mod = IRModule() if mod is None else mod
-    if params:
+    if not isinstance(cast("object", mod), IRModule):
+        raise EvaluationError(f"expected an IRModule for mod, got {kind_of(mod)}")
+    if params is not None:
         if "main" not in mod:
             raise EvaluationError("expected a module with a 'main' for params=")
         mod = mod.copy()
         mod["main"] = bind_params_by_name(mod["main"], params)
     return Executor(mod)
 
+
+_SHOWN = 5  # names of arguments in a message
 
 _KINDS = ("debug", "graph", "vm", "aot")
 
@@ -264,11 +270,17 @@ def _ordered(
     unknown = sorted(named.keys() - set(rest))
     missing = [name for name in rest if name not in named]
     if unknown or missing:
+        hint = "; weights are given by params=" if missing and not named else ""
         raise EvaluationError(
-            f"expected arguments for {quoted(rest) or 'no more parameters'}, "
-            f"got {quoted(named) or 'none'}"
+            f"expected arguments for {_listed(rest) or 'no more parameters'}, "
+            f"got {_listed(named) or 'none'}{hint}"
         )
     return [*args, *(named[name] for name in rest)]
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = quoted(islice(names, _SHOWN))
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
 
 
 def _as_result(value: Value) -> Any:
