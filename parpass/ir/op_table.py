@@ -30,6 +30,7 @@ from parpass.ir.ty import Type
 from parpass.tables import Table
 
 TypeRelation = Callable[[Sequence[Type], Any], Type]
+ArgumentTypes = Callable[[Sequence[Type | None], Any], Sequence[Type | None]]
 Compute = Callable[..., Any]
 Array = npt.NDArray[Any]
 
@@ -66,6 +67,7 @@ class OpPattern(enum.IntEnum):
     non_computational=Role.META,
     pattern=Role.META,
     moves=Role.META,
+    argument_types=Role.META,
 )
 class Op(RelayExpr, frozen=True, eq=False):
     """An operator: an entry of the table, and the expression that a call refers to.
@@ -87,6 +89,11 @@ class Op(RelayExpr, frozen=True, eq=False):
         pattern: What it may be fused with.
         moves: Whether the elements of the result are those of the arguments, bit by
             bit. What does not, is never asked to compute in few digits.
+        argument_types: Says which types the arguments must have, as far as the others
+            and the attributes tell: maps the types that are known, None for the others,
+            to those that are known then, in the same order. So a weight has a type
+            without an annotation. It agrees with the relation, and raises
+            `TypeRelationError` as that does; None where arguments tell nothing.
     """
 
     name: str
@@ -98,6 +105,7 @@ class Op(RelayExpr, frozen=True, eq=False):
     non_computational: bool = False
     pattern: OpPattern = OpPattern.OPAQUE
     moves: bool = False
+    argument_types: ArgumentTypes | None = None
 
     def get_attr(self, attr_name: str) -> Any:
         """Return a property, or what `register_op_attr` gave; None where there is none.

@@ -30,12 +30,57 @@ Expr = RelayExpr
 
 @reflected(is_graph=False, is_variable=True, type_annotation=Role.TYPE)
 class Var(Expr, frozen=True, eq=False):
-    """A local variable; two of them are the same only if they are the same object."""
+    """A local variable; two of them are the same only if they are the same object.
+
+    What is annotated is typed at once, so that InferType leaves it the same variable.
+    """
 
     name_hint: str
     type_annotation: Type | None = None
     span: Span | None = None
     checked_type_: Type | None = None
+
+    def __post_init__(self) -> None:
+        stated = self.type_annotation
+        if stated is None or self.checked_type_ is not None:
+            return
+        if type(stated) is TensorType or is_complete(stated):
+            force_setattr(self, "checked_type_", stated)
+
+    @property
+    def vid(self) -> VarId:
+        """What tells this variable from others of its name."""
+        return VarId(self)
+
+
+class VarId:
+    """The identity of a variable, as TVM has it apart from the variable.
+
+    Attributes:
+        var: The variable.
+    """
+
+    __slots__ = ("var",)
+
+    def __init__(self, var: Var) -> None:
+        self.var = var
+
+    @property
+    def name_hint(self) -> str:
+        """The variable's name."""
+        return self.var.name_hint
+
+    def same_as(self, other: object) -> bool:
+        """Return whether this is the identity of the same variable as `other`."""
+        return isinstance(other, VarId) and other.var is self.var
+
+    __eq__ = same_as
+
+    def __hash__(self) -> int:
+        return hash(self.var)
+
+    def __repr__(self) -> str:
+        return f"VarId({self.name_hint})"
 
 
 @reflected(is_graph=False)

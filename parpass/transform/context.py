@@ -149,8 +149,9 @@ class PassContext:
     def override_instruments(self, instruments: Iterable[Any] | None) -> None:
         """Exit the present instruments and enter these in their place.
 
-        If an exit hook raises, the present ones stay; if an enter hook raises, the new
-        ones are kept in the list but not entered, as when entering a context fails.
+        If an exit hook raises, all were exited nevertheless, so the list is empty then:
+        one that always fails is rid of, too. If an enter hook raises, the new ones are
+        kept in the list but not entered, as when entering a context fails.
 
         Raises:
             PassContextError: This is the body of a function pass.
@@ -161,7 +162,8 @@ class PassContext:
                 "in another process; write a module pass"
             )
         new = checked_instruments(instruments)
-        exit_instruments(self._instruments)
+        old, self._instruments = self._instruments, ()
+        exit_instruments(old)
         self._instruments = new
         enter_instruments(new)
 

@@ -339,13 +339,16 @@ def test_4_24_a_context_that_is_not_active_may_be_overridden():
     assert log == ["a.exit", "b.enter"]
 
 
-def test_4_25_if_an_old_exit_fails_the_new_are_not_installed():
+def test_4_25_if_an_old_exit_fails_none_is_left_and_the_next_override_installs():
     first, second, log = pair(raising_at("exit"))
     context = PassContext(instruments=[first])
     with pytest.raises(LookupError):
         context.override_instruments([second])
-    assert context.instruments == (first,)
+    assert context.instruments == ()
     assert log == ["a.exit"]
+    context.override_instruments([second])
+    assert context.instruments == (second,)
+    assert log == ["a.exit", "b.enter"]
 
 
 def test_4_26_if_a_new_enter_fails_the_entered_ones_are_exited():

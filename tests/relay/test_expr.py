@@ -66,7 +66,26 @@ def test_a_constant_knows_its_type():
 
 def test_a_type_that_is_not_inferred_yet_is_an_error_that_says_what_to_do():
     with pytest.raises(UntypedError, match=r"this Var .*run .*InferType"):
-        _ = X.checked_type
+        _ = relay.var("x").checked_type
+
+
+def test_an_annotated_variable_is_typed_and_stays_the_same_variable():
+    x = relay.var("x", shape=(2,))
+    assert x.checked_type == relay.TensorType((2,))
+    typed = relay.transform.InferType()(relay.exp(x))
+    assert isinstance(typed, relay.Call)
+    assert typed.args[0] is x
+    unknown = relay.Var("x", relay.TupleType((relay.IncompleteType(),)))
+    assert unknown.checked_type_ is None
+
+
+def test_a_variable_is_told_from_others_by_its_vid():
+    x, other = relay.var("x"), relay.var("x")
+    assert x.vid == x.vid
+    assert x.vid.same_as(x.vid)
+    assert {x.vid, other.vid} == {other.vid, x.vid}
+    assert x.vid != other.vid
+    assert x.vid.name_hint == "x"
 
 
 @pytest.mark.parametrize(

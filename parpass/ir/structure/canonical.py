@@ -64,7 +64,9 @@ class Canonical:
             record = self._record(node)
             number = len(self.records)
             fields = reflection(type(node))
-            if not (fields.is_variable or fields.is_graph):
+            # What has no children, such as `()`, is a value, however often it stands.
+            is_shared = fields.is_variable or (fields.is_graph and record.children)
+            if not is_shared:
                 number = known.setdefault(record, number)
             if number == len(self.records):
                 self.records.append(record)
@@ -163,7 +165,11 @@ def _tagged(value: Any) -> Any:
         return [_tagged(item) for item in cast("Sequence[Any]", value)]
     if isinstance(value, Mapping):
         items = cast("Mapping[Any, Any]", value).items()
-        return {key: _tagged(item) for key, item in items}
+        if all(type(key) is str for key, _ in items):
+            return {key: _tagged(item) for key, item in items}
+        # msgspec sorts only strings, so the others are sorted here, as bytes.
+        pairs = [(value_bytes(key), _tagged(item)) for key, item in items]
+        return ["mapping", *sorted(pairs, key=lambda pair: pair[0])]
     if isinstance(value, Node):
         raise _not_plain(value)
     if isinstance(value, msgspec.Struct):

@@ -8,7 +8,7 @@ sum `z` is not the product of two sums. Spans and inferred types are not.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from parpass.errors import StructuralMismatchError
 from parpass.ir.module import IRModule
@@ -17,11 +17,14 @@ from parpass.ir.structure.canonical import Canonical, value_bytes
 from parpass.ir.structure.mismatch import Mismatch, first_mismatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     """Return whether two modules, expressions, types or attributes are equal.
+
+    Lists are equal if their items are; free variables of one item say nothing of those
+    of another one.
 
     Args:
         lhs: One of them.
@@ -72,6 +75,9 @@ def _parts(node: Any, *, map_free_vars: bool) -> Iterator[bytes]:
             digest = record.data.digest() if record.data is not None else None
             kind = f"{record.kind.namespace}.{record.kind.__name__}"
             yield value_bytes((kind, record.values, digest, record.children))
+    elif isinstance(node, list | tuple):
+        for item in cast("Sequence[Any]", node):
+            yield value_bytes(structural_hash(item, map_free_vars))
     else:
         yield value_bytes([node])
 
@@ -85,7 +91,25 @@ def _mismatch(lhs: Any, rhs: Any, *, map_free_vars: bool) -> Mismatch | None:
         return _node_mismatch(lhs, rhs, map_free_vars=map_free_vars)
     if isinstance(lhs, Node | IRModule) or isinstance(rhs, Node | IRModule):
         return Mismatch("<root>", repr(lhs), repr(rhs))
+    if isinstance(lhs, list | tuple) and isinstance(rhs, list | tuple):
+        return _list_mismatch(
+            cast("Sequence[Any]", lhs),
+            cast("Sequence[Any]", rhs),
+            map_free_vars=map_free_vars,
+        )
     return _value_mismatch("<root>", lhs, rhs)
+
+
+def _list_mismatch(
+    lhs: Sequence[Any], rhs: Sequence[Any], *, map_free_vars: bool
+) -> Mismatch | None:
+    if len(lhs) != len(rhs):
+        return Mismatch("<root>", f"{len(lhs)} items", f"{len(rhs)} items")
+    for at, (mine, theirs) in enumerate(zip(lhs, rhs, strict=True)):
+        found = _mismatch(mine, theirs, map_free_vars=map_free_vars)
+        if found is not None:
+            return found._replace(path=found.path.replace("<root>", f"<root>[{at}]", 1))
+    return None
 
 
 def _value_mismatch(path: str, lhs: Any, rhs: Any) -> Mismatch | None:

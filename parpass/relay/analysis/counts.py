@@ -90,8 +90,13 @@ def _conv(call: Call) -> int:
 
 
 def _conv_transpose(call: Call) -> int:
-    """Return the MACs of a transposed convolution: a kernel's worth for each input."""
-    return math.prod(_shape(call.args[0])) * _kernel_size(call, "I")
+    """Return the MACs of a transposed convolution: a kernel's worth for each output.
+
+    As TVM counts them: as those of the convolution that gives the same result, on data
+    with zeros between its elements.
+    """
+    kernel = _kernel_size(call, "O") // call.attrs["groups"]
+    return math.prod(_shape(call)) * kernel
 
 
 def _kernel_size(call: Call, without: str) -> int:

@@ -23,26 +23,36 @@ def free_type_vars(of: Expr | Type) -> list[TypeVar]:
 def bound_type_vars(of: Expr | Type) -> list[TypeVar]:
     """Return the type parameters of functions in `of`, or of its types, each once."""
     if isinstance(of, Type):
-        binders = _Binders()
-        binders.visit(of)
-        return list(binders.found)
+        return list(_Names(of).bound)
     functions = [node for node in post_order(of) if isinstance(node, Function)]
     return list(dict.fromkeys(var for func in functions for var in func.type_params))
 
 
 def all_type_vars(of: Expr | Type) -> list[TypeVar]:
-    """Return the type variables in `of`: those it uses, then the others."""
-    stated = [of] if isinstance(of, Type) else stated_types(post_order(of))
-    used = (var for typ in stated for var in type_vars_in(typ))
+    """Return the type variables in `of`.
+
+    Of an expression those that it uses come before the others; in a type parameters
+    come before what they are the parameters of.
+    """
+    if isinstance(of, Type):
+        return list(_Names(of).found)
+    used = (var for typ in stated_types(post_order(of)) for var in type_vars_in(typ))
     return list(dict.fromkeys([*used, *bound_type_vars(of)]))
 
 
-class _Binders(TypeVisitor):
-    def __init__(self) -> None:
+class _Names(TypeVisitor):
+    """The type variables in a type, and those that functions in it bind."""
+
+    def __init__(self, typ: Type) -> None:
         self.found: dict[TypeVar, None] = {}
+        self.bound: dict[TypeVar, None] = {}
+        self.visit(typ)
+
+    def visit_type_var(self, tv: TypeVar) -> None:
+        self.found[tv] = None
 
     def visit_func_type(self, ft: FuncType) -> None:
-        self.found.update(dict.fromkeys(ft.type_params))
+        self.bound.update(dict.fromkeys(ft.type_params))
         super().visit_func_type(ft)
 
 

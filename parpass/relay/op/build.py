@@ -23,7 +23,14 @@ import msgspec
 
 from parpass.ir.attrs import Attrs
 from parpass.ir.effect import Effect
-from parpass.ir.op_table import Compute, Op, OpPattern, TypeRelation, register_op
+from parpass.ir.op_table import (
+    ArgumentTypes,
+    Compute,
+    Op,
+    OpPattern,
+    TypeRelation,
+    register_op,
+)
 from parpass.relay.expr import Call, TupleWrapper, as_expr
 from parpass.relay.op.attributes import Converter
 from parpass.relay.op.normal import Field, fields_of
@@ -46,6 +53,7 @@ class Entry(TypedDict, total=False):
     non_computational: bool
     pattern: OpPattern
     moves: bool
+    argument_types: ArgumentTypes
 
 
 def operator(

@@ -16,7 +16,7 @@ from parpass.ir.ty import Dim, TensorType, TupleType, Type
 Shape = tuple[Dim, ...]
 
 
-def tensors(types: Sequence[Type]) -> tuple[TensorType, ...]:
+def tensors(types: Sequence[Type | None]) -> tuple[TensorType, ...]:
     """Return the types of arguments that must all be tensors."""
     found = tuple(found for found in types if isinstance(found, TensorType))
     if len(found) != len(types):
@@ -83,6 +83,32 @@ def require_shape(arg: TensorType, shape: Shape, what: str) -> None:
     if len(arg.shape) != len(shape) or not all(map(agree, arg.shape, shape)):
         wanted = TensorType(shape, arg.dtype)
         raise TypeRelationError(f"expected {wanted} for {what}, got {arg}")
+
+
+def vectors_along_axis(
+    types: Sequence[Type | None], attrs: Any
+) -> Sequence[Type | None]:
+    """Return the types of arguments that are vectors along the first one's axis."""
+    data = types[0]
+    if not isinstance(data, TensorType):
+        return types
+    axis = normal_axis(attrs.axis, len(data.shape))
+    vector = TensorType((data.shape[axis],), data.dtype)
+    return (data, *[vector] * (len(types) - 1))
+
+
+def require_vectors(types: Sequence[TensorType], attrs: Any, *names: str) -> None:
+    """Reject arguments that are no vectors along the first one's axis.
+
+    Args:
+        types: The types of all arguments.
+        attrs: Say which axis it is.
+        names: What messages call the arguments behind the first one.
+    """
+    require_same_dtype(types)
+    wanted = tensors(vectors_along_axis(types, attrs))
+    for name, want, got in zip(names, wanted[1:], types[1:], strict=True):
+        require_shape(got, want.shape, name)
 
 
 def agree(one: Dim, other: Dim) -> bool:

@@ -115,7 +115,7 @@ def _call_on_unknown(
 
     def attempt() -> bool:
         if any(map(inference.solver.is_open, args)):
-            return True
+            return _arguments_assigned(call, op, args, inference)
         found = _relate(call, op, [*map(inference.show, args)], inference)
         if found is not None and inference.agree(result, found) is not None:
             return True
@@ -128,6 +128,35 @@ def _call_on_unknown(
 
     inference.suspend(args, result, attempt)
     return result
+
+
+def _arguments_assigned(
+    call: Call, op: Op, args: Sequence[Type], inference: Inference
+) -> bool:
+    """Give arguments the types that the operator says they have.
+
+    Returns:
+        Whether there is no error.
+    """
+    if op.argument_types is None:
+        return True
+    solver = inference.solver
+    known = [None if solver.is_open(arg) else inference.show(arg) for arg in args]
+    try:
+        wanted = op.argument_types(known, call.attrs)
+    except IRTypeError as error:
+        inference.error(call, f"operator '{op.name}': {error}")
+        inference.excuse(args)
+        return False
+    for at, (arg, want) in enumerate(zip(args, wanted, strict=True)):
+        if known[at] is not None or want is None:
+            continue
+        if inference.agree(arg, want) is None:
+            got = inference.show(arg)
+            message = f"expected {want} for argument {at + 1}, got {got}"
+            inference.error(call, f"operator '{op.name}': {message}")
+            return False
+    return True
 
 
 def _call_of_unknown(

@@ -204,7 +204,7 @@ def test_the_text_is_one_entry_a_line_children_first():
         '{"Op":"abs"},\n'
         '{"relay.Any":{}},\n'
         '{"relay.TensorType":{"shape":[2,{"ref":1}],"dtype":"float32"}},\n'
-        '{"relay.Var":{"name_hint":"x","type_annotation":2}},\n'
+        '{"relay.Var":{"name_hint":"x","type_annotation":2,"checked_type_":2}},\n'
         '{"relay.Call":{"op":0,"args":[3]}}\n'
         '], "root": {"ref":4}}\n'
     )

@@ -90,6 +90,36 @@ def test_sharing_of_graph_nodes_is_part_of_the_structure():
     assert equal(apart, call_op("multiply", call_op("add", X, Y), call_op("add", X, Y)))
 
 
+def test_an_empty_tuple_is_a_value_whether_it_is_shared_or_not():
+    empty = Tuple(())
+    shared, apart = Tuple((empty, empty)), Tuple((empty, Tuple(())))
+    assert_structural_equal(shared, apart)
+    assert structural_hash(shared) == structural_hash(apart)
+
+
+def test_lists_are_equal_if_their_items_are():
+    x, y = var("x", shape=(2,)), var("x", shape=(2,))
+    assert structural_equal([x, Function((x,), x)], (x, Function((y,), y)))
+    assert structural_hash([Function((x,), x)]) == structural_hash([Function((y,), y)])
+    assert structural_equal([x], [y], map_free_vars=True)
+    with pytest.raises(StructuralMismatchError, match=r"<root>\[1\]"):
+        assert_structural_equal([x, x], [x, y])
+    with pytest.raises(StructuralMismatchError, match="1 items"):
+        assert_structural_equal([x], [x, x])
+
+
+def test_keys_of_mappings_in_attributes_may_be_anything_plain():
+    def with_attribute(value: Any) -> Function:
+        return Function((), const(1), attrs={"a": value})
+
+    one = with_attribute({1: "a", (2, "b"): None, "c": {}})
+    assert structural_equal(one, with_attribute({"c": {}, (2, "b"): None, 1: "a"}))
+    assert not structural_equal(one, with_attribute({"c": {}, (2, "b"): None, 2: "a"}))
+    assert not structural_equal(with_attribute({1: 2}), with_attribute({"1": 2}))
+    with pytest.raises(IRTypeError, match="plain values"):
+        structural_hash(Call(var("f"), (), {var("x"): 1}))
+
+
 def test_sharing_of_constants_and_projections_is_not():
     one, item = const(np.ones(3)), TupleGetItem(X, 0)
     assert equal(Tuple((one, one)), Tuple((one, const(np.ones(3)))))

@@ -41,10 +41,12 @@ def test_a_convolution_takes_a_kernel_for_each_output() -> None:
     assert macs(conv, x, depthwise) == 4 * 8 * 8 * 9
 
 
-def test_a_transposed_convolution_takes_a_kernel_for_each_input() -> None:
+def test_a_transposed_convolution_takes_a_kernel_for_each_output_too() -> None:
     w = var("w", shape=(4, 6, 3, 3))
     conv = relay.nn.conv2d_transpose(x, w)
-    assert macs(conv, x, w) == 4 * 8 * 8 * (6 * 3 * 3)
+    assert macs(conv, x, w) == 6 * 10 * 10 * (4 * 3 * 3)
+    grouped = relay.nn.conv2d_transpose(x, w, groups=2, strides=2)
+    assert macs(grouped, x, w) == 12 * 17 * 17 * (2 * 3 * 3)
 
 
 def test_products_take_their_inner_axis_for_each_output() -> None:

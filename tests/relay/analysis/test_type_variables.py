@@ -34,5 +34,5 @@ def test_a_type_is_asked_as_an_expression_is():
     typ = TupleType((inner, inner, B))
     assert free_type_vars(typ) == [B]
     assert bound_type_vars(typ) == [A]
-    assert all_type_vars(typ) == [B, A]
+    assert all_type_vars(typ) == [A, B]
     assert all_type_vars(A) == free_type_vars(A) == [A]

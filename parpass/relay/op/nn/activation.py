@@ -24,11 +24,10 @@ from parpass.relay.op.nn.products import along
 from parpass.relay.op.relations import (
     float_axis_identity,
     float_identity,
-    normal_axis,
     number_identity,
-    require_same_dtype,
-    require_shape,
+    require_vectors,
     tensors,
+    vectors_along_axis,
 )
 
 __all__ = [
@@ -72,18 +71,23 @@ class PReluAttrs(Attrs, frozen=True):
 
 
 def _prelu_relation(types: Sequence[Type], attrs: PReluAttrs) -> TensorType:
-    data, alpha = tensors(types)
-    require_same_dtype((data, alpha))
-    axis = normal_axis(attrs.axis, len(data.shape))
-    require_shape(alpha, (data.shape[axis],), "alpha")
-    return float_identity((data,), attrs)
+    args = tensors(types)
+    require_vectors(args, attrs, "alpha")
+    return float_identity(args[:1], attrs)
 
 
 def _prelu(attrs: PReluAttrs, data: Array, alpha: Array) -> Array:
     return np.where(data > 0, data, data * along(attrs.axis, alpha, data))
 
 
-@operator("nn.prelu", _prelu_relation, _prelu, PReluAttrs, pattern=BROADCAST)
+@operator(
+    "nn.prelu",
+    _prelu_relation,
+    _prelu,
+    PReluAttrs,
+    pattern=BROADCAST,
+    argument_types=vectors_along_axis,
+)
 def prelu(data: Expr, alpha: Expr, axis: int = 1) -> Call:
     """Return `data` where it is above 0, times its channel's `alpha` elsewhere."""
     ...

@@ -149,6 +149,46 @@ def conv_relation(types: Sequence[Type], attrs: ConvAttrs) -> TensorType:
     return result_type(data, attrs, (image[0], out_channels, *counts))
 
 
+def _conv_arguments(
+    types: Sequence[Type | None], attrs: ConvAttrs
+) -> Sequence[Type | None]:
+    if not isinstance(types[0], TensorType) or attrs.channels is None:
+        return types
+    channels = attrs.channels, _part(in_channels(types[0], attrs), attrs.groups)
+    return with_weight(types, attrs, f"OI{SPATIAL[len(attrs.strides)]}", channels)
+
+
+def in_channels(data: TensorType, attrs: ConvAttrs) -> Dim:
+    """Return how many channels the data has."""
+    spatial = SPATIAL[len(attrs.strides)]
+    return relaid_shape(data.shape, attrs.data_layout, f"NC{spatial}")[1]
+
+
+def _part(channels: Dim, groups: int) -> Dim:
+    return channels if isinstance(channels, UnknownDim) else channels // groups
+
+
+def with_weight(
+    types: Sequence[Type | None], attrs: ConvAttrs, layout: str, channels: Shape
+) -> Sequence[Type | None]:
+    """Return the types of data and weight, that of a weight by its channels.
+
+    Without a kernel size nothing tells the weight's.
+
+    Args:
+        types: The types that are known.
+        attrs: The attributes.
+        layout: The order of a weight's axes, channels first.
+        channels: How many channels it has, in that order.
+    """
+    data, weight = types
+    if attrs.kernel_size is None or not isinstance(data, TensorType):
+        return types
+    shape = (*channels, *attrs.kernel_size)
+    shape = relaid_shape(shape, layout, attrs.kernel_layout)
+    return data, weight or TensorType(shape, data.dtype)
+
+
 def operand_shapes(
     data: TensorType, weight: TensorType, attrs: ConvAttrs, channels: str
 ) -> tuple[Shape, Shape]:
@@ -259,6 +299,7 @@ def _registered(
         kind,
         doc=doc,
         pattern=OUT_ELEMWISE_FUSABLE,
+        argument_types=_conv_arguments,
     )
 
 

@@ -20,8 +20,10 @@ from parpass.relay.op.nn.conv import (
     Conv3DAttrs,
     ConvAttrs,
     checked_channels,
+    in_channels,
     operand_shapes,
     result_type,
+    with_weight,
 )
 from parpass.relay.op.nn.products import matrix_product
 from parpass.relay.op.relations import agree, product, tensors
@@ -100,21 +102,29 @@ def _length(length: Dim, size: Dim, axis: int, attrs: ConvTransposeAttrs) -> Dim
 def _relation(types: Sequence[Type], attrs: ConvTransposeAttrs) -> TensorType:
     data, weight = tensors(types)
     image, kernel = operand_shapes(data, weight, attrs, "IO")
-    in_channels = image[1]
-    if not agree(kernel[0], in_channels):
+    entering = image[1]
+    if not agree(kernel[0], entering):
         raise TypeRelationError(
-            f"expected a weight of {in_channels} input channels, got {weight}"
+            f"expected a weight of {entering} input channels, got {weight}"
         )
-    if isinstance(in_channels, int) and in_channels % attrs.groups:
+    if isinstance(entering, int) and entering % attrs.groups:
         raise TypeRelationError(
-            f"expected input channels that {attrs.groups} groups divide, got "
-            f"{in_channels}"
+            f"expected input channels that {attrs.groups} groups divide, got {entering}"
         )
     channels = product((kernel[1], attrs.groups))
     channels = checked_channels(attrs, weight, channels, kernel[2:])
     sizes = enumerate(zip(image[2:], kernel[2:], strict=True))
     lengths = (_length(length, size, axis, attrs) for axis, (length, size) in sizes)
     return result_type(data, attrs, (image[0], channels, *lengths))
+
+
+def _arguments(
+    types: Sequence[Type | None], attrs: ConvTransposeAttrs
+) -> Sequence[Type | None]:
+    if not isinstance(types[0], TensorType) or attrs.channels is None:
+        return types
+    channels = in_channels(types[0], attrs), attrs.channels // attrs.groups
+    return with_weight(types, attrs, f"IO{SPATIAL[len(attrs.strides)]}", channels)
 
 
 def _spread(attrs: ConvTransposeAttrs, data: Array, weight: Array) -> Array:
@@ -151,7 +161,13 @@ def _registered(
     name: str, kind: type[ConvTransposeAttrs], doc: str
 ) -> Callable[[BuilderT], BuilderT]:
     return operator(
-        f"nn.{name}", _relation, _spread, kind, doc=doc, pattern=OUT_ELEMWISE_FUSABLE
+        f"nn.{name}",
+        _relation,
+        _spread,
+        kind,
+        doc=doc,
+        pattern=OUT_ELEMWISE_FUSABLE,
+        argument_types=_arguments,
     )
 
 

@@ -8,22 +8,24 @@ import numpy as np
 
 from parpass.ir.attrs import Attrs
 from parpass.ir.op_table import Array, TypeRelationError
-from parpass.ir.ty import TensorType, Type
+from parpass.ir.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import MaybeDType
 from parpass.relay.op.build import BROADCAST, INJECTIVE, OUT_ELEMWISE_FUSABLE, operator
 from parpass.relay.op.nn.products import along, matrix_product
 from parpass.relay.op.relations import (
+    Shape,
     agree,
     broadcast_shape,
-    normal_axis,
     product,
     require_number,
     require_rank,
     require_same_dtype,
     require_shape,
+    require_vectors,
     tensors,
     unify,
+    vectors_along_axis,
 )
 
 __all__ = ["batch_flatten", "batch_matmul", "bias_add", "dense", "matmul"]
@@ -62,11 +64,27 @@ def _dense_relation(types: Sequence[Type], attrs: DenseAttrs) -> TensorType:
     return TensorType((*data.shape[:-1], units), attrs.out_dtype or data.dtype)
 
 
+def _dense_arguments(
+    types: Sequence[Type | None], attrs: DenseAttrs
+) -> Sequence[Type | None]:
+    data, weight = types
+    if not isinstance(data, TensorType) or not data.shape or attrs.units is None:
+        return types
+    return data, weight or TensorType((attrs.units, data.shape[-1]), data.dtype)
+
+
 def _dense(attrs: DenseAttrs, data: Array, weight: Array) -> Array:
     return matrix_product(data, weight.T, attrs.out_dtype)
 
 
-@operator("nn.dense", _dense_relation, _dense, DenseAttrs, pattern=OUT_ELEMWISE_FUSABLE)
+@operator(
+    "nn.dense",
+    _dense_relation,
+    _dense,
+    DenseAttrs,
+    pattern=OUT_ELEMWISE_FUSABLE,
+    argument_types=_dense_arguments,
+)
 def dense(
     data: Expr, weight: Expr, units: int | None = None, out_dtype: str = ""
 ) -> Call:
@@ -89,15 +107,32 @@ def _matmul_relation(types: Sequence[Type], attrs: MatmulAttrs) -> TensorType:
         raise TypeRelationError(f"expected a matrix for tensor_a, got {a}")
     require_rank(b, 2, "tensor_b")
     _require_factors(a, b, attrs.out_dtype)
-    rows = a.shape[:-1]
-    inner = a.shape[-1]
-    if attrs.transpose_a:
-        rows, inner = (*a.shape[:-2], a.shape[-1]), a.shape[-2]
+    rows, inner = _rows_and_inner(a, attrs)
     units = b.shape[0] if attrs.transpose_b else b.shape[1]
     units = unify(units, attrs.units) if attrs.units is not None else units
-    wanted = (units, inner) if attrs.transpose_b else (inner, units)
-    require_shape(b, wanted, "tensor_b")
+    require_shape(b, _factor(inner, units, attrs), "tensor_b")
     return TensorType((*rows, units), attrs.out_dtype or a.dtype)
+
+
+def _rows_and_inner(a: TensorType, attrs: MatmulAttrs) -> tuple[Shape, Dim]:
+    if attrs.transpose_a:
+        return (*a.shape[:-2], a.shape[-1]), a.shape[-2]
+    return a.shape[:-1], a.shape[-1]
+
+
+def _factor(inner: Dim, units: Dim, attrs: MatmulAttrs) -> Shape:
+    """Return the shape of the second factor."""
+    return (units, inner) if attrs.transpose_b else (inner, units)
+
+
+def _matmul_arguments(
+    types: Sequence[Type | None], attrs: MatmulAttrs
+) -> Sequence[Type | None]:
+    a, b = types
+    if not isinstance(a, TensorType) or len(a.shape) < 2 or attrs.units is None:
+        return types
+    _, inner = _rows_and_inner(a, attrs)
+    return a, b or TensorType(_factor(inner, attrs.units, attrs), a.dtype)
 
 
 def _matmul(attrs: MatmulAttrs, a: Array, b: Array) -> Array:
@@ -106,7 +141,12 @@ def _matmul(attrs: MatmulAttrs, a: Array, b: Array) -> Array:
 
 
 @operator(
-    "nn.matmul", _matmul_relation, _matmul, MatmulAttrs, pattern=OUT_ELEMWISE_FUSABLE
+    "nn.matmul",
+    _matmul_relation,
+    _matmul,
+    MatmulAttrs,
+    pattern=OUT_ELEMWISE_FUSABLE,
+    argument_types=_matmul_arguments,
 )
 def matmul(
     tensor_a: Expr,
@@ -176,19 +216,24 @@ class BiasAddAttrs(Attrs, frozen=True):
 
 
 def _bias_add_relation(types: Sequence[Type], attrs: BiasAddAttrs) -> TensorType:
-    data, bias = tensors(types)
-    require_same_dtype((data, bias))
-    require_number(data)
-    axis = normal_axis(attrs.axis, len(data.shape))
-    require_shape(bias, (data.shape[axis],), "the bias")
-    return data
+    args = tensors(types)
+    require_vectors(args, attrs, "the bias")
+    require_number(args[0])
+    return args[0]
 
 
 def _bias_add(attrs: BiasAddAttrs, data: Array, bias: Array) -> Array:
     return data + along(attrs.axis, bias, data)
 
 
-@operator("nn.bias_add", _bias_add_relation, _bias_add, BiasAddAttrs, pattern=BROADCAST)
+@operator(
+    "nn.bias_add",
+    _bias_add_relation,
+    _bias_add,
+    BiasAddAttrs,
+    pattern=BROADCAST,
+    argument_types=vectors_along_axis,
+)
 def bias_add(data: Expr, bias: Expr, axis: int = 1) -> Call:
     """Add a vector along an axis."""
     ...

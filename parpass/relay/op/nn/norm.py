@@ -19,9 +19,9 @@ from parpass.relay.op.relations import (
     float_identity,
     normal_axes,
     normal_axis,
-    require_same_dtype,
-    require_shape,
+    require_vectors,
     tensors,
+    vectors_along_axis,
 )
 
 __all__ = [
@@ -50,12 +50,9 @@ def _affine_relation(
 ) -> TensorType:
     """Relate data and vectors along its axis to a result of the data's type."""
     args = tensors(types)
-    data = args[0]
-    require_same_dtype(args)
-    axis = normal_axis(attrs.axis, len(data.shape))
-    for at, vector in enumerate(args[1:], 2):
-        require_shape(vector, (data.shape[axis],), f"argument {at}")
-    return float_identity((data,), attrs)
+    names = (f"argument {at}" for at in range(2, len(args) + 1))
+    require_vectors(args, attrs, *names)
+    return float_identity(args[:1], attrs)
 
 
 def _normalised(
@@ -102,7 +99,14 @@ def _batch_norm(
     return _normalised(attrs, data, *moving, gamma, beta), moving_mean, moving_var
 
 
-@operator("nn.batch_norm", _batch_norm_relation, _batch_norm, BatchNormAttrs, results=3)
+@operator(
+    "nn.batch_norm",
+    _batch_norm_relation,
+    _batch_norm,
+    BatchNormAttrs,
+    results=3,
+    argument_types=vectors_along_axis,
+)
 def batch_norm(
     data: Expr,
     gamma: Expr,
@@ -152,6 +156,7 @@ layer_norm = operator(
     _layer_norm,
     LayerNormAttrs,
     doc="Normalise along one axis by the mean and the variance found there.",
+    argument_types=vectors_along_axis,
 )(_channels)
 
 
@@ -171,6 +176,7 @@ instance_norm = operator(
     _instance_norm,
     InstanceNormAttrs,
     doc="Normalise each channel of each instance by its own mean and variance.",
+    argument_types=vectors_along_axis,
 )(_channels)
 
 
@@ -206,7 +212,13 @@ def _group_norm(attrs: GroupNormAttrs, data: Array, gamma: Array, beta: Array) -
     return _scaled(attrs, result.reshape(shape), gamma, beta)
 
 
-@operator("nn.group_norm", _group_norm_relation, _group_norm, GroupNormAttrs)
+@operator(
+    "nn.group_norm",
+    _group_norm_relation,
+    _group_norm,
+    GroupNormAttrs,
+    argument_types=vectors_along_axis,
+)
 def group_norm(
     data: Expr,
     gamma: Expr,

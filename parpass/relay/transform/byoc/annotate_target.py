@@ -222,8 +222,10 @@ class _Annotator(ExprMutator):
         return origin, self._ended(arg, origin) if arg in self._compilers else arg
 
     def _ended(self, value: Expr, compiler: str) -> Expr:
-        # A call without arguments, such as of zeros, has nothing that enters it.
+        # Nothing enters a call without arguments, such as of zeros, or an empty tuple.
         if isinstance(value, Call) and not value.args:
+            return value
+        if isinstance(value, Tuple) and not value.fields:
             return value
         return compiler_end(value, compiler)
 

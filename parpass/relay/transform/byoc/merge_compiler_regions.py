@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import cast
 
 from parpass.ir.module import IRModule
-from parpass.ir.node import post_order
+from parpass.ir.node import children, post_order
+from parpass.ir.op_table import Op
 from parpass.relay.analysis.effects import Effects
-from parpass.relay.expr import Call, Constant, Expr, Function, GlobalVar
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Tuple,
+    TupleGetItem,
+)
 from parpass.relay.functor import ExprMutator
 from parpass.relay.transform.byoc.regions import BEGIN, END, Region, Regions, is_call_of
 from parpass.relay.transform.infer_type import InferType
@@ -83,8 +92,8 @@ class _RegionMerger:
     def __init__(self, regions: Regions, function: Function, mod: IRModule) -> None:
         self.merged = 0
         self._regions = regions
-        self._params = set[Expr](function.params)
         self._effects = Effects(mod=mod)
+        self._apart = self._found_apart(function)
         self._done: set[Region] = set()
         # By bits, one for each region of the start: what a region is made of, and what
         # it must not be merged with.
@@ -139,11 +148,20 @@ class _RegionMerger:
         (entering,) = begin.args
         if self._regions.of(entering) is not None:
             return self._effects.is_pure(entering)
-        return (
-            isinstance(entering, Constant | GlobalVar)
-            or (isinstance(entering, Call) and not entering.args)
-            or entering in self._params
-        )
+        return entering in self._apart
+
+    def _found_apart(self, function: Function) -> set[Expr]:
+        """Return the values that no region has a part in, and no effect."""
+        found = set[Expr](function.params)
+        for node in cast("list[Expr]", post_order(function)):
+            if isinstance(node, Constant | GlobalVar | Op) or (
+                isinstance(node, Call | Tuple | TupleGetItem)
+                and self._regions.of(node) is None
+                and found.issuperset(children(node))
+                and self._effects.is_pure(node)
+            ):
+                found.add(node)
+        return found
 
     def _bits(self, region: Region) -> int:
         return self._members.get(region, 1 << region.number)

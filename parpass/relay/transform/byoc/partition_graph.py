@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Container, Sequence
 from typing import cast
 
 from parpass.ir.module import IRModule
@@ -104,10 +105,11 @@ class _PartitionGraph(ModulePass):
         result = mod.copy()
         lifted = 0
         for name, function in marked.items():
-            plain = cast("Function", _DefaultMarksRemover().visit(function))
-            prefix = f"tvmgen_{self.mod_name}_{{}}_{name}_{{}}"
+            plain = cast("Function", _MarksNormalizer().visit(function))
             partitioner = _Partitioner(
-                typed_function(plain, mod), prefix, bind_constants=self.bind_constants
+                typed_function(plain, mod),
+                _Names(self.mod_name, name, result.functions_by_name),
+                bind_constants=self.bind_constants,
             )
             result[name] = partitioner.partitioned()
             for var, region_function in partitioner.functions.items():
@@ -122,13 +124,51 @@ def _has_marks(function: Function) -> bool:
     return any(is_call_of(node, BEGIN) or is_call_of(node, END) for node in nodes)
 
 
-class _DefaultMarksRemover(ExprMutator):
-    """Drops the marks of what no other compiler takes."""
+class _MarksNormalizer(ExprMutator):
+    """Drops the marks of what no other compiler takes, and has no tuple leave whole.
+
+    Its fields do, so that a region does not give tuples in tuples.
+    """
 
     def visit_call(self, call: Call) -> Expr:
         new = cast("Call", super().visit_call(call))
-        is_mark = is_call_of(call, BEGIN) or is_call_of(call, END)
-        return new.args[0] if is_mark and compiler_of(call) == DEFAULT else new
+        is_end = is_call_of(call, END)
+        if not is_end and not is_call_of(call, BEGIN):
+            return new
+        if compiler_of(call) == DEFAULT:
+            return new.args[0]
+        return _ended_by_field(new.args[0], new) if is_end else new
+
+
+def _ended_by_field(value: Expr, end: Call) -> Expr:
+    if isinstance(value, Tuple) and value.fields:
+        fields = tuple(_ended_by_field(field, end) for field in value.fields)
+        return Tuple(fields, value.span)
+    if value is end.args[0]:
+        return end
+    return Call(end.op, (value,), end.attrs, (), end.span)
+
+
+class _Names:
+    """Names the functions of regions, in characters that compilers' symbols may have.
+
+    Args:
+        mod_name: The part that says which module it was.
+        function: The name of the function that the regions are in.
+        taken: The names that are taken.
+    """
+
+    def __init__(self, mod_name: str, function: str, taken: Container[str]) -> None:
+        self._template = f"tvmgen_{mod_name}_{{}}_{function}_{{}}"
+        self._taken = taken
+
+    def name(self, region: Region) -> str:
+        """Return the name of a region's function."""
+        full = self._template.format(region.compiler, region.number)
+        name = re.sub("[^0-9A-Za-z]", "_", full)
+        while name in self._taken:
+            name += "_"
+        return name
 
 
 class _Partitioner(ExprMutator):
@@ -138,11 +178,11 @@ class _Partitioner(ExprMutator):
         functions: The functions of the regions.
     """
 
-    def __init__(self, root: Function, prefix: str, *, bind_constants: bool) -> None:
+    def __init__(self, root: Function, names: _Names, *, bind_constants: bool) -> None:
         super().__init__()
         self.functions: dict[GlobalVar, Function] = {}
         self._root = root
-        self._prefix = prefix
+        self._names = names
         self._bind_constants = bind_constants
         self._regions = Regions(root)
         self._bodies: dict[Region, _RegionBody] = {}
@@ -180,7 +220,7 @@ class _Partitioner(ExprMutator):
         body = self._body(region)
         if region not in self._calls:
             args = tuple(self.memo_map[value] for value, _ in body.arguments)
-            var = GlobalVar(self._prefix.format(region.compiler, region.number))
+            var = GlobalVar(self._names.name(region))
             self.functions[var] = body.function(var.name_hint)
             self._calls[region] = Call(var, args, span=end.span)
         call = self._calls[region]

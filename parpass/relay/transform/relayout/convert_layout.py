@@ -94,7 +94,10 @@ class ConvertLayout(FunctionPass):
 def _converted(
     call: Call, args: tuple[Expr, ...], desired: tuple[str, ...]
 ) -> Call | None:
-    """Return a call in other layouts, by its attributes; None if it has them already.
+    """Return a call in the desired layouts, by its attributes; None if it has none.
+
+    One that has them already is pinned to them: it does not go on in another layout, as
+    it would without a wish. What has an axis goes on in whatever layout its data has.
 
     Raises:
         ArgumentError: The operator has no layout, or there is no usual one for kernels.
@@ -103,16 +106,17 @@ def _converted(
     data, *kernel = desired
     if "data_layout" in (attrs or ()):
         changes = {"data_layout": data, "kernel_layout": _kernel(call, data, *kernel)}
+        if attrs.out_layout:
+            changes["out_layout"] = data
     elif "layout" in (attrs or ()):
-        changes = {"layout": data}
+        changes = {name: data for name in ("layout", "out_layout") if name in attrs}
+    elif "axis" in (attrs or ()):
+        return None
     else:
         raise ArgumentError(
             f"expected an operator with layouts, got '{cast('Op', call.op).name}'"
         )
-    if attrs.out_layout:
-        changes["out_layout"] = data
-    new = replace(attrs, **changes)
-    return None if new == attrs else Call(call.op, args, new, (), call.span)
+    return Call(call.op, args, replace(attrs, **changes), (), call.span)
 
 
 def _kernel(call: Call, data_layout: str, kernel_layout: str = _DEFAULT) -> str:

@@ -77,6 +77,12 @@ class LayoutRewriter(ExprMutator):
                 f"expected a call of an operator for '{cast('Op', call.op).name}' in "
                 f"another layout, got {type(altered).__name__}"
             )
+        if (
+            altered.op is call.op
+            and altered.attrs == call.attrs
+            and (altered.args == plain.args)
+        ):
+            return plain  # it is to stay as it is
         self.altered += 1
         old, new = _layouts(call.attrs), _layouts(altered.attrs)
         args = list(altered.args)

@@ -169,6 +169,46 @@ def test_names_say_module_compiler_and_function() -> None:
     assert list(parted.functions_by_name) == ["main", "tvmgen_m_test_main_0"]
 
 
+def test_names_are_made_of_what_symbols_may_have_and_differ() -> None:
+    body = end(relay.abs(begin(X, "a-b+")), "a-b+")
+    one, two = (Function((X,), body) for _ in range(2))
+    parted = PartitionGraph()(IRModule({"f.x": one, "f_x": two}))
+    names = [var.name_hint for var in parted.get_global_vars()]
+    first = "tvmgen_default_a_b__f_x_0"
+    assert sorted(names) == ["f.x", "f_x", first, f"{first}_"]
+    for name in (first, f"{first}_"):
+        assert (parted[name].attrs or {})["global_symbol"] == name
+    assert_keeps_meaning(PartitionGraph(), IRModule({"f.x": one, "f_x": two}))
+
+
+def test_the_fields_of_a_tuple_leave_a_region_one_by_one() -> None:
+    into = begin(X)
+    one, two, three = relay.abs(into), relay.exp(into), relay.nn.relu(into)
+    whole = end(Tuple((one, Tuple((two, one)))))
+    mod = main(Tuple((whole, end(three))))
+    function = PartitionGraph()(mod)["tvmgen_default_test_main_0"]
+    assert isinstance(function.body, Tuple)
+    assert len(function.body.fields) == 3
+    assert_keeps_meaning(PartitionGraph(), mod)
+
+
+@pytest.mark.usefixtures("supported")
+@pytest.mark.parametrize("include_non_call_ops", [True, False])
+def test_an_empty_tuple_has_no_marks(include_non_call_ops: bool) -> None:
+    a_pass = AnnotateTarget("test", include_non_call_ops)
+    mod = InferType()(main(Tuple(())))
+    assert_structural_equal(a_pass(mod), mod)
+
+
+def test_what_no_region_has_a_part_in_keeps_none_from_being_merged() -> None:
+    outside = relay.add(X, X)
+    log, exp = end(relay.log(begin(outside))), end(relay.exp(begin(outside)))
+    body = end(relay.multiply(begin(log), begin(exp)))
+    merged = MergeCompilerRegions()(main(body))
+    assert len(PartitionGraph()(merged)) == 2
+    assert_keeps_meaning(MergeCompilerRegions(), main(body))
+
+
 def test_a_module_without_marks_is_unchanged() -> None:
     mod = InferType()(main(relay.abs(X)))
     assert PartitionGraph()(mod)["main"] is mod["main"]

@@ -104,6 +104,30 @@ def test_a_program_in_the_desired_layout_is_unchanged() -> None:
         assert ConvertLayout(desired)(mod)["main"] is mod["main"]
 
 
+def test_an_operator_in_its_desired_layout_does_not_go_on_in_another() -> None:
+    pooled = relay.nn.max_pool2d(conv(X), pool_size=(2, 2), out_layout="NCHW")
+    mod = module(relay.nn.relu(pooled))
+    after = ConvertLayout({**NHWC, "nn.max_pool2d": ["NCHW"]})(mod)
+    first = to(in_nhwc(to(X, "NCHW", "NHWC")), "NHWC", "NCHW")
+    pooled = relay.nn.max_pool2d(first, pool_size=(2, 2), out_layout="NCHW")
+    assert_structural_equal(after, module(relay.nn.relu(pooled)))
+
+
+def test_images_are_resized_in_the_desired_layout() -> None:
+    mod = module(relay.image.resize2d(X, (8, 8)))
+    resize = ConvertLayout({"image.resize2d": ["NHWC"]})
+    resized = relay.image.resize2d(to(X, "NCHW", "NHWC"), (8, 8), layout="NHWC")
+    assert_structural_equal(resize(mod), module(to(resized, "NHWC", "NCHW")))
+    assert_keeps_meaning(resize, mod)
+
+
+def test_what_has_an_axis_goes_on_in_its_datas_layout_whatever_is_desired() -> None:
+    vectors = [relay.var(name, shape=(C,)) for name in "gbmv"]
+    mod = module(relay.nn.batch_norm(conv(X), *vectors)[0])  # pyright: ignore[reportArgumentType]
+    desired = {**NHWC, "nn.batch_norm": ["NHWC", "default"]}
+    assert_structural_equal(ConvertLayout(desired)(mod), ConvertLayout(NHWC)(mod))
+
+
 def test_there_and_back_cancel_but_for_the_weight() -> None:
     mod = module(relay.nn.relu(conv(relay.nn.relu(conv(X)))))
     there = ConvertLayout(NHWC)(mod)
