@@ -118,5 +118,7 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
         return self._with({**self.attributes, **{k: plain(v) for k, v in new.items()}})
 
     def with_body(self, new_body: Stmt, span: Span | None = None) -> PrimFunc:
-        """Return this function with another body."""
+        """Return this function with another body; itself if it is the one it has."""
+        if new_body is self.body and span is None:
+            return self
         return structs.replace(self, body=new_body, span=span or self.span)
