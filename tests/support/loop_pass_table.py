@@ -25,9 +25,12 @@ def _unchanged(func: tir.PrimFunc) -> tir.PrimFunc:
 
 PASSES: dict[str, Listed] = {
     "Apply": Listed(lambda: transform.Apply(_unchanged)),
+    "HoistIfThenElse": Listed(transform.HoistIfThenElse),
     "RemoveNoOp": Listed(transform.RemoveNoOp),
     "RewriteUnsafeSelect": Listed(transform.RewriteUnsafeSelect),
     "UnrollLoop": Listed(transform.UnrollLoop),
+    "VectorizeLoop": Listed(transform.VectorizeLoop),
+    "no vectors": Listed(lambda: transform.VectorizeLoop(enable_vectorize=False)),
     "short loops": Listed(
         transform.UnrollLoop, {"tir.UnrollLoop": {"auto_max_step": 16}}
     ),
@@ -35,7 +38,7 @@ PASSES: dict[str, Listed] = {
         transform.UnrollLoop, {"tir.UnrollLoop": {"auto_max_extent": 1}}
     ),
 }
-VARIANTS = {"short loops", "trivial loops"}
+VARIANTS = {"no vectors", "short loops", "trivial loops"}
 UNNAMED = {"Apply"}  # those that need arguments
 
 _BUFFER = tir.decl_buffer((4,), "int32", "B")
