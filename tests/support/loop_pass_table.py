@@ -26,6 +26,7 @@ def _unchanged(func: tir.PrimFunc) -> tir.PrimFunc:
 PASSES: dict[str, Listed] = {
     "Apply": Listed(lambda: transform.Apply(_unchanged)),
     "HoistIfThenElse": Listed(transform.HoistIfThenElse),
+    "InjectDoubleBuffer": Listed(transform.InjectDoubleBuffer),
     "RemoveNoOp": Listed(transform.RemoveNoOp),
     "RewriteUnsafeSelect": Listed(transform.RewriteUnsafeSelect),
     "UnrollLoop": Listed(transform.UnrollLoop),

@@ -2,6 +2,7 @@
 
 from parpass.tir.transform.function_pass import Apply, PrimFuncPass, prim_func_pass
 from parpass.tir.transform.hoist_if_then_else import HoistIfThenElse
+from parpass.tir.transform.inject_double_buffer import InjectDoubleBuffer
 from parpass.tir.transform.remove_no_op import RemoveNoOp
 from parpass.tir.transform.rewrite_unsafe_select import RewriteUnsafeSelect
 from parpass.tir.transform.unroll_loop import UnrollLoop
@@ -10,6 +11,7 @@ from parpass.tir.transform.vectorize_loop import VectorizeLoop
 __all__ = [
     "Apply",
     "HoistIfThenElse",
+    "InjectDoubleBuffer",
     "PrimFuncPass",
     "RemoveNoOp",
     "RewriteUnsafeSelect",
