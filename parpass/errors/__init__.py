@@ -33,7 +33,8 @@
     │   └── StructuralMismatchError   two nodes differ (also ValueError)
     ├── MalformedJSONError        text that load_json cannot read (also ValueError)
     ├── EvaluationError           the interpreter met a program it cannot evaluate
-    │   └── CallLimitError        it calls more functions than it may
+    │   ├── CallLimitError        it calls more functions than it may
+    │   └── StepLimitError        it takes more steps than it may
     ├── FrontendError             an input file cannot be imported
     │   ├── MalformedModelError   ... truncated, or not of its format (also ValueError)
     │   └── UnsupportedOpsError   ... unknown operators (also NotImplementedError)
@@ -91,6 +92,7 @@ from parpass.errors.program import (
     ModuleTypeError,
     ScopeBuilderError,
     SizeLimitError,
+    StepLimitError,
     StructuralMismatchError,
     UnknownAttrError,
     UnknownGlobalError,
@@ -169,6 +171,7 @@ __all__ = [
     "ScopeBuilderError",
     "SizeLimitError",
     "SlowerRunWarning",
+    "StepLimitError",
     "StructuralMismatchError",
     "UndefinedPassError",
     "UnknownAttrError",

@@ -90,3 +90,7 @@ class EvaluationError(ParpassError):
 
 class CallLimitError(EvaluationError):
     """A program calls more functions than it was to be evaluated for."""
+
+
+class StepLimitError(EvaluationError):
+    """A loop program takes more steps than it was to be evaluated for."""

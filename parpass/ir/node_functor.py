@@ -258,7 +258,7 @@ class NodeMutator(NodeFunctor[NodeT, NodeT]):
                 return fields.rebuild(expr, new)
         return expr
 
-    def visit_children(self, expr: NodeT) -> Generator[NodeT, NodeT, NodeT]:
+    def visit_children(self, expr: NodeT) -> Generator[NodeT, NodeT, Any]:
         """Return the same, for methods that are generators: `yield from` this."""
         fields = reflection(type(expr))
         old, new = fields.children(expr), list[NodeT]()
@@ -267,3 +267,7 @@ class NodeMutator(NodeFunctor[NodeT, NodeT]):
         if all(map(operator.is_, old, new)):
             return expr
         return fields.rebuild(expr, new)
+
+    def visit_child(self, child: NodeT) -> Generator[NodeT, Any, Any]:
+        """Return one node rewritten, for methods that are generators: `yield from`."""
+        return (yield child)

@@ -176,3 +176,4 @@ importlib.import_module("parpass.relay.registered.wrapping")  # and on expressio
 importlib.import_module(
     "parpass.relay.registered.config_options"
 )  # makes contexts accept TVM's options
+importlib.import_module("parpass.ir.loop_options")  # and those of its loop passes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from parpass.tir import analysis, ir_builder, stmt_functor
+from parpass.tir import analysis, ir_builder, stmt_functor, transform
 from parpass.tir.binary_op import (
     EQ,
     GE,
@@ -291,6 +291,7 @@ __all__ = [
     "sum",
     "tan",
     "tanh",
+    "transform",
     "trunc",
     "truncdiv",
     "truncmod",
@@ -298,3 +299,4 @@ __all__ = [
 
 importlib.import_module("parpass.tir.registered.loop_tenant")  # of the base of IRs
 importlib.import_module("parpass.ir.module_adapter")  # makes passes run on IRModules
+importlib.import_module("parpass.ir.loop_options")  # makes contexts accept TVM's

@@ -22,6 +22,7 @@ from parpass.tir.binary_op import (
     check_bool,
 )
 from parpass.tir.data_type import checked, data_type
+from parpass.tir.identity import restored, token_of
 from parpass.tir.prim_expr import (
     IntImm,
     Operand,
@@ -69,6 +70,10 @@ class Var(PrimExpr, frozen=True, eq=False):
             force_setattr(self, "dtype", _dtype_of_type(self.type_annotation))
         elif checked(given) is not given:
             force_setattr(self, "dtype", checked(given))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        dtype = self.dtype if self.type_annotation is None else self.type_annotation
+        return restored, (token_of(self), type(self), (self.name, dtype, self.span))
 
     @property
     def name_hint(self) -> str:

@@ -18,8 +18,10 @@ from parpass.ir.relay_expr import BaseFunc
 from parpass.ir.ty import FuncType
 from parpass.ir.type_structure import Type
 from parpass.tir.buffer import Buffer
-from parpass.tir.expr import Var, type_of
+from parpass.tir.expr import SizeVar, Var, type_of
 from parpass.tir.stmt import Stmt, plain, plain_attrs
+
+_VARIABLES = {Var, SizeVar}
 
 
 def _bindings(function: PrimFunc) -> tuple[Var, ...]:
@@ -51,7 +53,8 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
     namespace: ClassVar[str] = "tir"
     may_be_open: ClassVar[bool] = True
 
-    params: Sequence[Any]  # variables; a buffer stands for one
+    # Variables; a buffer stands for one, and what `ir_builder` or an axis has for one.
+    params: Sequence[Any]
     body: Stmt
     ret_type: Type | None = VOID
     buffer_map: Mapping[Var, Buffer] = NodeMap()
@@ -60,7 +63,8 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
 
     def __post_init__(self) -> None:
         params, body = cast("Any", self.params), cast("Any", self.body)
-        if type(params) is not tuple or Buffer in {*map(type, cast("Any", params))}:
+        kinds = {*map(type, params)}
+        if type(params) is not tuple or not kinds <= _VARIABLES:
             self._take_buffers(self.params)
         if not isinstance(body, Stmt):
             raise IRTypeError(
@@ -79,7 +83,8 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
     def _take_buffers(self, params: Any) -> None:
         """Put a handle in the place of each buffer among the parameters."""
         found, buffers = list[Any](), dict(self.buffer_map or {})
-        for param in params:
+        for given in params:
+            param = given.asobject() if hasattr(given, "asobject") else given
             found.append(
                 Var(param.name, "handle") if isinstance(param, Buffer) else param
             )
@@ -118,5 +123,7 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
         return self._with({**self.attributes, **{k: plain(v) for k, v in new.items()}})
 
     def with_body(self, new_body: Stmt, span: Span | None = None) -> PrimFunc:
-        """Return this function with another body."""
+        """Return this function with another body; itself if it is the one it has."""
+        if new_body is self.body and span is None:
+            return self
         return structs.replace(self, body=new_body, span=span or self.span)

@@ -142,7 +142,7 @@ class StmtMutator(NodeMutator[Node], StmtFunctor[Node]):
         """Return a statement with the statements in it rewritten."""
         return _rebuilt(expr, [self.visit(child) for child in _statements(expr)])
 
-    def visit_children(self, expr: Node) -> Generator[Node, Node, Node]:
+    def visit_children(self, expr: Node) -> Generator[Node, Node, Any]:
         """Return the same, for methods that are generators: `yield from` this."""
         new: list[Node] = []
         for child in _statements(expr):

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import CodeType
-from typing import Any, ParamSpec, Protocol, cast, overload
+from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from parpass.errors import ArgumentError
 from parpass.transform.context import PassContext
@@ -213,6 +213,39 @@ def function_pass(
     """
     kinds = FunctionPassOfCallable, FunctionPassOfClass
     return _make(pass_func, opt_level, name, required, "function", *kinds)
+
+
+DecoratorT = TypeVar("DecoratorT", bound=Callable[..., Any])
+
+
+def decorator_like(
+    decorator: DecoratorT,
+    kind: str,
+    of_callable: type[FunctionPassOfCallable],
+    of_class: type[FunctionPassOfClass],
+) -> DecoratorT:
+    """Return a decorator like `function_pass` that makes passes of other classes.
+
+    An IR makes one for the passes on its kind of functions.
+
+    Args:
+        decorator: `function_pass`, which says what it is called with.
+        kind: The word before `_pass` in its name.
+        of_callable: The class of passes from callables.
+        of_class: The class of passes from classes.
+    """
+
+    def decorate(
+        pass_func: Any = None,
+        opt_level: int | None = None,
+        name: str | None = None,
+        required: Sequence[str] | None = None,
+    ) -> Any:
+        return _make(pass_func, opt_level, name, required, kind, of_callable, of_class)
+
+    decorate.__name__ = decorate.__qualname__ = f"{kind}_pass"
+    decorate.__doc__ = decorator.__doc__
+    return cast("DecoratorT", decorate)
 
 
 def _make(

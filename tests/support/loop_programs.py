@@ -62,6 +62,45 @@ def modules(**kwargs: Any) -> st.SearchStrategy[Any]:
     return lists.map(lambda found: IRModule(dict(zip(names, found, strict=False))))
 
 
+@st.composite
+def vectorized_funcs(draw: Draw) -> Any:
+    """Return a PrimFunc of a vectorized loop, each round of which writes one element.
+
+    It loads from one pointer and stores to another one: by scalars, not by buffers.
+    """
+    count = draw(st.integers(1, 6))
+    source, target = (tir.decl_buffer((16,), "int32", name) for name in ("A", "B"))
+    i, scale = tir.Var("i"), tir.Var("scale")
+    at = draw(st.sampled_from((i, 15 - i * 2, i * scale + 5, scale + 3)))
+    scope = _Scope((), (i, scale, tir.Var("v")), 1)
+    body = _vector_statement(draw, scope, target)
+    loaded = source.vload([tir.floormod(at, 16)])
+    body = tir.LetStmt(scope.ints[-1], loaded, body)
+    loop = tir.For(i, 0, count, tir.ForKind.VECTORIZED, body)
+    func = tir.PrimFunc((source, target, scale), loop)
+    return func.with_attr("global_symbol", "main")
+
+
+def _vector_statement(draw: Draw, scope: _Scope, target: tir.Buffer) -> tir.Stmt:
+    kind = draw(st.sampled_from(("store", "store", "if", "let", "for")))
+    if kind == "store":
+        place = draw(st.sampled_from((scope.ints[0], scope.ints[0] * 2)))
+        value = _value(draw, scope, "int32", 3)
+        return target.vstore([place], tir.FloorMod(value, LARGE))
+    if kind == "if":
+        condition = _condition(draw, scope)
+        then_case, else_case = (_vector_statement(draw, scope, target) for _ in "12")
+        return tir.IfThenElse(condition, then_case, else_case)
+    var = tir.Var(f"v{len(scope.ints)}")
+    inner = scope._replace(ints=(*scope.ints, var))
+    if kind == "let":
+        value = _value(draw, scope, "int32", 2)
+        return tir.LetStmt(var, value, _vector_statement(draw, inner, target))
+    return tir.For(
+        var, 0, 3, tir.ForKind.SERIAL, _vector_statement(draw, inner, target)
+    )
+
+
 def _buffer(draw: Draw, name: str, dtypes: tuple[str, ...]) -> tir.Buffer:
     shape = draw(st.lists(st.integers(1, 6), min_size=1, max_size=2))
     return tir.decl_buffer(shape, draw(st.sampled_from(dtypes)), name)

@@ -172,3 +172,11 @@ X = '{"tir.Var": {"name": "x", "dtype": "int32"}},\n'
 def test_hostile_json_is_refused(entry: str, message: str):
     with pytest.raises(MalformedJSONError, match=message):
         load_json(f'{HEAD}{X}{entry}\n], "root": {{"ref": 2}}}}')
+
+
+def test_what_the_builder_has_for_a_pointer_is_a_parameter():
+    ib = tir.ir_builder.create()
+    pointer = ib.pointer("float32", name="A")
+    pointer[0] = 1.0
+    func = tir.PrimFunc([pointer], ib.get())
+    assert func.params == (pointer.asobject(),)

@@ -2,5 +2,12 @@
 
 from parpass.tir.analysis.deep_equal import expr_deep_equal
 from parpass.tir.analysis.definitions import function_faults, verify_ssa
+from parpass.tir.analysis.side_effect import may_be_speculated, side_effect
 
-__all__ = ["expr_deep_equal", "function_faults", "verify_ssa"]
+__all__ = [
+    "expr_deep_equal",
+    "function_faults",
+    "may_be_speculated",
+    "side_effect",
+    "verify_ssa",
+]

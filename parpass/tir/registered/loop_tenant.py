@@ -8,6 +8,7 @@ from typing import Any
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
 from parpass.ir.tenants import Tenant, register_tenant
+from parpass.runtime.registry import declare_functions
 from parpass.tir import op, pointer
 from parpass.tir.analysis.definitions import function_faults
 from parpass.tir.expr import Var
@@ -66,3 +67,4 @@ class LoopTenant(Tenant):
 
 
 register_tenant("tir", LoopTenant())
+declare_functions("parpass.tir.transform.loop_passes")

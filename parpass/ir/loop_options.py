@@ -1,0 +1,82 @@
+"""TVM's options of loop passes, so that its contexts are accepted, whatever IR is used.
+
+The passes of `parpass.tir.transform` read those with fields; a pass of your own finds
+all of them in `ctx.config`, converted and with TVM's defaults.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from parpass.transform import PassContext, register_config_option
+
+ConfigT = TypeVar("ConfigT", bound=msgspec.Struct)
+
+
+class UnrollLoopConfig(msgspec.Struct, frozen=True):
+    """When a loop is unrolled: the type of option `tir.UnrollLoop`."""
+
+    auto_max_step: int = 0
+    auto_max_depth: int = 8
+    auto_max_extent: int = 0
+    explicit_unroll: bool = True
+
+
+class HoistIfThenElseConfig(msgspec.Struct, frozen=True):
+    """How far conditions are hoisted: the type of option `tir.HoistIfThenElse`."""
+
+    support_block_scope_hosting: bool = False
+
+
+class InjectDoubleBufferConfig(msgspec.Struct, frozen=True):
+    """How double buffers split a loop: the type of option `tir.InjectDoubleBuffer`."""
+
+    split_loop: int = 1
+
+
+class LoopPartitionConfig(msgspec.Struct, frozen=True):
+    """Which loops are partitioned: the type of option `tir.LoopPartition`."""
+
+    partition_const_loop: bool = False
+    no_unroll_loop_with_extent_one: bool = False
+
+
+def loop_option(ctx: PassContext, kind: type[ConfigT]) -> ConfigT:
+    """Return the settings of a pass in a context; TVM's defaults where it says nothing.
+
+    Args:
+        ctx: The context.
+        kind: The type of the option, `UnrollLoopConfig` or such.
+    """
+    return ctx.config.get(_KEYS[kind]) or kind()
+
+
+_KEYS: dict[type[Any], str] = {
+    UnrollLoopConfig: "tir.UnrollLoop",
+    HoistIfThenElseConfig: "tir.HoistIfThenElse",
+    InjectDoubleBufferConfig: "tir.InjectDoubleBuffer",
+    LoopPartitionConfig: "tir.LoopPartition",
+}
+
+
+def _register() -> None:
+    for key, kind, doc in (
+        ("tir.noalias", bool, "arguments of kernels do not alias"),
+        ("tir.detect_global_barrier", bool, "look for barriers across all threads"),
+        ("tir.instrument_bound_checkers", bool, "check accesses against bounds"),
+        ("tir.disable_assert", bool, "drop assertions"),
+        ("tir.disable_vectorize", bool, "leave loops scalar"),
+        ("tir.is_entry_func", bool, "the function is the entry of its module"),
+        ("tir.debug_keep_trivial_loop", bool, "keep loops that run once"),
+        ("tir.add_lower_pass", list, "pairs of a phase and a pass to run in it"),
+        ("tir.UnrollLoop", UnrollLoopConfig, "when loops are unrolled"),
+        ("tir.HoistIfThenElse", HoistIfThenElseConfig, "how conditions are hoisted"),
+        ("tir.InjectDoubleBuffer", InjectDoubleBufferConfig, "how loops are split"),
+        ("tir.LoopPartition", LoopPartitionConfig, "which loops are partitioned"),
+    ):
+        register_config_option(key, kind, doc)
+
+
+_register()

@@ -1,0 +1,1 @@
+"""What loop programs mean: their evaluation on numpy, one element after the other."""

@@ -1,0 +1,21 @@
+"""All passes shipped for loop programs, and what makes passes; see the package."""
+
+from parpass.tir.transform.function_pass import Apply, PrimFuncPass, prim_func_pass
+from parpass.tir.transform.hoist_if_then_else import HoistIfThenElse
+from parpass.tir.transform.inject_double_buffer import InjectDoubleBuffer
+from parpass.tir.transform.remove_no_op import RemoveNoOp
+from parpass.tir.transform.rewrite_unsafe_select import RewriteUnsafeSelect
+from parpass.tir.transform.unroll_loop import UnrollLoop
+from parpass.tir.transform.vectorize_loop import VectorizeLoop
+
+__all__ = [
+    "Apply",
+    "HoistIfThenElse",
+    "InjectDoubleBuffer",
+    "PrimFuncPass",
+    "RemoveNoOp",
+    "RewriteUnsafeSelect",
+    "UnrollLoop",
+    "VectorizeLoop",
+    "prim_func_pass",
+]

@@ -1,0 +1,92 @@
+"""Each variable bound once, after statements were copied."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from msgspec import structs
+
+from parpass.ir.node import Node, bindings, reflection
+from parpass.tir.buffer import Buffer
+from parpass.tir.expr import Let, Var
+from parpass.tir.stmt import Allocate, BufferRealize, For, LetStmt, Stmt
+from parpass.tir.stmt_expr_functor import StmtExprMutator
+
+_BINDERS = (For, LetStmt, Let, Allocate)
+
+
+def convert_ssa(stmt: Stmt) -> Stmt:
+    """Return a statement in which no variable is bound twice: the later ones are new.
+
+    TVM's `ConvertSSA`. What need not change stays the same object.
+    """
+    result = _Renaming().visit(stmt)
+    assert isinstance(result, Stmt)
+    return result
+
+
+class _Renaming(StmtExprMutator):
+    """Goes through a program in order; each place of a statement is a visit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bound: set[Node] = set()
+        self._new: dict[Node, Var] = {}  # in force where we are
+        self._buffers: dict[tuple[Any, ...], Buffer] = {}
+
+    def visit_default(self, expr: Node) -> Any:
+        bound = _bound_by(expr)
+        again = [var for var in bound if var in self._bound]
+        self._bound.update(bound)
+        if again:
+            new = yield from self._renamed(expr, again)
+            return new
+        new = yield from self._visited(expr)
+        return new
+
+    def visit_var_(self, op: Var) -> Node:
+        return self._new.get(op, op)
+
+    def visit_buffer_(self, op: Buffer) -> Node:
+        fields = reflection(Buffer)
+        old = fields.children(op)
+        new = [self.visit(part) for part in old]
+        if all(map(_same, old, new)):
+            return op
+        key = (op, *new)
+        if key not in self._buffers:
+            self._buffers[key] = fields.rebuild(op, new)
+        return self._buffers[key]
+
+    def _renamed(self, node: Node, again: Sequence[Var]) -> Generator[Node, Node, Node]:
+        before, known = self._new, self.memo_map
+        fresh = {var: structs.replace(var) for var in again}
+        self._bound.update(fresh.values())
+        # What is outside of the scope of the variables is visited with them as well:
+        # it does not mention them.
+        self._new, self.memo_map = {**before, **fresh}, {}
+        new = yield from self._visited(node)
+        self._new, self.memo_map = before, known
+        return new
+
+    def _visited(self, node: Node) -> Generator[Node, Node, Node]:
+        fields = reflection(type(node))
+        old, new = fields.children(node), list[Node]()
+        for child in old:
+            new.append((yield from self.visit_child(child)))
+            if isinstance(child, Stmt):
+                self.memo_map.pop(child, None)
+        if all(map(_same, old, new)):
+            return node
+        return fields.rebuild(node, new)
+
+
+def _bound_by(node: Node) -> tuple[Any, ...]:
+    if isinstance(node, BufferRealize):
+        return (node.buffer.data,)
+    return bindings(node) if isinstance(node, _BINDERS) else ()
+
+
+def _same(one: Node, other: Node) -> bool:
+    return one is other

@@ -1,0 +1,205 @@
+"""UnrollLoop: loops of a few rounds become these rounds, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import structs
+
+from parpass.errors import IRError
+from parpass.ir.loop_options import UnrollLoopConfig, loop_option
+from parpass.ir.module import IRModule
+from parpass.ir.node import Node
+from parpass.tir.expr import Var
+from parpass.tir.function import PrimFunc
+from parpass.tir.op import const
+from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.stmt import (
+    AttrStmt,
+    BufferStore,
+    Evaluate,
+    For,
+    ForKind,
+    SeqStmt,
+    Stmt,
+    Store,
+    stmt_list,
+    stmt_seq,
+)
+from parpass.tir.stmt_expr_functor import StmtExprMutator, StmtMutator
+from parpass.tir.stmt_functor import substitute
+from parpass.tir.transform.function_pass import PrimFuncPass
+from parpass.tir.transform.ssa import convert_ssa
+from parpass.transform import PassContext, PassInfo, register_pass
+
+_INT32_MAX = 2**31 - 1  # a loop of more rounds is not unrolled, whatever is asked
+
+
+@register_pass("tir.transform.UnrollLoop")
+class UnrollLoop(PrimFuncPass):
+    """Unroll the loops that are marked so, and short ones.
+
+    ::
+
+        for i in unrolled(0, 3):
+            B[i] = A[i] + 1
+
+    becomes::
+
+        B[0] = A[0] + 1
+        B[1] = A[1] + 1
+        B[2] = A[2] + 1
+
+    The option `tir.UnrollLoop` of the context says which loops are short: those whose
+    rounds, times the statements in one, are at most `auto_max_step`, or whose rounds
+    are at most `auto_max_extent`, no deeper in other unrolled loops than
+    `auto_max_depth`. Without `explicit_unroll` such loops are marked for the code
+    generator, and not unrolled. In a program, `pragma_auto_unroll_max_step` and
+    `pragma_unroll_explicit` say the same of a statement.
+    """
+
+    pass_info = PassInfo(0, "tir.UnrollLoop")
+
+    def transform_function(
+        self, func: PrimFunc, mod: IRModule, ctx: PassContext
+    ) -> PrimFunc:
+        """Return the function with loops unrolled."""
+        unroller = LoopUnroller(loop_option(ctx, UnrollLoopConfig))
+        return func.with_body(unroller.unrolled(func.body))
+
+
+class LoopUnroller(StmtMutator):
+    """Unrolls loops, the inner ones first."""
+
+    def __init__(self, config: UnrollLoopConfig) -> None:
+        super().__init__()
+        self._config = config
+        self._explicit = config.explicit_unroll
+        self._max_step = config.auto_max_step
+        # Of the statements so far, between those that a SeqStmt has: their number, in
+        # all rounds; how deep they are in unrolled loops, and in others.
+        self._steps = self._unrolled = self._normal = 0
+        # Of loops of one round, what the variable is. All are put in at once: one by
+        # one would take, of a nest of such loops, the square of its depth.
+        self._known: dict[Var, PrimExpr] = {}
+
+    def unrolled(self, body: Stmt) -> Stmt:
+        """Return a statement with loops unrolled."""
+        new = self._settled(self.visit(body))
+        return body if new is body else convert_ssa(new)
+
+    def visit_attr_stmt_(self, op: AttrStmt) -> Any:
+        """Heed the pragmas of unrolling, which are gone then."""
+        before = self._max_step, self._explicit
+        if op.attr_key == "pragma_auto_unroll_max_step":
+            self._max_step = int(op.value)
+        elif op.attr_key == "pragma_unroll_explicit":
+            self._explicit = bool(int(op.value))
+        else:
+            new = yield from self.visit_children(op)
+            return new
+        body = yield from self.visit_child(op.body)
+        self._max_step, self._explicit = before
+        return body
+
+    def visit_for_(self, op: For) -> Any:
+        """Unroll a loop, or mark it, if that is asked for."""
+        new = yield from self.visit_children(op)
+        extent = _rounds(new)
+        is_short = self._is_short(new, extent)
+        if op.kind == ForKind.UNROLLED:
+            if extent is None:
+                raise IRError(
+                    f"Cannot unroll non-constant loop: expected a constant extent for "
+                    f"the unrolled loop over '{op.loop_var.name}', got {op.extent!r}"
+                )
+            is_short = True
+        if is_short:
+            self._steps *= extent or 0
+            self._unrolled += 1
+        else:
+            self._normal += 1
+        is_trivial = self._config.auto_max_extent == 1 and extent in (0, 1)
+        if (is_short and self._explicit) or is_trivial:
+            return self._rounds_of(new, extent or 0)
+        if is_short and new.kind != ForKind.UNROLLED:
+            return structs.replace(new, kind=ForKind.UNROLLED)
+        return new
+
+    def _is_short(self, loop: For, extent: int | None) -> bool:
+        if loop.kind != ForKind.SERIAL or extent is None or self._normal:
+            return False
+        return self._unrolled <= self._config.auto_max_depth and (
+            extent * self._steps <= self._max_step
+            or extent <= self._config.auto_max_extent
+        )
+
+    def visit_store_(self, op: Store) -> Node:
+        """Count it."""
+        self._steps += 1
+        return op
+
+    def visit_buffer_store_(self, op: BufferStore) -> Node:
+        """Count it."""
+        self._steps += 1
+        return op
+
+    def visit_evaluate_(self, op: Evaluate) -> Node:
+        """Count it."""
+        self._steps += 1
+        return op
+
+    def visit_seq_stmt_(self, op: SeqStmt) -> Any:
+        """Unroll each statement by itself, and count all."""
+        new: list[Stmt] = []
+        steps, unrolled, normal = self._steps, self._unrolled, self._normal
+        known = self.memo_map
+        for stmt in op.seq:
+            self._steps = self._unrolled = self._normal = 0
+            self.memo_map = {}  # what comes of a statement depends on the place
+            new.append((yield from self.visit_child(stmt)))
+            steps += self._steps
+            unrolled = max(unrolled, self._unrolled)
+            normal = max(normal, self._normal)
+        self.memo_map = known
+        self._steps, self._unrolled, self._normal = steps, unrolled, normal
+        if all(one is other for one, other in zip(new, op.seq, strict=True)):
+            return op
+        return SeqStmt(new)
+
+    def _rounds_of(self, loop: For, extent: int) -> Stmt:
+        var = loop.loop_var
+        if extent <= 0:
+            return Evaluate(0)
+        if extent == 1:
+            self._known[var] = loop.min
+            return loop.body
+        first, body = self._settled(loop.min), self._settled(loop.body)
+        values = [first + const(at, var.dtype) for at in range(extent)]
+        rounds = [substitute(body, {var: value}) for value in values]
+        return stmt_seq(*stmt_list(SeqStmt(rounds)))
+
+    def _settled(self, stmt: Any) -> Any:
+        return _Settling(self._known).visit(stmt) if self._known else stmt
+
+
+class _Settling(StmtExprMutator):
+    """Puts what variables are in their place; that may mention such variables, too."""
+
+    def __init__(self, known: dict[Var, PrimExpr]) -> None:
+        super().__init__()
+        self._known = known
+
+    def visit_var_(self, op: Var) -> Any:
+        found = self._known.get(op)
+        if found is None:
+            return op
+        return (yield from self.visit_child(found))
+
+
+def _rounds(loop: For) -> int | None:
+    """Return how many rounds a loop has, if that is a constant."""
+    extent = loop.extent
+    if not isinstance(extent, IntImm) or extent.value > _INT32_MAX:
+        return None
+    return max(extent.value, 0)

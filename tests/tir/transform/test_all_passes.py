@@ -1,0 +1,102 @@
+"""What holds for every pass on loop programs: on generated ones, and on deep ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from parpass import IRModule, tir
+from parpass.ir.structure.structural import assert_structural_equal, structural_equal
+from parpass.runner import Runner
+from parpass.tir import transform
+from parpass.tir.analysis import function_faults
+from parpass.tir.transform import PrimFuncPass
+from parpass.transform import Pass, PassContext, Sequential, registered_passes
+from tests.support.loop_pass_table import KINDS, PASSES, UNNAMED, VARIANTS, deep
+from tests.support.loop_programs import modules, prim_funcs
+from tests.support.loop_values import assert_same_values
+from tests.support.pooled import POOLED
+
+
+def run(name: str, func: tir.PrimFunc) -> Any:
+    made = PASSES[name]
+    with PassContext(config=made.config):
+        return made.make()(IRModule({"main": func}))["main"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PASSES)
+@given(func=prim_funcs())
+@settings(deadline=None, max_examples=25)
+def test_a_pass_keeps_the_meaning_and_is_well_formed(name: str, func: Any) -> None:
+    after = run(name, func)
+    assert function_faults(after) == []
+    assert_same_values(func, after)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PASSES)
+@given(mod=modules())
+@settings(deadline=None, max_examples=2)
+def test_workers_make_the_same_of_a_program(
+    runner: Runner, name: str, mod: IRModule
+) -> None:
+    made = PASSES[name]
+    with PassContext(config=made.config):
+        serial = made.make()(mod)
+    context = PassContext(config={**POOLED, **made.config})
+    parallel = runner.run_sync(mod, made.make(), context=context)
+    assert_structural_equal(parallel, serial, map_free_vars=False)
+    assert list(parallel.functions_by_name) == list(serial.functions_by_name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PASSES)
+@given(func=prim_funcs())
+@settings(deadline=None, max_examples=10)
+def test_a_pass_that_runs_again_soon_changes_nothing(name: str, func: Any) -> None:
+    repeated = func
+    for _ in range(6):
+        before, repeated = repeated, run(name, repeated)
+        if repeated is before or structural_equal(before, repeated):
+            return
+    raise AssertionError(f"{name} still changes the function after 6 runs")
+
+
+@pytest.mark.slow
+@given(func=prim_funcs())
+@settings(deadline=None, max_examples=15)
+def test_the_passes_in_a_row_keep_the_meaning(func: Any) -> None:
+    in_a_row = Sequential([made.make() for made in PASSES.values()], opt_level=0)
+    after: Any = in_a_row(IRModule({"main": func}))["main"]
+    assert function_faults(after) == []
+    assert_same_values(func, after)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", PASSES)
+def test_programs_may_be_deep(name: str, kind: Callable[[int], tir.Stmt]) -> None:
+    assert isinstance(run(name, deep(kind)), tir.PrimFunc)
+
+
+def test_every_pass_is_registered_under_its_name_and_tvms_key() -> None:
+    known = registered_passes()
+    for name in PASSES.keys() - VARIANTS:
+        assert known[name] is getattr(transform, name)
+    for name in PASSES.keys() - VARIANTS - UNNAMED:
+        assert known[name]().info.name == f"tir.{name}"
+
+
+def test_every_shipped_pass_is_listed() -> None:
+    shipped = [getattr(transform, name) for name in transform.__all__]
+    passes = {it.__name__ for it in shipped if isinstance(it, type)}
+    assert passes - {PrimFuncPass.__name__} == PASSES.keys() - VARIANTS
+    assert all(issubclass(it, Pass) for it in shipped if isinstance(it, type))
+
+
+def test_all_names_are_exported() -> None:
+    assert transform.__all__ == sorted(transform.__all__)
