@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         register_func,
         remove_global_func,
     )
+    from parpass.tir import arith
     from parpass.transform import (
         FunctionPass,
         ModulePass,
@@ -79,6 +80,7 @@ __all__ = [
     "PassInfo",
     "PassInstrument",
     "Sequential",
+    "arith",
     "assert_structural_equal",
     "convert",
     "cpu",
@@ -126,6 +128,7 @@ _ROOMS = {
 
 # The registry's names come by way of `ir`, which makes the shipped passes known.
 _HOME = {
+    "arith": "parpass.tir",
     "ParpassError": "parpass.errors",
     "PassInstrument": "parpass.instrument",
     "pass_instrument": "parpass.instrument",

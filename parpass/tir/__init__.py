@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from parpass.tir import analysis, ir_builder, stmt_functor
+from parpass.tir import analysis, arith, ir_builder, stmt_functor
 from parpass.tir.binary_op import (
     EQ,
     GE,
@@ -226,6 +226,7 @@ __all__ = [
     "all",
     "analysis",
     "any",
+    "arith",
     "asin",
     "asinh",
     "atan",
