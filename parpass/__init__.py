@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         register_func,
         remove_global_func,
     )
+    from parpass.tir import arith
     from parpass.transform import (
         FunctionPass,
         ModulePass,
@@ -79,6 +80,7 @@ __all__ = [
     "PassInfo",
     "PassInstrument",
     "Sequential",
+    "arith",
     "assert_structural_equal",
     "convert",
     "cpu",
@@ -120,6 +122,7 @@ _ROOMS = {
             *("te", "tir", "transform"),
         )
     },
+    "arith": "parpass.tir.arith",
     "nd": "parpass.runtime.ndarray",
     "parser": "parpass.relay.text.parser",
 }

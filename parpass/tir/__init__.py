@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING, Any
 
 from parpass.tir import analysis, ir_builder, stmt_functor, transform
 from parpass.tir.binary_op import (
@@ -150,6 +151,9 @@ from parpass.tir.stmt_expr_functor import (
 )
 from parpass.tir.tensor import ProducerLoad
 
+if TYPE_CHECKING:
+    from parpass.tir import arith
+
 __all__ = [
     "EQ",
     "GE",
@@ -226,6 +230,7 @@ __all__ = [
     "all",
     "analysis",
     "any",
+    "arith",
     "asin",
     "asinh",
     "atan",
@@ -296,6 +301,13 @@ __all__ = [
     "truncdiv",
     "truncmod",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "arith":  # with its rules it takes longer to load than all else here
+        return importlib.import_module("parpass.tir.arith")
+    raise AttributeError(f"module 'parpass.tir' has no attribute '{name}'")
+
 
 importlib.import_module("parpass.tir.registered.loop_tenant")  # of the base of IRs
 importlib.import_module("parpass.ir.module_adapter")  # makes passes run on IRModules

@@ -1,0 +1,181 @@
+"""The analyzer of integer arithmetic, under the names of `tvm.arith`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from parpass.errors import IRError, IRTypeError
+from parpass.tir.arith.canonical_simplify import CanonicalSimplifier
+from parpass.tir.arith.congruence import Congruence
+from parpass.tir.arith.const_int_bound import ConstIntBound
+from parpass.tir.arith.knowledge import Known
+from parpass.tir.arith.modular_set import ModularSet
+from parpass.tir.arith.rewrite_simplify import RewriteSimplifier
+from parpass.tir.expr import Var
+from parpass.tir.iteration import Range
+from parpass.tir.prim_expr import IntImm, PrimExpr, as_prim_expr
+
+
+class Analyzer:
+    """Tells what is known of integer expressions, and simplifies them.
+
+    It remembers what it is told of variables. Arithmetic of int32 and int64, which
+    indices are computed by, is taken not to overflow; expressions that divide by zero
+    have no meaning that would have to be kept.
+    """
+
+    def __init__(self) -> None:
+        self._known = Known()
+        self._told: dict[tuple[Var, type[Any]], Any] = {}  # by variable, and what it is
+
+    def const_int_bound(self, expr: Any) -> ConstIntBound:
+        """Return between which constants an expression is."""
+        return ConstIntBound.of(self._known.bounds.of(self._first(expr)))
+
+    def modular_set(self, expr: Any) -> ModularSet:
+        """Return which remainder an expression leaves."""
+        return ModularSet(*self._known.moduli.of(self._first(expr)))
+
+    def rewrite_simplify(self, expr: Any) -> PrimExpr:
+        """Simplify an expression by rewriting rules."""
+        given = as_prim_expr(expr)
+        first = result = self._first(given)
+        for _ in range(2):
+            before, result = result, RewriteSimplifier(self._known).visit(result)
+            if before is result:
+                break
+        return given if result is first else result
+
+    def canonical_simplify(self, expr: Any) -> PrimExpr:
+        """Simplify an expression by a canonical form of sums and divisions."""
+        given = as_prim_expr(expr)
+        first = self._first(given)
+        result = CanonicalSimplifier(self._known).visit(first)
+        return given if result is first else result
+
+    def simplify(self, expr: Any, steps: int = 2) -> PrimExpr:
+        """Simplify an expression by rewriting and canonical forms, in turn.
+
+        Args:
+            expr: The expression.
+            steps: How many of the two, of which rewriting is the first.
+        """
+        result = as_prim_expr(expr)
+        for step in range(steps):
+            if isinstance(result, IntImm):
+                break
+            by_rules = step % 2 == 0
+            simplify = self.rewrite_simplify if by_rules else self.canonical_simplify
+            result = simplify(result)
+        return result
+
+    def bind(self, var: Var, expr: Any, *, allow_override: bool = False) -> None:
+        """Learn what a variable is: an expression, or within which range it is.
+
+        Raises:
+            IRError: It is known to be another one.
+        """
+        if isinstance(expr, Range):
+            extent = self.simplify(expr.extent)
+            if isinstance(extent, IntImm) and extent.value == 1:
+                self.bind(var, expr.min, allow_override=allow_override)
+                return
+            least, most = (
+                self.const_int_bound(expr.min),
+                self.const_int_bound(self.simplify(expr.min + extent - 1)),
+            )
+            bound = ConstIntBound(least.min_value, most.max_value)
+            self.update(var, bound, override=allow_override)
+            return
+        value = self.simplify(expr)
+        found = self.const_int_bound(value), self.modular_set(value)
+        self._tell(var, value, override=allow_override)
+        for one in found:
+            self._tell(var, one, override=allow_override)
+
+    def update(
+        self,
+        var: Var,
+        info: ConstIntBound | ModularSet,
+        override: bool = False,
+    ) -> None:
+        """Learn between which constants a variable is, or which remainder it leaves.
+
+        Raises:
+            IRError: Something else is known, and is not to be overridden.
+        """
+        if not isinstance(cast("object", info), ConstIntBound | ModularSet):
+            raise IRTypeError(
+                "expected a ConstIntBound or a ModularSet to know of a variable, got "
+                f"{type(info).__name__}"
+            )
+        self._tell(var, info, override=override)
+
+    def _tell(self, var: Var, info: Any, *, override: bool) -> None:
+        known = self._told.get((var, cast("type[Any]", type(info))))
+        if known is not None and known != info and not override:
+            raise IRError(
+                f"expected the {type(info).__name__} of '{var.name}' that is known, "
+                f"{known}, got {info}; to change it give override"
+            )
+        self._told[var, cast("type[Any]", type(info))] = info
+        self._learn(var, info)
+
+    def _learn(self, var: Var, info: Any) -> None:
+        facts = self._known.facts
+        if isinstance(info, ConstIntBound):
+            facts.variables[var] = info.interval
+        elif isinstance(info, ModularSet):
+            facts.moduli[var] = Congruence.of(info.coeff, info.base)
+        else:
+            self._known.values[var] = self._known.table.first(info)
+        self._known.forget_derived()
+
+    @contextmanager
+    def constraint_scope(self, constraint: Any) -> Generator[None, None, None]:
+        """Take a condition to hold, for as long as the context lasts."""
+        condition = self.rewrite_simplify(constraint)
+        facts, known = self._known.facts, self._known
+        mark = facts.mark()
+        known.constraints += 1
+        facts.holds(known.table.first(condition))
+        known.forget_derived()
+        try:
+            yield
+        finally:
+            known.constraints -= 1
+            facts.take_back(mark)
+            known.forget_derived()
+
+    def can_prove(self, condition: Any) -> bool:
+        """Return whether a condition is found to hold always."""
+        found = self.simplify(condition)
+        return isinstance(found, IntImm) and found.value != 0
+
+    def can_prove_equal(self, lhs: Any, rhs: Any) -> bool:
+        """Return whether two expressions are found to be equal."""
+        difference = self.simplify(as_prim_expr(lhs) - as_prim_expr(rhs))
+        return isinstance(difference, IntImm) and difference.value == 0
+
+    def can_prove_greater_equal(self, expr: Any, lower_bound: int) -> bool:
+        """Return whether an expression is found to be a constant, or more."""
+        if self.const_int_bound(expr).min_value >= lower_bound:
+            return True
+        return self.const_int_bound(self.simplify(expr)).min_value >= lower_bound
+
+    def can_prove_less(self, expr: Any, upper_bound: int) -> bool:
+        """Return whether an expression is found to be less than a constant."""
+        if self.const_int_bound(expr).max_value < upper_bound:
+            return True
+        return self.const_int_bound(self.simplify(expr)).max_value < upper_bound
+
+    def _first(self, expr: Any) -> PrimExpr:
+        """Return what stands for an expression in the table, which is kept small."""
+        known = self._known
+        if known.table.is_full() and not known.constraints:
+            known.clear()
+            for (var, _), info in self._told.items():
+                self._learn(var, info)
+        return known.table.first(as_prim_expr(expr))

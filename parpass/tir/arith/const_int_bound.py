@@ -1,0 +1,167 @@
+"""Between which constants an expression is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from parpass.ir.op_table import Op
+from parpass.tir.arith import interval
+from parpass.tir.arith.bottom_up import BottomUp
+from parpass.tir.arith.expr_table import ExprTable
+from parpass.tir.arith.facts import Facts
+from parpass.tir.arith.interval import EVERYTHING, TRUTH, Interval, of_dtype
+from parpass.tir.binary_op import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Add,
+    And,
+    Div,
+    FloorDiv,
+    FloorMod,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Or,
+    Sub,
+)
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import Broadcast, Call, Cast, Not, Ramp, Select, SizeVar, Var
+from parpass.tir.prim_expr import IntImm, PrimExpr
+
+
+@dataclass
+class ConstIntBound:
+    """The constants between which an expression is, both included.
+
+    Attributes:
+        min_value: The least value; NEG_INF, if there is none known.
+        max_value: The greatest value; POS_INF, if there is none known.
+    """
+
+    POS_INF: ClassVar[int] = interval.LIMIT
+    NEG_INF: ClassVar[int] = -interval.LIMIT
+
+    min_value: int
+    max_value: int
+
+    @staticmethod
+    def of(ends: Interval) -> ConstIntBound:
+        """Return the bound that an interval is."""
+        low = max(ends.low, ConstIntBound.NEG_INF)
+        high = min(ends.high, ConstIntBound.POS_INF)
+        return ConstIntBound(int(low), int(high))
+
+    @property
+    def interval(self) -> Interval:
+        """The interval that this bound is."""
+        return interval.clipped(self.min_value, self.max_value)
+
+
+class Bounds(BottomUp[Interval]):
+    """Finds intervals, from those of variables and by interval arithmetic.
+
+    Indices are taken not to overflow, and casts to keep what is cast.
+    """
+
+    def __init__(self, table: ExprTable, facts: Facts) -> None:
+        super().__init__(table)
+        self._facts, self._told = facts.bounds, facts.variables
+
+    def unknown(self, expr: Any) -> Interval:
+        """Return what the dtype has."""
+        if isinstance(expr, Var) and expr in self._told:
+            return self._told[expr]
+        if isinstance(expr, SizeVar):
+            return Interval.at_least(0)
+        return of_dtype(expr.dtype) if isinstance(expr, PrimExpr) else EVERYTHING
+
+    def narrowed(self, expr: Any, value: Interval) -> Interval:
+        """Return the part of an interval that the facts allow."""
+        known = self._facts.get(expr)
+        return value if known is None else known & value
+
+
+def _constant(_: Bounds, node: IntImm) -> Interval:
+    return interval.clipped(node.value, node.value)
+
+
+def _cast(_: Bounds, node: Cast, value: Interval) -> Interval:
+    if not data_type(node.dtype).is_integral:
+        return value
+    return of_dtype(node.dtype) & value
+
+
+def _select(_bounds: Bounds, _node: Select, *values: Interval) -> Interval:
+    return values[1] | values[2]
+
+
+def _ramp(_: Bounds, node: Ramp, base: Interval, stride: Interval) -> Interval:
+    steps = Interval(0, node.lanes - 1)
+    return interval.add(base, interval.multiply(stride, steps))
+
+
+def _call(_: Bounds, node: Call, _op: Interval, *args: Interval) -> Interval:
+    name = node.op.name if isinstance(node.op, Op) else ""
+    if name == "tir.if_then_else":
+        return args[1] | args[2]
+    if name == "tir.likely":
+        return args[0]
+    compute = _OPERATORS.get(name)
+    found = EVERYTHING if compute is None else compute(*args)
+    return of_dtype(node.dtype) & found
+
+
+def _of(compute: Callable[..., Interval]) -> Callable[..., Interval]:
+    def rule(bounds: Bounds, node: Any, *values: Interval) -> Interval:
+        del bounds, node
+        return compute(*values)
+
+    return rule
+
+
+def _least(a: Interval, b: Interval) -> Interval:
+    return Interval(min(a.low, b.low), min(a.high, b.high))
+
+
+def _greatest(a: Interval, b: Interval) -> Interval:
+    return Interval(max(a.low, b.low), max(a.high, b.high))
+
+
+def _truth(*_: Interval) -> Interval:
+    return TRUTH
+
+
+def _itself(value: Interval) -> Interval:
+    return value
+
+
+_OPERATORS: dict[str, Callable[..., Interval]] = {
+    "tir.shift_right": interval.shift_right,
+    "tir.bitwise_and": interval.bitwise_and,
+}
+
+Bounds.rules = {
+    IntImm: _constant,
+    Cast: _cast,
+    Add: _of(interval.add),
+    Sub: _of(interval.subtract),
+    Mul: _of(interval.multiply),
+    Div: _of(interval.trunc_divide),
+    Mod: _of(interval.trunc_remainder),
+    FloorDiv: _of(interval.floor_divide),
+    FloorMod: _of(interval.floor_remainder),
+    Min: _of(_least),
+    Max: _of(_greatest),
+    Select: _select,
+    Ramp: _ramp,
+    Broadcast: _of(_itself),
+    Call: _call,
+    **dict.fromkeys((EQ, NE, LT, LE, GT, GE, And, Or, Not), _of(_truth)),
+}

@@ -1,0 +1,186 @@
+"""What the analyzer finds holds for all values of the variables."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parpass import structural_equal, tir
+from parpass.errors import IRError
+from parpass.tir.arith import Analyzer, ConstIntBound, ModularSet
+from tests.support.prim_strategies import VARIABLES, conditions, indices
+from tests.support.prim_values import Undefined, value_of
+
+X, Y, Z = VARIABLES
+RANGES = {X: (0, 4), Y: (-3, 3), Z: (-2, 5)}
+ASSIGNMENTS = [
+    dict(zip(RANGES, values, strict=True))
+    for values in itertools.product(
+        *(range(low, high + 1, 1) for low, high in RANGES.values())
+    )
+]
+FEW = settings(max_examples=25, database=None, deadline=None)
+
+
+def told() -> Analyzer:
+    analyzer = Analyzer()
+    for var, (low, high) in RANGES.items():
+        analyzer.update(var, ConstIntBound(low, high))
+    return analyzer
+
+
+def values_of(expr: Any) -> list[tuple[dict[Any, int], Any]]:
+    found: list[tuple[dict[Any, int], Any]] = []
+    for values in ASSIGNMENTS[::3]:
+        try:
+            found.append((values, value_of(expr, values)))
+        except Undefined:
+            continue
+    return found
+
+
+@pytest.mark.slow
+@FEW
+@given(
+    st.one_of(indices(), conditions()),
+    st.sampled_from(["rewrite", "canonical", "both"]),
+)
+def test_simplification_keeps_the_value(expr: Any, how: str):
+    analyzer = told()
+    simplify = {
+        "rewrite": analyzer.rewrite_simplify,
+        "canonical": analyzer.canonical_simplify,
+        "both": analyzer.simplify,
+    }
+    try:
+        found = simplify[how](expr)
+    except ZeroDivisionError:
+        return
+    for values, expected in values_of(expr):
+        assert value_of(found, values) == expected, values
+
+
+@pytest.mark.slow
+@FEW
+@given(indices())
+def test_bounds_and_remainders_hold(expr: Any):
+    analyzer = told()
+    bound, modular = analyzer.const_int_bound(expr), analyzer.modular_set(expr)
+    for _, value in values_of(expr):
+        assert bound.min_value <= value <= bound.max_value
+        left = value - modular.base
+        assert left % modular.coeff == 0 if modular.coeff else left == 0
+
+
+@pytest.mark.slow
+@FEW
+@given(conditions(), indices())
+def test_what_holds_under_a_condition_holds_where_it_does(condition: Any, expr: Any):
+    analyzer = told()
+    try:
+        with analyzer.constraint_scope(condition):
+            bound, modular = analyzer.const_int_bound(expr), analyzer.modular_set(expr)
+            found = analyzer.simplify(expr)
+    except ZeroDivisionError:
+        return
+    for values, expected in values_of(expr):
+        try:
+            holds = value_of(condition, values)
+        except Undefined:
+            continue
+        if holds:
+            assert value_of(found, values) == expected
+            assert bound.min_value <= expected <= bound.max_value
+            left = expected - modular.base
+            assert left % modular.coeff == 0 if modular.coeff else left == 0
+    assert analyzer.const_int_bound(X) == ConstIntBound(*RANGES[X])
+
+
+def test_what_is_simple_comes_back_as_the_same_object():
+    analyzer = Analyzer()
+    for expr in (X * 4 + Y, tir.Select(X < Y, X, Z), tir.min(X, Y), X // 3):
+        assert analyzer.rewrite_simplify(expr) is expr
+    nested = tir.Add(X * 4 + Y, X * 4 + Y)
+    assert analyzer.rewrite_simplify(nested) is analyzer.rewrite_simplify(nested)
+
+
+def test_calls_that_may_do_anything_are_kept():
+    call = tir.call_extern("int32", "f", X)
+    analyzer = Analyzer()
+    for expr in (tir.Sub(call, call), tir.Mul(call, tir.const(0)), tir.Min(call, call)):
+        found = analyzer.simplify(expr)
+        assert structural_equal(found, expr)
+    pure = tir.call_pure_extern("int32", "f", X)
+    assert structural_equal(analyzer.simplify(tir.Sub(pure, pure)), tir.const(0))
+
+
+@pytest.mark.parametrize("kind", [tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod])
+def test_division_by_zero_is_an_error(kind: Any):
+    for expr in (kind(X, 0), kind(tir.Ramp(X, 1, 4), tir.Broadcast(0, 4))):
+        with pytest.raises(IRError, match="Divide by zero"):
+            Analyzer().simplify(expr)
+
+
+def test_a_variable_is_told_of_once_unless_overridden():
+    analyzer = Analyzer()
+    analyzer.update(X, ConstIntBound(0, 10))
+    analyzer.update(X, ConstIntBound(0, 10))
+    with pytest.raises(IRError, match="to change it give override"):
+        analyzer.update(X, ConstIntBound(0, 9))
+    analyzer.update(X, ConstIntBound(0, 9), override=True)
+    assert analyzer.const_int_bound(X).max_value == 9
+    analyzer.update(X, ModularSet(4, 1))
+    assert analyzer.modular_set(X + 2) == ModularSet(4, 3)
+
+
+def test_a_variable_is_bound_to_a_range_or_to_an_expression():
+    analyzer = Analyzer()
+    analyzer.bind(X, tir.Range.from_min_extent(2, 8))
+    assert analyzer.const_int_bound(X) == ConstIntBound(2, 9)
+    analyzer.bind(Y, tir.Range.from_min_extent(Z, 1))
+    assert structural_equal(analyzer.simplify(Y - Z), tir.const(0))
+    assert analyzer.can_prove(X < 10)
+    assert not analyzer.can_prove(X < 9)
+    assert analyzer.can_prove_greater_equal(X - 2, 0)
+    assert analyzer.can_prove_equal(Y * 2, Z + Z)
+
+
+def test_indices_are_taken_not_to_overflow():
+    assert Analyzer().can_prove(X < X + 1)
+
+
+def chain(depth: int) -> Any:
+    expr: Any = X
+    for at in range(depth):
+        expr = tir.Add(expr, tir.Var(f"v{at}", "int32"))
+    return expr
+
+
+def doubled(depth: int) -> Any:
+    expr: Any = X + Y
+    for _ in range(depth):
+        expr = tir.Max(tir.Add(expr, expr), tir.Sub(expr, Z))
+    return expr
+
+
+def nested_choices(depth: int) -> Any:
+    expr: Any = X
+    for at in range(depth):
+        expr = tir.Select(tir.Var(f"v{at}", "int32") < Y, expr, expr + at)
+    return expr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "expr", [chain(10_000), doubled(200), nested_choices(300)], ids=["sum", "dag", "if"]
+)
+def test_deep_expressions_are_simplified_without_recursion(expr: Any):
+    analyzer = Analyzer()
+    found = analyzer.simplify(expr)
+    analyzer.const_int_bound(found)
+    analyzer.modular_set(found)
+    assert found.dtype == "int32"

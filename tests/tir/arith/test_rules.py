@@ -1,0 +1,120 @@
+"""Every rewriting rule keeps the value, and is good for something."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+
+from parpass import tir
+from parpass.errors import InternalError, IRTypeError
+from parpass.tir.arith.interval import Interval
+from parpass.tir.arith.knowledge import Known
+from parpass.tir.arith.rewrite_simplify import RewriteSimplifier
+from parpass.tir.arith.rule_tables import CONDITIONS, INDICES, VECTOR
+from parpass.tir.arith.rule_text import Rule, rules
+from tests.support.prim_values import Undefined, value_of
+from tests.support.rule_instances import instance, names_of
+
+CONSTANTS = (1, 2, 4, -2, 3, -1, 0, 8, -4, 6, 5, -3)
+RANGES = (range(8), range(-7, 8), range(1, 8))
+ALL = [*INDICES, *CONDITIONS, *VECTOR]
+TEXTS = {rule.text: [one for one in ALL if one.text == rule.text] for rule in ALL}
+
+
+def operands(pattern: str, rng: random.Random, dtype: str) -> dict[str, Any]:
+    """Return what stands for the names of a pattern: variables, and constants."""
+    found: dict[str, Any] = {}
+    for name in sorted(names_of(pattern)):
+        of_name = {"b": "bool", "x": dtype}.get(name, dtype.removesuffix("x4"))
+        if name == "n":
+            found[name] = 4
+        elif name.startswith("c"):
+            found[name] = tir.const(rng.choice(CONSTANTS))
+        elif rng.randrange(3) == 0 and of_name == "int32":
+            found[name] = tir.Var(name) * rng.choice(CONSTANTS) + rng.randrange(8)
+        else:
+            found[name] = tir.Var(name, of_name)
+    return found
+
+
+def before_rule(text: str, rng: random.Random) -> Any:
+    """Return an expression that the pattern of a rule may match."""
+    pattern = text.partition(" -> ")[0]
+    for dtype in ("int32", "bool", "int32x4"):
+        values = operands(pattern, rng, dtype)
+        if "same(" in text:  # which is of differences that are equal
+            first, second = "yx" if "x - w" in text else "xy"
+            values |= {"z": values[first] + 3, "w": values[second] + 3}
+        try:
+            return instance(pattern, values)
+        except IRTypeError:
+            continue
+    raise AssertionError("the pattern is of no dtype")
+
+
+def applied(rule: Rule, seed: int) -> tuple[Any, Any, range] | None:
+    """Return an instance of the pattern, and what the rule makes of it, if anything."""
+    before = before_rule(rule.text, random.Random(seed))
+    known = Known()
+    values = RANGES[seed % len(RANGES)]
+    for var in variables_of(before):
+        if var.dtype == "int32":
+            known.facts.variables[var] = Interval(values[0], values[-1])
+    node = known.table.first(before)
+    try:
+        after = rule.compiled()(node, RewriteSimplifier(known))
+    except ZeroDivisionError:
+        return None
+    return None if after is None else (before, after, values)
+
+
+def variables_of(expr: Any) -> list[Any]:
+    from parpass.ir.node import post_order
+
+    return [one for one in post_order(expr) if isinstance(one, tir.Var)]
+
+
+def assert_same_values(before: Any, after: Any, values: range, rng: random.Random):
+    choices: dict[str, Any] = {"int32": values, "bool": (False, True)}
+    choices["int32x4"] = [tuple(rng.choices(values, k=4)) for _ in range(4)]
+    variables = variables_of(before)
+    for _ in range(8):
+        given = {var: rng.choice(choices[var.dtype]) for var in variables}
+        try:
+            expected = value_of(before, given)
+        except Undefined:
+            continue
+        assert value_of(after, given) == expected, (before, after, given)
+
+
+def instances(text: str, tries: range, enough: int) -> int:
+    """Check instances of a rule, until there were enough, and count them."""
+    found = 0
+    for seed, rule in itertools.product(tries, TEXTS[text]):
+        got = applied(rule, seed)
+        if got is not None:
+            assert_same_values(*got, random.Random(seed))
+            found += 1
+            if found == enough:
+                break
+    return found
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_rule_keeps_the_value(text: str):
+    assert instances(text, range(10_000), enough=3), "the rule never applies"
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_rule_keeps_the_value_of_many_instances(text: str):
+    assert instances(text, range(3000), enough=10_000)
+
+
+@pytest.mark.parametrize("line", ["x + y", "x -> y", "x + y -> z"])
+def test_what_is_no_rule_is_refused(line: str):
+    with pytest.raises(InternalError):
+        [rule.compiled() for part in rules(line) for rule in part.parsed()]
