@@ -109,8 +109,7 @@ def _plain(value: Any, name: str, nesting: int = 0) -> Any:
     """Return a value in its one full form; `name` is the attribute's, for messages."""
     if value is None or isinstance(value, bool | Type):
         return value
-    if isinstance(value, np.generic):
-        value = cast("np.generic[Any]", value).item()
+    value = _number(value)
     for kind in (str, bool, float):
         if isinstance(value, kind):
             return kind(value)
@@ -135,3 +134,12 @@ def _plain(value: Any, name: str, nesting: int = 0) -> Any:
         "expected what a program can be written down with (numbers, strings, types, "
         f"tuples, mappings) for attribute '{name}', got {type(value).__name__}"
     )
+
+
+def _number(value: Any) -> Any:
+    """Return what a number of numpy's, or of an IR such as `tir.IntImm`, holds."""
+    if isinstance(value, np.generic):
+        return cast("np.generic[Any]", value).item()
+    if hasattr(value, "value") and hasattr(value, "dtype"):
+        return bool(value.value) if value.dtype == "bool" else value.value
+    return value

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from rich.pretty import pretty_repr
 
-from parpass import IRModule, load_json, relay, save_json
+from parpass import IRModule, load_json, relay, save_json, tir
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, SizeLimitError, UntypedError
 from parpass.ir.attrs import DictAttrs
@@ -171,6 +171,9 @@ def test_attributes_are_compared_by_content():
         (np.str_("text"), "text"),
         (relay.TensorType((2,), "int8"), relay.TensorType((2,), "int8")),
         (2**64 - 1, 2**64 - 1),
+        (tir.IntImm("int32", 1), 1),
+        ([tir.IntImm("bool", 1), tir.StringImm("s")], (True, "s")),
+        (tir.FloatImm("float32", 0.5), 0.5),
     ],
 )
 def test_attributes_have_one_full_form_which_texts_and_json_return(
@@ -193,6 +196,7 @@ def test_attributes_have_one_full_form_which_texts_and_json_return(
         (b"bytes", "got bytes"),
         (np.arange(3), "got ndarray"),
         (relay.const(1.0), "got Constant"),
+        (tir.Var("n", "int32"), "got Var"),
         (2**64, "expected an int of 64 bits for attribute 'n'"),
         ({"k": {1j}}, "got set"),
     ],

@@ -11,7 +11,7 @@ the same bits each time (as long as BLAS uses the same number of threads).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice, repeat
 from typing import Any, cast
 
 import numpy as np
@@ -77,7 +77,8 @@ def evaluate(
         closure = Closure(expr)
     else:
         closure = Closure(Function((), expr))
-    return machine.run(enter(closure, [as_value(arg) for arg in args]))
+    types = chain((p.type_annotation for p in closure.function.params), repeat(None))
+    return machine.run(enter(closure, list(map(as_value, args, types))))
 
 
 class _Machine:

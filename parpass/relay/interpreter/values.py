@@ -17,7 +17,7 @@ from parpass.ir.op_table import Op
 from parpass.ir.ty import TensorType, TupleType, Type, TypeVar
 from parpass.relay.expr import Constant, Function, const
 from parpass.relay.op.relations import agree
-from parpass.runtime.dtypes import DTYPES
+from parpass.runtime.dtypes import DTYPES, numpy_dtype
 
 Array = npt.NDArray[Any]
 Value = Any  # an Array, a tuple of Values, a Closure, or an Op
@@ -43,14 +43,38 @@ class Closure:
         return f"Closure({self.name or 'fn'})"
 
 
-def as_value(arg: Any) -> Value:
-    """Return what a caller gives as an argument in the form of a value."""
+def as_value(arg: Any, wanted: Type | None = None) -> Value:
+    """Return what a caller gives as an argument in the form of a value.
+
+    Args:
+        arg: The argument.
+        wanted: The type of the parameter, if it has one. A number of Python's has no
+            dtype of its own, so it takes the parameter's, if that can hold it.
+    """
     if isinstance(arg, tuple | list):
-        return tuple(as_value(field) for field in cast("Sequence[Any]", arg))
+        fields = cast("Sequence[Any]", arg)
+        known = wanted.fields if isinstance(wanted, TupleType) else ()
+        types = known if len(known) == len(fields) else (None,) * len(fields)
+        return tuple(map(as_value, fields, types))
+    if type(arg) in _NUMBERS and isinstance(wanted, TensorType):
+        return _number(arg, wanted)
     if isinstance(arg, Closure):
         return arg
     if isinstance(arg, Constant):
         return arg.data.numpy()
+    return const(arg).data.numpy()
+
+
+_NUMBERS = {bool: "b", int: "iufV", float: "fV"}  # the kinds of dtypes that hold them
+
+
+def _number(arg: float, wanted: TensorType) -> Array:
+    dtype = numpy_dtype(wanted.dtype)
+    if dtype.kind in _NUMBERS[type(arg)]:
+        try:
+            return np.asarray(arg, dtype)
+        except OverflowError:
+            pass  # the dtype is too narrow: it is refused as what it is
     return const(arg).data.numpy()
 
 

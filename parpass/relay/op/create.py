@@ -18,7 +18,6 @@ from parpass.relay.op.build import ELEMWISE, operator
 from parpass.relay.op.relations import (
     identity,
     require_rank,
-    require_same_dtype,
     tensors,
 )
 
@@ -79,12 +78,11 @@ def ones(shape: Ints, dtype: str) -> Call:
 def _full_like_relation(types: Sequence[Type], _attrs: None) -> TensorType:
     data, value = tensors(types)
     require_rank(value, 0, "the fill value")
-    require_same_dtype((data, value))
     return data
 
 
 def _full_like(_attrs: None, data: Array, value: Array) -> Array:
-    return np.broadcast_to(value, data.shape)
+    return np.broadcast_to(value.astype(data.dtype, copy=False), data.shape)
 
 
 def _zeros_like(_attrs: None, data: Array) -> Array:

@@ -99,6 +99,11 @@ def _number_relation(types: Sequence[Type], attrs: ReduceAttrs) -> TensorType:
     return _reduced(data, attrs, data.dtype)
 
 
+def _ordered_relation(types: Sequence[Type], attrs: ReduceAttrs) -> TensorType:
+    (data,) = tensors(types)
+    return _reduced(data, attrs, data.dtype)
+
+
 def _bool_relation(types: Sequence[Type], attrs: ReduceAttrs) -> TensorType:
     (data,) = tensors(types)
     require_dtype(data, "bool")
@@ -145,15 +150,17 @@ def _smallest(data: Array, **how: Any) -> Any:
 def _end(data: Array, which: str) -> Any:
     if data.dtype.kind in "iu":
         return getattr(np.iinfo(data.dtype), which)
+    if data.dtype.kind == "b":
+        return which == "max"
     return -np.inf if which == "min" else np.inf
 
 
 sum = _reduction("sum", _number_relation, np.sum, "Return the sum.")(_along)
 mean = _reduction("mean", _number_relation, _mean, "Return the mean.")(_along)
-max = _reduction("max", _number_relation, _largest, "Return the largest element.")(
+max = _reduction("max", _ordered_relation, _largest, "Return the largest element.")(
     _along
 )
-min = _reduction("min", _number_relation, _smallest, "Return the smallest element.")(
+min = _reduction("min", _ordered_relation, _smallest, "Return the smallest element.")(
     _along
 )
 prod = _reduction("prod", _number_relation, np.prod, "Return the product.")(_along)

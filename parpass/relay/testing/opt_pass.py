@@ -12,18 +12,27 @@ from parpass.transform import Pass
 
 
 @overload
-def run_opt_pass(expr: Function, opt_pass: Pass) -> Function: ...
+def run_opt_pass(
+    expr: Function, opt_pass: Pass, import_prelude: bool = False
+) -> Function: ...
 @overload
-def run_opt_pass(expr: Expr, opt_pass: Pass) -> Expr: ...
-def run_opt_pass(expr: Expr, opt_pass: Pass) -> Expr:
+def run_opt_pass(expr: Expr, opt_pass: Pass, import_prelude: bool = False) -> Expr: ...
+def run_opt_pass(expr: Expr, opt_pass: Pass, import_prelude: bool = False) -> Expr:
     """Return what a pass makes of an expression, whose types are inferred before.
 
     An expression that is no function becomes the body of one, over its free variables;
     what is returned is the body that comes out.
 
+    Args:
+        expr: The expression.
+        opt_pass: The pass.
+        import_prelude: As TVM's; only without, for there is no prelude here.
+
     Raises:
-        ArgumentError: `opt_pass` is no pass.
+        ArgumentError: `opt_pass` is no pass, or the prelude is asked for.
     """
+    if import_prelude:
+        raise ArgumentError("expected import_prelude=False: there is no prelude here")
     if not isinstance(cast("object", opt_pass), Pass):
         raise ArgumentError(
             f"expected a pass to run, got {type(opt_pass).__name__}; a class is a pass "

@@ -143,10 +143,10 @@ class TypeInferencer(ExprMutator):
             self._note_annotation(found)
         if found == var.checked_type_:
             return var
-        typed = Var(var.name_hint, var.type_annotation, var.span, found)
+        # What a `let` binds follows its value, which a pass may give another type.
+        stated = found if value is None else var.type_annotation
+        typed = Var(var.name_hint, stated, var.span, found)
         if self.inference.solver.in_use and found is not None:
-            if var in self.scoping.params:
-                force_setattr(typed, "type_annotation", found)
             self.inference.finish_later(typed)
         return typed
 

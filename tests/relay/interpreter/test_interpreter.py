@@ -418,3 +418,32 @@ def test_a_program_of_as_many_calls_as_it_may_take_has_its_value() -> None:
     assert evaluate(itself, [10], mod, max_calls=10) == 55
     with pytest.raises(CallLimitError):
         evaluate(itself, [10], mod, max_calls=9)
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype", "found"),
+    [
+        (3, "float32", "float32"),
+        (3, "int64", "int64"),
+        (2.5, "float16", "float16"),
+        (True, "bool", "bool"),
+        (2.5, "int32", None),
+        (300, "int8", None),
+        (3, "bool", None),
+        (True, "int32", None),
+        (np.int32(3), "int64", None),
+    ],
+)
+def test_a_number_of_pythons_takes_a_parameters_dtype_that_can_hold_it(
+    given: Any, dtype: str, found: str | None
+) -> None:
+    x = Var("x", TensorType((), dtype))
+    y = Var("y", TupleType((TensorType((), dtype),)))
+    function = Function((x, y), Tuple((x, TupleGetItem(y, 0))))
+    run = create_executor().evaluate(function)
+    if found is None:
+        with pytest.raises(EvaluationError, match=f"expected {dtype}"):
+            run(given, [given])
+        return
+    results = run(given, [given])
+    assert [(one.dtype, one.numpy().item()) for one in results] == [(found, given)] * 2

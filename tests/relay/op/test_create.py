@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from parpass.errors import IRTypeError
+from parpass.ir.ty import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, Constant, const
 from parpass.runtime.ndarray import NDArray
@@ -56,9 +57,10 @@ def test_the_fill_value_must_be_a_scalar() -> None:
         related(op.full_like(floats(3), floats(2)))
 
 
-def test_the_fill_value_of_full_like_has_the_dtype_of_the_data() -> None:
-    with pytest.raises(op.TypeRelationError, match=r"argument 2, got int32"):
-        related(op.full_like(floats(3), 1))
+def test_full_like_casts_its_fill_value_to_the_dtype_of_the_data() -> None:
+    call = op.full_like(ints(3), 2.5)
+    assert related(call) == TensorType((3,), "int32")
+    np.testing.assert_array_equal(value(call), np.full(3, 2, "int32"), strict=True)
 
 
 def test_a_shape_is_made_of_ints() -> None:

@@ -103,6 +103,18 @@ def test_unknown_dimensions_stay_or_are_reduced() -> None:
 
 
 @pytest.mark.parametrize(
+    ("reduce", "of_both", "of_none"), [(op.max, True, False), (op.min, False, True)]
+)
+def test_the_larger_of_two_bools_is_true(
+    reduce: Callable[[Any], Call], of_both: bool, of_none: bool
+) -> None:
+    for given, found in (([True, False], of_both), ([], of_none)):
+        call = reduce(const(np.array(given, "bool")))
+        assert related(call) == TensorType((), "bool")
+        np.testing.assert_array_equal(value(call), np.array(found), strict=True)
+
+
+@pytest.mark.parametrize(
     ("call", "words"),
     [
         (op.sum(floats(2, 3), 2), "expected an axis of 2 dimensions, got 2"),

@@ -12,7 +12,7 @@ import parpass as tvm
 from parpass import relay
 from parpass.errors import ArgumentError, IRTypeError
 from parpass.relay.analysis import get_total_mac_number, list_op_freqs
-from parpass.relay.testing import mlp, mobilenet, resnet
+from parpass.relay.testing import mlp, mobilenet, resnet, run_opt_pass
 
 CIFAR: dict[str, Any] = {"image_shape": (3, 28, 28), "num_classes": 10}
 
@@ -117,3 +117,11 @@ def test_a_pass_is_run_on_an_expression() -> None:
     assert isinstance(function, relay.Function)
     with pytest.raises(ArgumentError, match="a class is a pass when it is called"):
         relay.testing.run_opt_pass(x, cast("Any", relay.transform.FoldConstant))
+
+
+def test_a_pass_is_run_without_a_prelude_which_is_not_there() -> None:
+    expr = relay.const(1.0)
+    infer_type = relay.transform.InferType()
+    assert run_opt_pass(expr, infer_type, import_prelude=False) is expr
+    with pytest.raises(ArgumentError, match="no prelude"):
+        run_opt_pass(expr, infer_type, import_prelude=True)

@@ -7,8 +7,9 @@ import pytest
 from parpass import relay
 from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.ty import TensorType
 from parpass.relay import transform
-from parpass.relay.expr import Expr, Function
+from parpass.relay.expr import Call, Expr, Function, Var
 from parpass.relay.typing.infer import infer_type, typed_function
 from parpass.transform import Pass
 
@@ -43,3 +44,18 @@ def test_a_pass_that_is_called_by_itself_finds_the_types(
     after = factory()(mod)
     assert after["main"] is not before["main"]
     assert_structural_equal(after, factory()(before))
+
+
+def test_a_free_variable_is_annotated_by_what_is_found_and_a_bound_one_is_not() -> None:
+    free, bound = relay.var("f"), relay.var("v")
+    data = relay.var("x", shape=(2, 3))
+    let = relay.Let(bound, relay.nn.bias_add(data, free), relay.exp(bound))
+    typed = infer_type(let)
+    assert typed.var.type_annotation is None
+    assert typed.var.checked_type == TensorType((2, 3))
+    assert isinstance(typed.value, Call)
+    inner = typed.value.args[1]
+    assert isinstance(inner, Var)
+    assert inner.type_annotation == TensorType((3,))
+    assert infer_type(typed) is typed
+    assert bound.type_annotation is None

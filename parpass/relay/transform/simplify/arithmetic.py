@@ -14,7 +14,7 @@ import numpy as np
 
 from parpass.errors import EvaluationError
 from parpass.ir.op_table import Op
-from parpass.ir.ty import TensorType
+from parpass.ir.ty import TensorType, Type
 from parpass.relay import op
 from parpass.relay.analysis.calls import call_of
 from parpass.relay.expr import Call, Constant, Expr, const
@@ -196,9 +196,13 @@ def _fill_value(expr: Expr) -> float | int | bool | None:
     value = None if full is None else full.args[-1]
     if full is None or not isinstance(value, Constant) or value.data.shape != ():
         return None
-    # `full` may convert its value; what that gives, constant folding knows.
-    dtype = full.attrs.dtype if full.attrs is not None else ""
-    return _fill_value(value) if dtype in {"", value.data.dtype} else None
+    # They may convert the value; what that gives, constant folding knows.
+    if full.attrs is not None:
+        dtype = full.attrs.dtype or value.data.dtype
+    else:
+        like: Type | None = getattr(full.args[0], "checked_type_", None)
+        dtype = like.dtype if isinstance(like, TensorType) else None
+    return _fill_value(value) if dtype == value.data.dtype else None
 
 
 def _name(call: Call) -> str:

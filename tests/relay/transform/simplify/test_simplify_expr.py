@@ -214,6 +214,9 @@ def test_tensors_of_one_value_become_scalars(
         becomes(op(x, full), op(x, scalar))
     wide = relay.full(scalar, (3, 2, 6))
     becomes(op(x, wide), op(x, wide))
+    other = relay.const(value, "float64")
+    cast = relay.full(other, (2, 6), "float32")
+    becomes(op(x, relay.full_like(x, other)), op(x, cast))
 
 
 values = [np.random.default_rng(seed).random(6, "float32") for seed in range(3)]
