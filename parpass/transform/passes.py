@@ -40,7 +40,7 @@ class Pass:
 
     # Which functions it sees, if it works function by function and modules hold several
     # kinds: those of which the adapter says the same. For Relay's the word is empty.
-    function_kind: ClassVar[str] = ""
+    function_kind: str = ""
 
     @property
     def info(self) -> PassInfo:

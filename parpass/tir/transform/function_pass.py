@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
 
 from parpass.ir.module import IRModule
 from parpass.tir.function import PrimFunc
@@ -28,7 +27,7 @@ class PrimFuncPass(FunctionPass):
     after it.
     """
 
-    function_kind: ClassVar[str] = "tir"
+    function_kind = "tir"
 
 
 class PrimFuncPassOfCallable(PrimFuncPass, FunctionPassOfCallable):

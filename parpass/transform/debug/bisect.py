@@ -160,6 +160,7 @@ class _Some(Pass):
 
     def __init__(self, inner: Pass, names: frozenset[str]) -> None:
         self.pass_info = inner.info
+        self.function_kind = inner.function_kind
         self._inst = inner
         self._names = names
 
