@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from parpass import tir
 from parpass.tir import transform
-from parpass.transform import Pass
+from parpass.transform import Pass, Sequential
 
 DEPTH = 10_000
 
@@ -25,8 +25,20 @@ def _unchanged(func: tir.PrimFunc) -> tir.PrimFunc:
 
 PASSES: dict[str, Listed] = {
     "Apply": Listed(lambda: transform.Apply(_unchanged)),
+    "FlattenBuffer": Listed(transform.FlattenBuffer),
+    "StorageFlatten": Listed(transform.StorageFlatten),
     "HoistIfThenElse": Listed(transform.HoistIfThenElse),
     "InjectDoubleBuffer": Listed(transform.InjectDoubleBuffer),
+    "InstrumentBoundCheckers": Listed(transform.InstrumentBoundCheckers),
+    "bounds": Listed(
+        lambda: Sequential(
+            [
+                transform.StorageFlatten(create_bound_attribute=True),
+                transform.InstrumentBoundCheckers(),
+            ]
+        )
+    ),
+    "LowerIntrin": Listed(transform.LowerIntrin),
     "RemoveNoOp": Listed(transform.RemoveNoOp),
     "RewriteUnsafeSelect": Listed(transform.RewriteUnsafeSelect),
     "UnrollLoop": Listed(transform.UnrollLoop),
@@ -39,7 +51,8 @@ PASSES: dict[str, Listed] = {
         transform.UnrollLoop, {"tir.UnrollLoop": {"auto_max_extent": 1}}
     ),
 }
-VARIANTS = {"no vectors", "short loops", "trivial loops"}
+VARIANTS = {"bounds", "no vectors", "short loops", "trivial loops"}
+REPEATED = {"bounds"}  # those that do the same again each time they run
 UNNAMED = {"Apply"}  # those that need arguments
 
 _BUFFER = tir.decl_buffer((4,), "int32", "B")

@@ -1,8 +1,11 @@
 """All passes shipped for loop programs, and what makes passes; see the package."""
 
+from parpass.tir.transform.flatten_buffer import FlattenBuffer, StorageFlatten
 from parpass.tir.transform.function_pass import Apply, PrimFuncPass, prim_func_pass
 from parpass.tir.transform.hoist_if_then_else import HoistIfThenElse
 from parpass.tir.transform.inject_double_buffer import InjectDoubleBuffer
+from parpass.tir.transform.instrument_bound_checkers import InstrumentBoundCheckers
+from parpass.tir.transform.lower_intrin import LowerIntrin
 from parpass.tir.transform.remove_no_op import RemoveNoOp
 from parpass.tir.transform.rewrite_unsafe_select import RewriteUnsafeSelect
 from parpass.tir.transform.unroll_loop import UnrollLoop
@@ -10,11 +13,15 @@ from parpass.tir.transform.vectorize_loop import VectorizeLoop
 
 __all__ = [
     "Apply",
+    "FlattenBuffer",
     "HoistIfThenElse",
     "InjectDoubleBuffer",
+    "InstrumentBoundCheckers",
+    "LowerIntrin",
     "PrimFuncPass",
     "RemoveNoOp",
     "RewriteUnsafeSelect",
+    "StorageFlatten",
     "UnrollLoop",
     "VectorizeLoop",
     "prim_func_pass",

@@ -27,16 +27,19 @@ def convert_ssa(stmt: Stmt) -> Stmt:
 
 
 class _Renaming(StmtExprMutator):
-    """Goes through a program in order; each place of a statement is a visit."""
+    """Goes through a program in order; what binds variables, at each of its places."""
 
     def __init__(self) -> None:
         super().__init__()
         self._bound: set[Node] = set()
+        self._binding: set[Node] = set()  # what binds variables, or has such in it
         self._new: dict[Node, Var] = {}  # in force where we are
         self._buffers: dict[tuple[Any, ...], Buffer] = {}
 
     def visit_default(self, expr: Node) -> Any:
         bound = _bound_by(expr)
+        if bound:
+            self._binding.add(expr)
         again = [var for var in bound if var in self._bound]
         self._bound.update(bound)
         if again:
@@ -75,7 +78,9 @@ class _Renaming(StmtExprMutator):
         old, new = fields.children(node), list[Node]()
         for child in old:
             new.append((yield from self.visit_child(child)))
-            if isinstance(child, Stmt):
+            if child in self._binding:
+                self._binding.add(node)
+            if isinstance(child, Stmt) or child in self._binding:
                 self.memo_map.pop(child, None)
         if all(map(_same, old, new)):
             return node
