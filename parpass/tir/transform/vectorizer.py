@@ -115,10 +115,13 @@ class Vectorizer(ExprVectorizer):
             return self._in_loop(op)
         [value] = new
         var = self.bound(op.var, value)
+        before, self._needs_more = self._needs_more, False
         body = yield from self.visit_child(op.body)
-        if self.lets.pop(op.var, None) is not None and self._needs_more:
-            self._needs_more = False
+        is_vector = self.lets.pop(op.var, None) is not None
+        needs_more, self._needs_more = self._needs_more, before
+        if is_vector and needs_more:
             return self._in_loop(op)
+        self._needs_more = before or needs_more
         if value is op.value and body is op.body:
             return op
         return LetStmt(var, value, body, op.span)

@@ -69,6 +69,23 @@ def test_a_loop_is_put_around_a_vector_that_it_needs_lane_by_lane():
     assert_same_values(func, after)
 
 
+def test_a_loop_that_one_statement_needs_is_put_around_what_that_mentions():
+    v, w = tir.Var("v"), tir.Var("w")
+    func = vectorized(
+        lambda i: tir.LetStmt(
+            v,
+            A.vload([i]),
+            tir.SeqStmt(
+                [
+                    tir.IfThenElse(v > 0, B.vstore([i], v)),
+                    tir.LetStmt(w, i * 2, B.vstore([i + 8], w)),
+                ]
+            ),
+        )
+    )
+    assert_same_values(func, rewritten(func))
+
+
 def test_each_round_has_memory_of_its_own():
     own = tir.decl_buffer((2,), "int32", "own")
     func = vectorized(
