@@ -200,6 +200,11 @@ class _Settling(StmtExprMutator):
 def _rounds(loop: For) -> int | None:
     """Return how many rounds a loop has, if that is a constant."""
     extent = loop.extent
+    if not isinstance(extent, IntImm | Var):
+        # With its rules it takes longer to load than all else here, and few need it.
+        from parpass.tir.arith import Analyzer
+
+        extent = Analyzer().simplify(extent)
     if not isinstance(extent, IntImm) or extent.value > _INT32_MAX:
         return None
     return max(extent.value, 0)

@@ -105,6 +105,13 @@ def test_trivial_loops_go_with_what_is_in_them_in_one_go():
     assert isinstance(found, tir.BufferStore)
 
 
+def test_the_number_of_rounds_may_have_to_be_found():
+    n = tir.Var("n")
+    func = tir.PrimFunc((A, n), loop(OUTER, n + 3 - n, store(OUTER), "UNROLLED"))
+    after: Any = UnrollLoop()(IRModule({"main": func}))["main"]
+    assert len(after.body.seq) == 3
+
+
 def test_a_marked_loop_of_an_unknown_number_of_rounds_is_refused():
     func = tir.PrimFunc((A,), loop(OUTER, tir.Var("n"), store(OUTER), "UNROLLED"))
     with pytest.raises(IRError, match="Cannot unroll non-constant loop"):
