@@ -41,6 +41,7 @@ PASSES: dict[str, Listed] = {
     "LowerIntrin": Listed(transform.LowerIntrin),
     "RemoveNoOp": Listed(transform.RemoveNoOp),
     "RewriteUnsafeSelect": Listed(transform.RewriteUnsafeSelect),
+    "Simplify": Listed(transform.Simplify),
     "UnrollLoop": Listed(transform.UnrollLoop),
     "VectorizeLoop": Listed(transform.VectorizeLoop),
     "no vectors": Listed(lambda: transform.VectorizeLoop(enable_vectorize=False)),

@@ -8,6 +8,7 @@ from parpass.tir.transform.instrument_bound_checkers import InstrumentBoundCheck
 from parpass.tir.transform.lower_intrin import LowerIntrin
 from parpass.tir.transform.remove_no_op import RemoveNoOp
 from parpass.tir.transform.rewrite_unsafe_select import RewriteUnsafeSelect
+from parpass.tir.transform.simplify import Simplify
 from parpass.tir.transform.unroll_loop import UnrollLoop
 from parpass.tir.transform.vectorize_loop import VectorizeLoop
 
@@ -21,6 +22,7 @@ __all__ = [
     "PrimFuncPass",
     "RemoveNoOp",
     "RewriteUnsafeSelect",
+    "Simplify",
     "StorageFlatten",
     "UnrollLoop",
     "VectorizeLoop",

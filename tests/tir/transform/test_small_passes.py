@@ -1,4 +1,4 @@
-"""RemoveNoOp, RewriteUnsafeSelect, HoistIfThenElse: programs before and after."""
+"""RemoveNoOp, RewriteUnsafeSelect, HoistIfThenElse, Simplify: before and after."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from parpass.errors import EvaluationError
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.tir.analysis import verify_ssa
 from parpass.tir.interpreter.evaluation import evaluate
-from parpass.tir.transform import HoistIfThenElse, RemoveNoOp, RewriteUnsafeSelect
+from parpass.tir.transform import (
+    HoistIfThenElse,
+    RemoveNoOp,
+    RewriteUnsafeSelect,
+    Simplify,
+)
 from parpass.tir.transform.ssa import convert_ssa
 from parpass.transform import Pass, PassContext
 
@@ -145,3 +150,17 @@ def test_what_attributes_define_is_left_unless_asked_for(across: bool):
         basic = body_after(HoistIfThenElse("basic"), body)
     assert isinstance(after.body, tir.IfThenElse) is across
     assert basic is body
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (loop(OUTER, store(tir.floordiv(OUTER * 4, 4))), loop(OUTER, store(OUTER))),
+        (loop(OUTER, tir.IfThenElse(OUTER < 4, store())), loop(OUTER, store())),
+        (loop(OUTER, tir.IfThenElse(OUTER < 0, store())), loop(OUTER, NOTHING)),
+        (loop(OUTER, store(), N + 3 - N), loop(OUTER, store(), 3)),
+        (A.vstore([N + 1], A.vload([tir.Add(tir.const(1), N)])), NOTHING),
+    ],
+)
+def test_what_is_known_where_it_stands_is_made_use_of(before: Any, after: Any):
+    assert_structural_equal(body_after(Simplify(), before), after)
