@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Generator
 from typing import Any
 
@@ -9,16 +10,28 @@ from msgspec import structs
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, reflection
+from parpass.ir.op_table import Op
 from parpass.tir.analysis.deep_equal import expr_deep_equal
 from parpass.tir.analysis.side_effect import side_effect
 from parpass.tir.builtin import CallEffectKind
-from parpass.tir.expr import Load, Var
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import Call, Load, Var
 from parpass.tir.function import PrimFunc
-from parpass.tir.iteration import Range
+from parpass.tir.iteration import IterVar, Range
+from parpass.tir.op import logical_not
 from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, StringImm
-from parpass.tir.stmt import Evaluate, For, IfThenElse, Stmt, Store
+from parpass.tir.stmt import (
+    AttrStmt,
+    Evaluate,
+    For,
+    IfThenElse,
+    LetStmt,
+    Stmt,
+    Store,
+)
 from parpass.tir.stmt_expr_functor import StmtMutator
 from parpass.tir.transform.function_pass import PrimFuncPass
+from parpass.tir.transform.ssa import convert_ssa
 from parpass.transform import PassContext, PassInfo, register_pass
 
 
@@ -37,8 +50,8 @@ class Simplify(PrimFuncPass):
         for i in range(0, 8):
             A[i] = 1
 
-    In the rounds of a loop its variable is known to be in its range. What stores what
-    is there already goes.
+    In the rounds of a loop its variable is known to be in its range, in a branch the
+    condition to hold, or not to. What stores what is there already goes.
     """
 
     pass_info = PassInfo(0, "tir.Simplify")
@@ -49,7 +62,18 @@ class Simplify(PrimFuncPass):
         """Return the function, simplified."""
         body = StmtSimplifier().visit(func.body)
         assert isinstance(body, Stmt)
-        return func.with_body(body)
+        return func if body is func.body else func.with_body(convert_ssa(body))
+
+
+_MAX_CONDITIONS = 16  # known at a time: each makes all simplifying slower
+_THREADS = ("thread_extent", "virtual_thread")
+
+
+def _plain(condition: PrimExpr) -> PrimExpr:
+    """Return a condition without the mark that it mostly holds."""
+    if isinstance(condition, Call) and condition.op is Op.get("tir.likely"):
+        return condition.args[0]
+    return condition
 
 
 class StmtSimplifier(StmtMutator):
@@ -61,6 +85,7 @@ class StmtSimplifier(StmtMutator):
         from parpass.tir.arith import Analyzer
 
         self._analyzer = Analyzer()
+        self._conditions = 0  # that are around where we are
 
     def visit_default(self, expr: Node) -> Any:
         """Simplify the expressions of a statement, and the statements in it."""
@@ -84,30 +109,70 @@ class StmtSimplifier(StmtMutator):
             return child
         return self._analyzer.simplify(child)
 
+    def visit_let_stmt_(self, op: LetStmt) -> Any:
+        """Put a constant or a variable in the place of one that is the same."""
+        value = self._simplified(op.value)
+        if isinstance(value, Var | IntImm) and data_type(value.dtype).is_integral:
+            self._analyzer.bind(op.var, value, allow_override=True)
+            return (yield from self._inside(op.body))
+        body = yield from self._inside(op.body)
+        if value is op.value and body is op.body:
+            return op
+        return structs.replace(op, value=value, body=body)
+
+    def visit_attr_stmt_(self, op: AttrStmt) -> Any:
+        """Know the range of an axis of threads."""
+        axis: Any = op.node
+        value = self._simplified(op.value)
+        if isinstance(axis, IterVar) and op.attr_key in _THREADS:
+            rounds = Range.from_min_extent(IntImm(axis.var.dtype, 0), value)
+            self._analyzer.bind(axis.var, rounds, allow_override=True)
+        body = yield from self._inside(op.body)
+        if value is op.value and body is op.body:
+            return op
+        return structs.replace(op, value=value, body=body)
+
+    @contextlib.contextmanager
+    def _known(self, condition: PrimExpr) -> Generator[None, None, None]:
+        self._conditions += 1
+        if self._conditions <= _MAX_CONDITIONS:
+            with self._analyzer.constraint_scope(condition):
+                yield
+        else:
+            yield
+        self._conditions -= 1
+
+    def _inside(self, body: Stmt) -> Generator[Node, Any, Any]:
+        """Return a statement simplified where more is known than outside."""
+        known, self.memo_map = self.memo_map, {}
+        new = yield from self.visit_child(body)
+        self.memo_map = known
+        return new
+
     def visit_for_(self, op: For) -> Any:
         """Know the range of the variable."""
         first, extent = self._simplified(op.min), self._simplified(op.extent)
         rounds = Range.from_min_extent(first, extent)
         self._analyzer.bind(op.loop_var, rounds, allow_override=True)
-        known, self.memo_map = self.memo_map, {}
-        body = yield from self.visit_child(op.body)
-        self.memo_map = known
+        body = yield from self._inside(op.body)
         if first is op.min and extent is op.extent and body is op.body:
             return op
         return structs.replace(op, min=first, extent=extent, body=body)
 
     def visit_if_then_else_(self, op: IfThenElse) -> Any:
-        """Choose a branch, if it is known which."""
+        """Know the condition in the branches, or choose one of them."""
         condition = self._simplified(op.condition)
         if isinstance(condition, IntImm):
             chosen = op.then_case if condition.value else op.else_case
             if chosen is None:
                 return Evaluate(0)
             return (yield from self.visit_child(chosen))
-        then_case = yield from self.visit_child(op.then_case)
+        with self._known(_plain(condition)):
+            then_case = yield from self._inside(op.then_case)
         else_case = op.else_case
         if else_case is not None:
-            else_case = yield from self.visit_child(else_case)
+            with self._known(logical_not(_plain(condition))):
+                else_case = yield from self._inside(else_case)
         new = (condition, then_case, else_case)
         old = (op.condition, op.then_case, op.else_case)
         if all(one is other for one, other in zip(old, new, strict=True)):
