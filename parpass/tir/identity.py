@@ -34,7 +34,8 @@ class _Origin:
 
 
 _origin = _Origin()
-os.register_at_fork(after_in_child=_origin.renew)
+if hasattr(os, "register_at_fork"):  # elsewhere nothing forks
+    os.register_at_fork(after_in_child=_origin.renew)
 
 
 def token_of(node: Any) -> Token:

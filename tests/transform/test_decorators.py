@@ -18,6 +18,7 @@ from parpass.transform import (
     module_pass,
 )
 from tests.support.toy_ir import Fn, Program, program
+from tests.support.toy_passes import Keep
 
 Decorator = Callable[..., Any]
 
@@ -34,7 +35,7 @@ def double(func: Fn, mod: Program, ctx: PassContext) -> Fn:
     return func.with_values(2 * value for value in func.values)
 
 
-@function_pass(opt_level=2, required=["Keep"])
+@function_pass(opt_level=2, required=[Keep.pass_info.name])
 class Times:
     """Multiplies."""
 
