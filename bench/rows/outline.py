@@ -38,7 +38,7 @@ class ChooseTiles(FunctionPass):
 
     pass_info = PassInfo(0, "ChooseTiles", required=("InferType",))
 
-    def __init__(self, tiles: Sequence[int] = _TILES) -> None:
+    def __init__(self, tiles: Sequence[int]) -> None:
         self.tiles = tiles
 
     def transform_function(
@@ -66,11 +66,11 @@ class ChooseTiles(FunctionPass):
         return best
 
 
-def users_passes(*, is_cut: bool) -> Pass:
+def users_passes(tiles: Sequence[int], *, is_cut: bool) -> Pass:
     """Return passes that take a second or two on DenseNet, on segments of it or not."""
     transform = relay.transform
     passes: list[Pass] = [transform.SimplifyInference(), transform.FoldConstant()]
-    passes.append(ChooseTiles())
+    passes.append(ChooseTiles(tiles))
     if is_cut:
         passes = [transform.OutlineSegments(), *passes, transform.InlineSegments()]
     return Sequential(passes)
@@ -133,9 +133,10 @@ class _Work:
 
 
 def _outline(setting: Setting) -> Iterator[Line]:
-    network, large = densenet(), residual(setting.scaled(_BLOCKS, at_least=560))
+    network, large = densenet(), residual(setting.scaled(_BLOCKS))
     nodes = relay.analysis.node_count(large)
-    heavy = (users_passes(is_cut=False), users_passes(is_cut=True))
+    tiles = _TILES[: setting.scaled(len(_TILES))]
+    heavy = users_passes(tiles, is_cut=False), users_passes(tiles, is_cut=True)
     level = (_NeverCutting([default_pipeline(3)]), default_pipeline(3))
     with parpass.open_runner(workers=setting.workers) as runner:
         work = _Work(
