@@ -6,7 +6,7 @@ before and after the children, is told in `ir/node_functor.py`.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from parpass.ir.node import Node
 from parpass.ir.node_functor import NodeFunctor, NodeMutator, NodeVisitor
@@ -296,3 +296,7 @@ class ExprMutator(NodeMutator[Node], ExprFunctor[Node]):
     the place of a node, a method that is a generator gives `memo_map` a new mapping for
     as long as it is in that place.
     """
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        """Return an expression rewritten; TVM's name for `visit`."""
+        return cast("PrimExpr", self.visit(expr))

@@ -13,6 +13,7 @@ from parpass.ir.node import Node, reflection
 from parpass.ir.node_functor import NodeFunctor, NodeMutator, NodeVisitor
 from parpass.tir.expr_functor import EXPR_METHODS, LEAVES, ExprFunctor
 from parpass.tir.function import PrimFunc
+from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import (
     Allocate,
     AssertStmt,
@@ -138,6 +139,10 @@ class StmtVisitor(NodeVisitor[Node], StmtFunctor[None]):
 class StmtMutator(NodeMutator[Node], StmtFunctor[Node]):
     """Rewrites statements bottom-up; what does not change stays the same object."""
 
+    def visit_stmt(self, stmt: Stmt) -> Stmt:
+        """Return a statement rewritten; TVM's name for `visit`."""
+        return cast("Stmt", self.visit(stmt))
+
     def visit_default(self, expr: Node) -> Node:
         """Return a statement with the statements in it rewritten."""
         return _rebuilt(expr, [self.visit(child) for child in _statements(expr)])
@@ -184,3 +189,11 @@ class StmtExprMutator(NodeMutator[Node], StmtExprFunctor[Node]):
 
     What `ExprMutator` says of shared nodes is true of statements, too.
     """
+
+    def visit_stmt(self, stmt: Stmt) -> Stmt:
+        """Return a statement rewritten; TVM's name for `visit`."""
+        return cast("Stmt", self.visit(stmt))
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        """Return an expression rewritten; TVM's name for `visit`."""
+        return cast("PrimExpr", self.visit(expr))
