@@ -62,6 +62,8 @@ def minded(*, shows_all: bool) -> Generator[None]:
     passed_on = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
     passed_on |= {signal.SIGUSR1, signal.SIGUSR2}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*passed_on, signal.SIGCHLD})
+    # Where it is ignored, as by `trap '' CHLD` in a shell, nobody is told of an end.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     own = os.getpid()
     try:
         child = os.fork()
@@ -136,7 +138,8 @@ def _end_as(code: int, place: Place | None, told: str, *, shows_all: bool) -> No
     if code >= 0:
         os._exit(code)
     click.echo(told, err=True, nl=False)
-    signal.signal(-code, signal.SIG_DFL)
+    with contextlib.suppress(OSError):  # SIGKILL does what it does
+        signal.signal(-code, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
     os.kill(os.getpid(), -code)
     os._exit(128 - code)

@@ -17,20 +17,24 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 Token = tuple[bytes, int]
 
-_lock = threading.RLock()  # a weak reference may be cleared while it is held
 _tokens: WeakKeyDictionary[Any, Token] = WeakKeyDictionary()
 _known: WeakValueDictionary[Token, Any] = WeakValueDictionary()
 _numbers = itertools.count()
 
 
 class _Origin:
-    """The word for this process, another one in a process that was forked from it."""
+    """The word for this process, and who may add a token.
+
+    A process that was forked from it has another word, and a lock that nobody holds.
+    """
 
     def __init__(self) -> None:
         self.renew()
 
     def renew(self) -> None:
         self.word = secrets.token_bytes(8)
+        # Again by who holds it: a weak reference may be cleared meanwhile.
+        self.lock = threading.RLock()
 
 
 _origin = _Origin()
@@ -42,7 +46,7 @@ def token_of(node: Any) -> Token:
     """Return what stands for an object in bytes, always the same."""
     token = _tokens.get(node)
     if token is None:
-        with _lock:
+        with _origin.lock:
             token = _tokens.get(node)
             if token is None:
                 token = (_origin.word, next(_numbers))
@@ -55,7 +59,7 @@ def restored(token: Token, kind: type[Any], fields: tuple[Any, ...]) -> Any:
     """Return the object of a token, made of its fields where it is not known."""
     found = _known.get(token)
     if found is None:
-        with _lock:
+        with _origin.lock:
             found = _known.get(token)
             if found is None:
                 found = kind(*fields)

@@ -95,6 +95,30 @@ def test_when_the_outer_process_is_killed_the_inner_one_is(tmp_path: Path):
         assert not Path(f"/proc/{child}").exists()
 
 
+@pytest.mark.slow
+def test_who_ignores_the_end_of_children_is_answered_too(model: Path):
+    result = subprocess.run(
+        command("opt", model, "-p", "InferType"),
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.slow
+def test_a_command_that_is_killed_while_it_reads_ends_as_killed(tmp_path: Path):
+    process, pipe = waiting(tmp_path)
+    with process, open(pipe, "wb"):  # it is read now
+        (child,) = children(process.pid)
+        os.kill(child, signal.SIGKILL)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    assert told == b""
+
+
 def test_a_long_message_has_all_there_is_to_try():
     told = (
         'Current thread 0x1 (most recent call first):\n  File "p.py", line 3 in fold\n'

@@ -195,7 +195,7 @@ class Stages:
             if left is not None and has_lost:
                 args = (command.steps, there, executor, self._adapter, spent)
                 await self._host.call(learn_of_the_rest, *args)
-        if forecast.seconds:
+        if forecast.seconds and self._executor is not None:  # else it was run here
             args = (forecast, command.steps, command.mod, outcome, self._adapter)
             await self._host.call(correct, *args)
         return outcome

@@ -24,8 +24,12 @@ def work_here(
     retainer: Retainer,
     *,
     doubted: Sequence[str] = (),
+    after_workers: bool = False,
 ) -> Generator[StageWork]:
-    """Give the work of a stage on the functions as objects, to be done inside."""
+    """Give the work of a stage on the functions as objects, to be done inside.
+
+    After workers it is known which bodies kill a process: they are not called here.
+    """
     work = StageWork(
         steps,
         context,
@@ -35,7 +39,7 @@ def work_here(
         lambda name: retainer.function(mod.held[name], mod.base),
         doubted=doubted,
     )
-    if doubted:  # it is done again, by those that come after the workers
+    if after_workers:
         work.verdicts = retainer.verdicts_of(steps)
     with (
         contextlib.closing(work),
@@ -94,7 +98,9 @@ def take_over(
 ) -> None:
     """Run the steps on those functions that have no outcome."""
     doubted = outcomes.doubted_names()
-    with work_here(steps, mod, context, retainer, doubted=doubted) as work:
+    with work_here(
+        steps, mod, context, retainer, doubted=doubted, after_workers=True
+    ) as work:
         work.end = outcomes.end
         for function in outcomes.missing():
             retainer.check_open()
@@ -118,6 +124,8 @@ def reproduce(
         command.write(retainer.module(mod), context, retainer.adapter)
         return
     steps = command.steps
-    with work_here(steps, mod, context, retainer, doubted=list(mod.held)) as work:
+    with work_here(
+        steps, mod, context, retainer, doubted=list(mod.held), after_workers=True
+    ) as work:
         before = work.module_before(command.at)
         command.write(before, context, retainer.adapter)

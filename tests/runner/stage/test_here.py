@@ -16,11 +16,14 @@ from parpass import (
     open_runner,
     relay,
 )
-from parpass.errors import DiagnosticError, FunctionTimeoutError
+from parpass.errors import DiagnosticError, FunctionTimeoutError, WorkerDiedError
 from parpass.ir.module import stated_type
 from parpass.ir.op_table import Op
 from parpass.runner import Runner
-from parpass.transform import FunctionPass, PassInfo, Sequential
+from parpass.runner.stage.here import take_over
+from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.runner.travel.retained import Retainer
+from parpass.transform import FunctionPass, PassInfo, Sequential, adapter_of
 from tests.support.ending import end
 from tests.support.pooled import POOLED
 
@@ -224,3 +227,27 @@ class Counting(FunctionPass):
         Counting.bodies += 1
         ctx.count("runs")
         return func.with_attr("seen", 1)
+
+
+class EndsTheProcess(FunctionPass):
+    """Must not be called where the tests run."""
+
+    pass_info = PassInfo(0, "EndsTheProcess")
+
+    def transform_function(
+        self, func: relay.Function, mod: IRModule, ctx: PassContext
+    ) -> relay.Function:
+        raise SystemExit("it was called")
+
+
+def test_what_killed_a_worker_is_not_called_where_functions_are_taken_over() -> None:
+    context, steps, mod = PassContext(), [EndsTheProcess()], _module(1)
+    retainer = Retainer(adapter_of(mod, "EndsTheProcess"))
+    held = retainer.hold(mod)
+    outcomes = StageOutcomes(list(held.held), len(steps))
+    # One that is skipped, and one that fails.
+    dead = WorkerDiedError(pass_name="EndsTheProcess", function="main")
+    retainer.judge(steps, {("f0", 0): "it died", ("main", 0): dead})
+    take_over(steps, held, context, retainer, outcomes)
+    assert not outcomes.missing()
+    assert outcomes.told[outcomes.names.index("main")].failure is dead

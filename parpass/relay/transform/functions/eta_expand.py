@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, eta_expanded
@@ -54,11 +53,13 @@ class EtaExpand(ModulePass):
         """Return the module with references wrapped."""
         if not self.expand_global_var:
             return mod
-        functions: dict[str, Function] = {}
+        functions = dict(mod.functions_by_name)
         expanded = 0
         for name, function in mod.functions_by_name.items():
+            if not isinstance(function, Function):
+                continue
             expander = EtaExpander(mod)
-            functions[name] = cast("Function", expander.visit(function))
+            functions[name] = expander.visit(function)
             expanded += expander.expanded
         if not expanded:
             return mod

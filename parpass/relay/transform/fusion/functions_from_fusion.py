@@ -60,12 +60,13 @@ Tensor[(10, 20), float32] {
         functions = {
             name: lifter.lifted_from(function)
             for name, function in mod.functions_by_name.items()
+            if isinstance(function, Function)
         }
         if not lifter.lifted:
             return mod
         ctx.count("lifted", len(lifter.lifted))
         ctx.count("shared", lifter.shared)
-        result = IRModule.assemble(mod, functions)
+        result = IRModule.assemble(mod, {**mod.functions_by_name, **functions})
         for var, function in lifter.lifted.items():
             result[var] = function
         return result

@@ -163,11 +163,14 @@ def rewrite_functions(
     rewrite: Callable[[Function, IRModule], Function],
     ctx: PassContext,
 ) -> IRModule:
-    """Return a module with its functions rewritten, save those made by other passes."""
+    """Return a module with its functions rewritten.
+
+    Those that other passes made stay, and those of other IRs.
+    """
     old = mod.functions_by_name
     functions = dict(old)
     for name, function in old.items():
-        if is_opaque(function):
+        if not isinstance(function, Function) or is_opaque(function):
             continue
         try:
             functions[name] = rewrite(function, mod)
