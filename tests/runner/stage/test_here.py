@@ -246,7 +246,9 @@ def test_what_killed_a_worker_is_not_called_where_functions_are_taken_over() -> 
     held = retainer.hold(mod)
     outcomes = StageOutcomes(list(held.held), len(steps))
     # One that is skipped, and one that fails.
-    dead = WorkerDiedError(pass_name="EndsTheProcess", function="main")
+    dead = WorkerDiedError(
+        pass_name="EndsTheProcess", function="main", cause="SIGKILL(-9)"
+    )
     retainer.judge(steps, {("f0", 0): "it died", ("main", 0): dead})
     take_over(steps, held, context, retainer, outcomes)
     assert not outcomes.missing()
