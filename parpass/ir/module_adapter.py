@@ -14,8 +14,9 @@ from parpass.errors import StructuralMismatchError
 from parpass.ir import wire
 from parpass.ir.ledger import ledger_entry
 from parpass.ir.module import IRModule
-from parpass.ir.node import count_nodes, post_order
-from parpass.ir.relay_expr import BaseFunc, GlobalVar
+from parpass.ir.node import count_nodes
+from parpass.ir.references import reachable_part
+from parpass.ir.relay_expr import BaseFunc
 from parpass.ir.tenants import tenant_of, tenants
 from parpass.transform import (
     Excerpt,
@@ -106,7 +107,7 @@ class IRModuleAdapter(ModuleAdapter):
 
     def excerpt(self, mod: IRModule, function: str | None) -> Excerpt:
         """Return a function, and those that it calls, directly or not, as text."""
-        part = mod if function is None else _needed_by(mod, function)
+        part = mod if function is None else reachable_part(mod, [function])
         typed = all(
             tenant_of(one).is_restored(one) for one in part.functions_by_name.values()
         )
@@ -153,22 +154,6 @@ class IRModuleAdapter(ModuleAdapter):
     def decode_shell(self, encoded: bytes) -> IRModule:
         """Return a module without functions, but with their global variables."""
         return IRModule.shell(*pickle.loads(encoded))  # written by a coordinator
-
-
-def _needed_by(mod: IRModule, function: str) -> IRModule:
-    needed: dict[str, BaseFunc] = {}
-    waiting = [function]
-    while waiting:
-        name = waiting.pop()
-        if name not in needed and name in mod:
-            needed[name] = mod[name]
-            waiting += [
-                node.name_hint
-                for node in post_order(needed[name])
-                if isinstance(node, GlobalVar)
-            ]
-    in_order = {name: needed[name] for name in mod.functions_by_name if name in needed}
-    return IRModule.assemble(mod, in_order)
 
 
 register_adapter(IRModule, IRModuleAdapter())

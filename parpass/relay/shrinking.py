@@ -19,9 +19,9 @@ from parpass.ir.attrs import DictAttrs
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
 from parpass.ir.op_table import Op
+from parpass.ir.references import called_globals
 from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.ir.type_structure import extent
-from parpass.relay.analysis.globals import called_globals
 from parpass.relay.analysis.variables import free_vars
 from parpass.relay.expr import (
     Call,

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from parpass.errors.missing_names import refusing
+from parpass.ir.references import called_globals
 from parpass.relay.analysis.basic_blocks import check_basic_block_normal_form
 from parpass.relay.analysis.call_graph import CallGraph
 from parpass.relay.analysis.constancy import check_constant
@@ -14,7 +15,6 @@ from parpass.relay.analysis.counts import (
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.faults import function_faults
 from parpass.relay.analysis.feature import Feature, detect_feature
-from parpass.relay.analysis.globals import called_globals
 from parpass.relay.analysis.traversal import node_count, post_order_visit
 from parpass.relay.analysis.type_variables import (
     all_type_vars,

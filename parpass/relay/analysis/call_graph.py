@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from parpass.errors import UnknownGlobalError
+from parpass.ir.references import called_globals
 from parpass.relay.analysis.components import strong_components
-from parpass.relay.analysis.globals import called_globals
 from parpass.relay.expr import GlobalVar
 
 if TYPE_CHECKING:

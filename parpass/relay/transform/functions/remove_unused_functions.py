@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from parpass.errors import UnknownGlobalError
 from parpass.ir.module import IRModule
-from parpass.relay.analysis import called_globals
+from parpass.ir.references import reachable_part
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 from parpass.transform.info import names
 
@@ -58,32 +57,9 @@ class RemoveUnusedFunctions(ModulePass):
         Raises:
             UnknownGlobalError: The module has no function of an entry's name.
         """
-        used = reachable_functions(mod, self.entry_functions)
-        functions = mod.functions_by_name
-        dropped = len(functions) - len(used)
+        part = reachable_part(mod, self.entry_functions)
+        dropped = len(mod) - len(part)
         if not dropped:
             return mod
         ctx.count("dropped", dropped)
-        kept = {name: func for name, func in functions.items() if name in used}
-        return IRModule.assemble(mod, kept)
-
-
-def reachable_functions(mod: IRModule, entry_functions: Iterable[str]) -> set[str]:
-    """Return the names of entry functions and of all that they refer to.
-
-    Raises:
-        UnknownGlobalError: The module has no function of an entry's name.
-    """
-    functions = mod.functions_by_name
-    waiting = list(entry_functions)
-    for name in waiting:
-        if name not in functions:
-            raise UnknownGlobalError(name, functions)
-    found = set(waiting)
-    while waiting:
-        for callee in called_globals(functions[waiting.pop()]):
-            name = callee.name_hint
-            if name in functions and name not in found:
-                found.add(name)
-                waiting.append(name)
-    return found
+        return part

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import bindings, breadth_first
+from parpass.ir.references import reachable_part
 from parpass.relay.analysis.call_graph import CallGraph
 from parpass.relay.expr import (
     Call,
@@ -16,9 +17,6 @@ from parpass.relay.expr import (
     TupleGetItem,
 )
 from parpass.relay.transform.functions.inline import Inliner, inlined
-from parpass.relay.transform.functions.remove_unused_functions import (
-    reachable_functions,
-)
 from parpass.relay.transform.levels import at_every_level
 from parpass.relay.transform.outline.outline_segments import SEGMENT
 from parpass.relay.transform.outline.typed_mutator import TypedMutator
@@ -109,10 +107,9 @@ Tensor[(3,), float32] {
         return result
 
     def _run_again(self, name: str, mod: IRModule) -> Function:
-        used = reachable_functions(mod, [name])
-        part = {it: one for it, one in mod.functions_by_name.items() if it in used}
+        part = reachable_part(mod, [name])
         passes = [at_every_level(create_pass(one)) for one in self.again]
-        found: Function = Sequential(passes)(IRModule.assemble(mod, part))[name]
+        found: Function = Sequential(passes)(part)[name]
         return found
 
 

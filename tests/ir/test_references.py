@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from parpass.relay.analysis import called_globals
+from parpass.ir.references import called_globals
 from parpass.relay.expr import Call, Function, GlobalVar, Tuple, Var
 
 F, G = GlobalVar("f"), GlobalVar("g")
