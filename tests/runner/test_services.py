@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import re
 import signal
@@ -20,11 +21,12 @@ import pytest
 import trio
 from aiohttp import web
 
+import parpass
 from examples import service_asyncio, service_trio
 from parpass import relay
 from parpass.runner import open_runner
 from tests.support.pooled import child_processes, folders
-from tests.support.serving import PROGRAM
+from tests.support.serving import BEGUN, ONE_FUNCTION, PROGRAM
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "services.md"
@@ -71,8 +73,12 @@ async def metrics(client: aiohttp.ClientSession) -> dict[str, float]:
 
 @pytest.mark.slow
 def test_on_asyncio_what_one_client_does_is_no_concern_of_the_others(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
+    two_workers = functools.partial(parpass.open_runner, workers=2)
+    monkeypatch.setattr(parpass, "open_runner", two_workers)
+    monkeypatch.setattr(service_asyncio, "FUNCTION_SECONDS", 200.0)
+
     async def main() -> None:
         async with asyncio_service() as client:
             status, text = await post(client, "InferType")
@@ -84,10 +90,12 @@ def test_on_asyncio_what_one_client_does_is_no_concern_of_the_others(
             assert status == 500
             assert "SIGSEGV" in text
             assert "in pass 'Crashes', on function 'first'" in text
-            gone = asyncio.ensure_future(post(client, "Hangs"))
-            while (await metrics(client))["parpass_runs_total"] < 3:
-                status, _ = await post(client, "InferType")
-                assert status == 200
+            begun = tmp_path / "begun"
+            monkeypatch.setenv(BEGUN, str(begun))
+            gone = asyncio.ensure_future(post(client, "Hangs", ONE_FUNCTION))
+            while not begun.exists():
+                assert (await post(client, "InferType"))[0] == 200
+            assert (await post(client, "InferType"))[0] == 200
             gone.cancel()
             while "parpass_requests_cancelled_total" not in await metrics(client):
                 pass
@@ -123,7 +131,10 @@ def test_on_asyncio_more_requests_than_may_wait_are_refused_and_long_ones_end(
 
 @asynccontextmanager
 async def trio_service() -> AsyncGenerator[tuple[service_trio.Service, int]]:
-    async with open_runner(isolated=True) as runner, trio.open_nursery() as nursery:
+    async with (
+        open_runner(workers=2, isolated=True) as runner,
+        trio.open_nursery() as nursery,
+    ):
         service = service_trio.Service(runner)
         listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
         nursery.start_soon(trio.serve_listeners, service.serve, listeners)
@@ -141,7 +152,10 @@ async def ask(port: int, **request: Any) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-async def test_on_trio_what_one_client_does_is_no_concern_of_the_others():
+async def test_on_trio_what_one_client_does_is_no_concern_of_the_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(service_trio, "FUNCTION_SECONDS", 200.0)
     with nothing_left():
         async with trio_service() as (service, port):
             good = {"text": PROGRAM, "pipeline": "InferType"}
@@ -152,12 +166,14 @@ async def test_on_trio_what_one_client_does_is_no_concern_of_the_others():
             answer = await ask(port, text=PROGRAM, pipeline="Crashes")
             assert "SIGSEGV" in answer["error"]
             assert "in pass 'Crashes', on function 'first'" in answer["notes"]
-            begun = service.counted["runs"]
+            begun = tmp_path / "begun"
+            monkeypatch.setenv(BEGUN, str(begun))
             async with trio.open_nursery() as nursery:
-                hanging = {"text": PROGRAM, "pipeline": "Hangs"}
+                hanging = {"text": ONE_FUNCTION, "pipeline": "Hangs"}
                 nursery.start_soon(lambda: ask(port, **hanging))
-                while service.counted["runs"] < begun + 2:
+                while not begun.exists():
                     assert (await ask(port, **good))["outcome"] == "compiled"
+                assert (await ask(port, **good))["outcome"] == "compiled"
                 nursery.cancel_scope.cancel()
             while not service.counted["cancelled"]:
                 await trio.lowlevel.checkpoint()

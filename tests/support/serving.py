@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
@@ -11,16 +14,20 @@ PROGRAM = """
 def @first(%x: Tensor[(2, 3), float32]) { nn.relu(add(%x, %x)) }
 def @second(%x: Tensor[(2, 3), float32]) { exp(%x) }
 """
+ONE_FUNCTION = "def @only(%x: Tensor[(2, 3), float32]) { exp(%x) }"
+BEGUN = "TEST_SERVICES_BEGUN"  # the variable that names the file which says `begun`
 
 
 class Ends(FunctionPass):
-    """Ends its process, or hangs."""
+    """Ends its process, or hangs; says first that it was begun, if asked to."""
 
     how = ""
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
+        if BEGUN in os.environ:
+            Path(os.environ[BEGUN]).touch()
         end(self.how)
         return func
 
