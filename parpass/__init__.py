@@ -7,10 +7,9 @@ load when they are first used, so that importing parpass costs little.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from parpass.errors.missing_names import no_attribute
+from parpass.errors.lazy_names import lazy_names
 from parpass.ir.declared import declare_ir
 
 if TYPE_CHECKING:
@@ -155,16 +154,8 @@ _HOME = {
     "run_pipeline_sync": "parpass.runner",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return importlib.import_module(_ROOMS[name])
-    if name not in __all__:
-        raise no_attribute(__name__, name)
-    home = importlib.import_module(_HOME.get(name, "parpass.transform"))
-    value = globals()[name] = getattr(home, name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {name: _HOME.get(name, "parpass.transform") for name in __all__},
+    rooms=_ROOMS,
+)

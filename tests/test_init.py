@@ -1,5 +1,6 @@
 """The names of a first day, and what importing them costs."""
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,25 @@ def test_other_names_are_refused():
         AttributeError, match="module 'parpass' has no attribute 'nope'"
     ):
         _ = parpass.nope  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+
+
+# Those whose names load when they are first asked for.
+PACKAGES = [
+    *("parpass", "parpass.ir", "parpass.relay", "parpass.relay.frontend"),
+    *("parpass.relay.transform", "parpass.runner", "parpass.runtime"),
+    *("parpass.tir", "parpass.tir.transform"),
+]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_names_that_load_late_are_shown_and_there_and_others_refused(package: str):
+    module = importlib.import_module(package)
+    assert set(module.__all__) <= set(dir(module))
+    for name in dir(module):
+        assert getattr(module, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'InferTipe'") as refused:
+        _ = module.InferTipe
+    assert (refused.value.name, refused.value.obj) == ("InferTipe", module)
 
 
 @pytest.mark.slow

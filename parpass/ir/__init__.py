@@ -8,10 +8,9 @@ known.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from parpass.errors.missing_names import no_attribute
+from parpass.errors.lazy_names import lazy_names
 from parpass.ir.declared import load_irs
 
 if TYPE_CHECKING:
@@ -104,7 +103,9 @@ __all__ = [
     "transform",
 ]
 
-_ROOMS = ("diagnostics", "instrument", "transform")
+_ROOMS = {
+    name: f"parpass.ir.{name}" for name in ("diagnostics", "instrument", "transform")
+}
 
 _HOME = {
     "Attrs": "parpass.ir.attrs",
@@ -150,16 +151,4 @@ _HOME = {
     "structural_hash": "parpass.ir.structure.structural",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return importlib.import_module(f"parpass.ir.{name}")
-    if name not in _HOME:
-        raise no_attribute(__name__, name)
-    load_irs()
-    value = globals()[name] = getattr(importlib.import_module(_HOME[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOME, rooms=_ROOMS, before=load_irs)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING
-from typing import Any as _Any
 
 from parpass.diagnostic import Span
-from parpass.errors.missing_names import no_attribute
+from parpass.errors.lazy_names import lazy_names
 from parpass.ir.ty import (
     Any,
     FuncType,
@@ -153,20 +152,9 @@ _HOME = {
     "save_param_dict": "parpass.runtime.params",
 }
 
-
-def __getattr__(name: str) -> _Any:
-    if name in _ROOMS:
-        return importlib.import_module(_ROOMS[name])
-    home = importlib.import_module(_HOME.get(name, "parpass.relay.op"))
-    if name not in _HOME and name not in home.__all__:
-        raise no_attribute(__name__, name)
-    value = globals()[name] = getattr(home, name)
-    return value
-
-
-def __dir__() -> list[str]:
-    builders = importlib.import_module("parpass.relay.op").__all__
-    return sorted({*__all__, *builders})
+__getattr__, __dir__ = lazy_names(
+    __name__, _HOME, rooms=_ROOMS, rest="parpass.relay.op"
+)
 
 
 importlib.import_module("parpass.relay.registered.tenant")  # of the base of IRs

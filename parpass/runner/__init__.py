@@ -6,8 +6,9 @@ light (no trio, no loky).
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from parpass.errors.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from parpass.runner.executor import (
@@ -51,9 +52,7 @@ _HOMES = {
     "propagate": "travel.propagation",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'parpass.runner' has no attribute '{name}'")
-    home = _HOMES.get(name, "run")
-    return getattr(importlib.import_module(f"parpass.runner.{home}"), name)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {name: f"parpass.runner.{_HOMES.get(name, 'run')}" for name in __all__},
+)

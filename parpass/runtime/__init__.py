@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from parpass.errors.missing_names import no_attribute
+from parpass.errors.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from parpass.runtime.devices import Device, cpu, device
@@ -40,13 +39,4 @@ _HOME = {
     "save_param_dict": "parpass.runtime.params",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise no_attribute(__name__, name)
-    value = globals()[name] = getattr(importlib.import_module(_HOME[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from parpass.errors.lazy_names import lazy_names
 from parpass.tir import analysis, ir_builder, stmt_functor, transform
 from parpass.tir.binary_op import (
     EQ,
@@ -302,11 +303,8 @@ __all__ = [
     "truncmod",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "arith":  # with its rules it takes longer to load than all else here
-        return importlib.import_module("parpass.tir.arith")
-    raise AttributeError(f"module 'parpass.tir' has no attribute '{name}'")
+# With its rules it takes longer to load than all else here.
+__getattr__, __dir__ = lazy_names(__name__, {}, rooms={"arith": "parpass.tir.arith"})
 
 
 importlib.import_module("parpass.tir.registered.loop_tenant")  # of the base of IRs

@@ -6,25 +6,16 @@ its names is first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from parpass.errors.missing_names import no_attribute
+from parpass.errors.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from parpass.relay.frontend.onnx import from_onnx
 
 _HOMES = {"from_onnx": "parpass.relay.frontend.onnx"}
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise no_attribute(__name__, name)
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 
 __all__ = ["from_onnx"]

@@ -6,24 +6,13 @@ it is sent names the file that a pass is in.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
-from typing import Any as _Any
+
+from parpass.errors.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from parpass.tir.transform.loop_passes import *  # noqa: F403 -- found by __getattr__
 
-
-def __getattr__(name: str) -> _Any:
-    shipped = importlib.import_module("parpass.tir.transform.loop_passes")
-    if name == "__all__":
-        return shipped.__all__
-    if name.startswith("_") or name not in shipped.__all__:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    value = globals()[name] = getattr(shipped, name)
-    return value
-
-
-def __dir__() -> list[str]:
-    shipped = importlib.import_module("parpass.tir.transform.loop_passes")
-    return sorted({*globals(), *shipped.__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__, {}, rest="parpass.tir.transform.loop_passes"
+)
