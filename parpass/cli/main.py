@@ -13,14 +13,14 @@ from typing import Any
 import click
 
 from parpass import __version__
-from parpass.cli.bisect import bisect
-from parpass.cli.diff import diff
-from parpass.cli.opt import opt
-from parpass.cli.reduce import reduce
-from parpass.cli.replay import replay
-from parpass.cli.run import run
-from parpass.cli.streams import whole_streams
-from parpass.cli.wording import spoken
+from parpass.cli.commands.bisect import bisect
+from parpass.cli.commands.diff import diff
+from parpass.cli.commands.opt import opt
+from parpass.cli.commands.reduce import reduce
+from parpass.cli.commands.replay import replay
+from parpass.cli.commands.run import run
+from parpass.cli.files.streams import whole_streams
+from parpass.cli.showing.wording import spoken
 
 
 class _Interruptible(click.Group):

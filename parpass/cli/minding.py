@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from parpass.cli.failure import innermost_frame
+from parpass.cli.showing.failure import innermost_frame
 
 if TYPE_CHECKING:
     from parpass.transform.plan.whereabouts import Place

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from parpass import IRModule, relay, tir
-from parpass.cli import listing
+from parpass.cli.commands import listing
 from parpass.errors import (
     ContractError,
     FunctionTimeoutError,

@@ -1,0 +1,1 @@
+"""The subcommands, a file each, what they share, and the table of them."""

@@ -1,0 +1,85 @@
+"""`parpass diff`: compare two programs by their structure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from parpass.cli.commands import options
+from parpass.cli.commands.command import Command
+
+if TYPE_CHECKING:
+    from parpass.transform import ModuleAdapter
+
+
+@click.command(
+    cls=Command,
+    epilog="Exit codes: 0 they are equal, 1 they differ, 2 the command or an input is "
+    "wrong, 130 interrupted.",
+)
+@options.program("left", "LEFT")
+@options.program("right", "RIGHT")
+@options.shape
+@options.ir
+@options.load
+@options.showing("-q", "--quiet", is_flag=True, help="Show nothing; only exit so.")
+def diff(
+    *,
+    left: Path,
+    right: Path,
+    shapes: Any,
+    ir: str | None,
+    quiet: bool,
+) -> None:
+    """Compare two programs by their structure.
+
+    They are equal if they are the same but for the names of variables that they bind,
+    for spans, and for how the text is written. Otherwise it is told which functions are
+    in one of them only, and where the others differ first.
+
+    LEFT and RIGHT are what parpass opt reads; one of them may be -.
+    """
+    from parpass.cli.files.reading import read_module
+    from parpass.transform import adapter_of
+
+    one, other = (read_module(at, ir=ir, shapes=dict(shapes)) for at in (left, right))
+    adapter = adapter_of(one, "diff")
+    if not adapter.is_module(other):
+        raise click.UsageError(f"'{left}' and '{right}' are of different IRs")
+    found = list(_differences(adapter, one, other, str(left), str(right)))
+    found = found or list(_besides(one, other))
+    if not quiet:
+        count = len(adapter.functions(one))
+        functions = "1 function" if count == 1 else f"{count:,} functions"
+        click.echo("\n".join(found) if found else f"equal: {functions}")
+    click.get_current_context().exit(1 if found else 0)
+
+
+def _differences(
+    adapter: ModuleAdapter, one: Any, other: Any, left: str, right: str
+) -> Iterator[str]:
+    mine, theirs = adapter.functions(one), adapter.functions(other)
+    for name in mine:
+        if name not in theirs:
+            yield f"function '{name}' is only in {left}"
+        elif (found := adapter.difference(mine[name], theirs[name])) is not None:
+            yield f"function '{name}': {found}"
+    yield from (
+        f"function '{name}' is only in {right}" for name in theirs if name not in mine
+    )
+
+
+def _besides(one: Any, other: Any) -> Iterator[str]:
+    """Yield where modules differ whose functions are equal."""
+    from parpass.errors import StructuralMismatchError
+    from parpass.ir.module import IRModule
+    from parpass.ir.structure.structural import assert_structural_equal
+
+    if isinstance(one, IRModule):
+        try:
+            assert_structural_equal(one, other)
+        except StructuralMismatchError as error:
+            yield str(error)

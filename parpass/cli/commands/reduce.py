@@ -1,0 +1,176 @@
+"""`parpass reduce`: make the program of a reproducer smaller while it still fails."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from parpass.cli.commands import options
+from parpass.cli.commands.command import Command
+from parpass.cli.commands.replay import FILE, read_reproducer
+from parpass.cli.files.writing import write_text
+from parpass.cli.showing.failure import InputError
+
+if TYPE_CHECKING:
+    from parpass.cli.work.reducing import Reduction, Trials
+    from parpass.runner import Executor
+    from parpass.transform import ModuleAdapter
+    from parpass.transform.debug.reproducer import Reproducer
+
+
+_TIMEOUT = 60.0  # seconds for a candidate
+_MARGIN = 3.0  # seconds for what it does besides, where a limit is known
+
+
+@click.command(
+    cls=Command,
+    epilog="Exit codes: 0 ok, 2 the command or the file is wrong, 3 the failure does "
+    "not come back, 130 interrupted.",
+)
+@FILE
+@options.load
+@options.jobs
+@options.running(
+    "--match",
+    metavar="REGEX",
+    help="What the message of the failure must have in it; otherwise any failure of "
+    "the same type in the same pass counts.",
+)
+@options.running(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    show_default="60, or a little more than the failing pass was given",
+    help="How long a candidate may run.",
+)
+@options.writing(
+    "-o",
+    "--output",
+    metavar="OUT",
+    type=click.Path(dir_okay=False, writable=True, allow_dash=True),
+    default="-",
+    show_default=True,
+    help="Where to write the smaller reproducer; - is standard output.",
+)
+def reduce(
+    *,
+    file: Path,
+    jobs: int | None,
+    match: str | None,
+    timeout: float | None,
+    output: str,
+) -> None:
+    """Make the program of a reproducer smaller while it fails in the same way.
+
+    Functions, passes, expressions, fields of tuples and attributes are taken out, and
+    expressions replaced by parts of them, by parameters or by zeros. Candidates run in
+    children of worker processes, so a pass that crashes or hangs is reduced as well.
+    The result does not depend on -j. If it is interrupted, the smallest program so far
+    is written.
+    """
+    from parpass.cli.work.reducing import Reduction
+    from parpass.errors import ParpassError
+    from parpass.transform import adapter_of
+
+    reproducer, mod = read_reproducer(file)
+    adapter = adapter_of(mod, "reduce")
+    try:
+        with _executor(jobs) as executor:
+            seconds = timeout or _seconds_for(reproducer)
+            trials = _trials(reproducer, executor, match, seconds)
+            reduction = Reduction(reproducer, mod, adapter, trials)
+            was_interrupted = _run(reduction)
+    except ParpassError as error:
+        raise InputError(f"{file}: {error}") from None
+    _report(adapter, mod, reproducer, reduction)
+    write_text(reduction.reproducer.to_text().rstrip("\n") + "\n", output)
+    if was_interrupted:
+        click.get_current_context().exit(130)
+
+
+def _trials(
+    reproducer: Reproducer,
+    executor: Executor | None,
+    match: str | None,
+    timeout: float,
+) -> Trials:
+    """Return what tries candidates, after the failure came back."""
+    from parpass.cli.work.reducing import Trials
+    from parpass.cli.work.trial import Same, load_passes
+
+    load_passes(reproducer)
+    try:
+        same = Same.failure_as(reproducer, match and re.compile(match).pattern)
+    except re.error as error:
+        raise click.BadParameter(str(error), param_hint="'--match'") from None
+    trials = Trials(executor, same, timeout)
+    result = trials.run(reproducer)
+    if not same(result):
+        click.echo(f"The failure does not come back: {result}", err=True)
+        click.echo(f"It was: {reproducer.error}", err=True)
+        click.get_current_context().exit(3)
+    return trials
+
+
+def _run(reduction: Reduction) -> bool:
+    """Reduce; return whether Ctrl-C ended it before there was nothing to take out."""
+    try:
+        reduction.run()
+    except KeyboardInterrupt:
+        click.echo("Interrupted; this is the smallest so far.", err=True)
+        return True
+    return False
+
+
+def _seconds_for(reproducer: Reproducer) -> float:
+    """Return how long a candidate may run where that was not given.
+
+    A pass that hangs in C code, where nothing interrupts it, hangs in each candidate.
+    """
+    from parpass.transform.config import FUNCTION_TIMEOUT
+
+    limit = reproducer.config.get(FUNCTION_TIMEOUT)
+    return _TIMEOUT if limit is None else min(_TIMEOUT, 2.0 * limit + _MARGIN)
+
+
+@contextlib.contextmanager
+def _executor(jobs: int | None) -> Generator[Executor | None]:
+    from parpass.runner.driving.runs import new_executor
+
+    executor = new_executor(jobs)
+    if executor is None:
+        yield None
+        return
+    executor.start()
+    try:
+        yield executor
+    finally:
+        executor.kill()
+
+
+def _report(
+    adapter: ModuleAdapter, before: Any, was: Reproducer, reduction: Reduction
+) -> None:
+    from parpass.cli.showing.narrow import names, print_table
+
+    after = reduction.mod
+    rows = [
+        ("functions", *(len(adapter.functions(mod)) for mod in (before, after))),
+        ("size", *(_size_in(adapter, mod) for mod in (before, after))),
+        ("lines", _lines(was), _lines(reduction.reproducer)),
+    ]
+    cells = [(what, f"{old:,}", f"{new:,}") for what, old, new in rows]
+    print_table("Reduced", [names(""), "before", "after"], cells)
+
+
+def _size_in(adapter: ModuleAdapter, mod: Any) -> int:
+    return sum(adapter.size(one, 1 << 62) for one in adapter.functions(mod).values())
+
+
+def _lines(reproducer: Reproducer) -> int:
+    return reproducer.text.strip().count("\n") + 1

@@ -1,0 +1,176 @@
+"""Values of parameters and of functions: given, random, read, printed and written."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import numpy as np
+
+from parpass.cli.files.writing import write_bytes
+from parpass.cli.showing.failure import InputError
+from parpass.errors import EvaluationError, did_you_mean
+from parpass.ir.ty import TensorType, TupleType, Type
+from parpass.ir.type_structure import check_size
+from parpass.relay.expr import Var
+from parpass.runtime.dtypes import numpy_dtype
+
+
+def random_value(random: np.random.Generator, kind: Type | None, owner: str) -> Any:
+    """Return a random value of a type: small integers, or normally distributed floats.
+
+    Raises:
+        EvaluationError: The type leaves a shape open, or is none of values; `owner`
+            says whose it is.
+    """
+    match kind:
+        case TensorType(shape=shape, dtype=dtype) if all(
+            isinstance(extent, int) for extent in shape
+        ):
+            sizes = cast("Sequence[int]", shape)
+            if dtype == "bool" or dtype.startswith(("int", "uint")):
+                most = 2 if dtype == "bool" else 5
+                return random.integers(0, most, sizes).astype(numpy_dtype(dtype))
+            return random.standard_normal(sizes).astype(numpy_dtype(dtype))
+        case TupleType(fields=fields):
+            check_size(kind)
+            return tuple(random_value(random, field, owner) for field in fields)
+        case _:
+            raise EvaluationError(
+                f"expected tensors of known shapes for {owner}, got {kind}"
+            )
+
+
+def given_values(
+    params: Sequence[Var], given: Sequence[str], files: Sequence[Path]
+) -> dict[str, Any]:
+    """Return the values of `--input` and `--inputs`, by the names of parameters.
+
+    Raises:
+        click.BadParameter: They name no parameter, or are no values.
+        InputError: A file cannot be read.
+    """
+    kinds = {one.name_hint: one.type_annotation for one in params}
+    found: dict[str, Any] = {}
+    for path in files:
+        if path.suffix != ".npz":
+            raise InputError(f"'{path}': expected an .npz file with arrays by name")
+        found |= _load(path)
+    for setting in given:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise click.BadParameter(
+                f"expected NAME=VALUE, got '{setting}'", param_hint="'--input'"
+            )
+        found[name] = _value(text, kinds.get(name), name)
+    for name in found:
+        if name not in kinds:
+            raise click.BadParameter(
+                f"no parameter '{name}'{did_you_mean(name, kinds)}; there are "
+                f"{', '.join(kinds) or 'none'}",
+                param_hint="'--input'",
+            )
+    return found
+
+
+def _value(text: str, kind: Type | None, name: str) -> Any:
+    if text.endswith(".npy"):
+        return _load(Path(text))
+    try:
+        value = json.loads(text)
+        dtype = numpy_dtype(kind.dtype) if isinstance(kind, TensorType) else None
+        return np.asarray(value, dtype)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"expected a .npy file, or numbers as JSON, for '{name}': {error}",
+            param_hint="'--input'",
+        ) from None
+
+
+def _load(path: Path) -> Any:
+    try:
+        loaded: Any = np.load(path, allow_pickle=False)
+        return {**loaded} if path.suffix == ".npz" else loaded
+    except (OSError, ValueError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read '{path}': {reason}") from None
+
+
+def completed(
+    params: Sequence[Var],
+    values: Mapping[str, Any],
+    shapes: Mapping[str, Sequence[Any]],
+    seed: int,
+) -> list[Any]:
+    """Return the values of all parameters, random ones of those that have none.
+
+    Args:
+        params: The parameters.
+        values: What is given, by name.
+        shapes: Shapes for those whose types leave them open.
+        seed: Of the random values.
+
+    Raises:
+        EvaluationError: A type says too little.
+    """
+    random = np.random.default_rng(seed)
+    made: list[Any] = []
+    for param in params:
+        name, kind = param.name_hint, param.type_annotation
+        if name in shapes and isinstance(kind, TensorType):
+            kind = TensorType(tuple(shapes[name]), kind.dtype)
+        # The others are the same whether this one is given or not.
+        own = np.random.default_rng(random.integers(1 << 62))
+        if name in values:
+            made.append(values[name])
+        else:
+            made.append(random_value(own, kind, f"parameter '{name}'"))
+    return made
+
+
+def flat(value: Any) -> list[Any]:
+    """Return the arrays of a value, in order.
+
+    Raises:
+        EvaluationError: There is a function among them.
+    """
+    if isinstance(value, tuple):
+        fields = cast("tuple[Any, ...]", value)
+        return [array for field in fields for array in flat(field)]
+    if not isinstance(value, np.ndarray):
+        raise EvaluationError(f"expected arrays to come out, got {value!r}")
+    return [cast("Any", value)]
+
+
+def as_text(outputs: Sequence[Any]) -> str:
+    """Return arrays as text, each below its number, dtype and shape."""
+    return "\n".join(
+        f"output_{at}: {array.dtype} {array.shape}\n{array}"
+        for at, array in enumerate(outputs)
+    )
+
+
+def write(outputs: Sequence[Any], path: str) -> None:
+    """Write arrays to an .npy or .npz file.
+
+    Raises:
+        click.BadParameter: It has another suffix, or is to hold several as .npy.
+        InputError: It cannot be written.
+    """
+    file, suffix = io.BytesIO(), Path(path).suffix
+    if suffix == ".npz":
+        np.savez(file, **{f"output_{at}": one for at, one in enumerate(outputs)})
+    elif suffix == ".npy" and len(outputs) == 1:
+        np.save(file, outputs[0], allow_pickle=False)
+    else:
+        expected = ".npz" if suffix == ".npy" else ".npy or .npz"
+        raise click.BadParameter(
+            f"expected a name that ends in {expected} for {len(outputs)} arrays, got "
+            f"'{path}'",
+            param_hint="'-o'",
+        )
+    write_bytes(file.getvalue(), path)

@@ -1,0 +1,193 @@
+"""Reading the inputs of the command: ONNX, JSON, or IR as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from parpass.cli.files.programs import SPLIT, Program, all_parsed, programs_in
+from parpass.cli.showing.failure import InputError
+
+_STDIN = "<stdin>"
+_JSON = re.compile(rb'\s*\{\s*"parpass"')
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # what protobuf begins with is here
+_LOOKED_AT = 4096  # bytes
+
+Shapes = Mapping[str, Sequence[Any]]
+
+
+class _Input(NamedTuple):
+    """A file, and what is in it: `onnx`, `json`, or the name of an IR."""
+
+    path: Path
+    kind: str
+    content: bytes | None = None  # None where the importer reads it itself
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return _STDIN if str(self.path) == "-" else str(self.path)
+
+
+def read_modules(
+    inputs: Sequence[Path],
+    *,
+    ir: str | None = None,
+    shapes: Shapes | None = None,
+    checks_shapes: bool = True,
+    split: str = SPLIT,
+) -> list[Any]:
+    """Return the modules of the inputs: one of all ONNX files, or one of each program.
+
+    Args:
+        inputs: The paths; `-` is standard input.
+        ir: The IR that they are in; by default their suffixes tell, or what is in them.
+        shapes: Shapes of the inputs of ONNX models, by name.
+        checks_shapes: Whether it is an error to give them for programs.
+        split: What lines begin with that part programs.
+
+    Raises:
+        InputError: They cannot be read, or are not all of one kind.
+    """
+    found = _inputs(inputs, ir)
+    if found[0].kind == "onnx":
+        return [_read_onnx(found, shapes or {})]
+    if shapes and checks_shapes:
+        raise InputError("--shape is for the inputs of ONNX models")
+    if found[0].kind == "json":
+        return [_read_json(one) for one in found]
+    return all_parsed(_programs(found, split))
+
+
+def read_module(
+    path: Path, *, ir: str | None = None, shapes: Shapes | None = None
+) -> Any:
+    """Return the one module of an input; shapes are for it if it is an ONNX model.
+
+    Raises:
+        InputError: It cannot be read, or has several programs.
+    """
+    modules = read_modules([path], ir=ir, shapes=shapes, checks_shapes=False)
+    if len(modules) != 1:
+        raise InputError(f"expected one program, got {len(modules)} in '{path}'")
+    return modules[0]
+
+
+def read_programs(
+    inputs: Sequence[Path], *, ir: str | None = None, split: str = SPLIT
+) -> list[Program]:
+    """Return the programs of inputs that are IR as text.
+
+    Raises:
+        InputError: They cannot be read, or are something else.
+    """
+    found = _inputs(inputs, ir)
+    if found[0].kind in ("onnx", "json"):
+        raise InputError(f"expected IR as text, got {found[0].kind.upper()}")
+    return _programs(found, split)
+
+
+def _inputs(paths: Sequence[Path], ir: str | None) -> list[_Input]:
+    found = [_input(path, ir) for path in paths]
+    is_model = {one.kind == "onnx" for one in found}
+    if len(is_model) > 1:
+        raise InputError("ONNX files and IR as text cannot be read together")
+    if len({one.kind for one in found}) > 1 and "json" in {one.kind for one in found}:
+        raise InputError("JSON and IR as text cannot be read together")
+    return found
+
+
+def _input(path: Path, ir: str | None) -> _Input:
+    from parpass.cli.files.irs import ir_of_suffix, known_irs, no_such_ir
+
+    if ir is not None:
+        if ir not in known_irs():
+            raise click.BadParameter(no_such_ir(ir), param_hint="'--ir'")
+        return _Input(path, ir, _read(path))
+    suffix = path.suffix.lower()
+    if suffix == ".onnx":
+        return _Input(path, "onnx")
+    if suffix == ".json":
+        return _Input(path, "json", _read(path))
+    known = ir_of_suffix(suffix) if suffix else None
+    content = _read(path)
+    if known is not None:
+        return _Input(path, known.ir_name, content)
+    return _Input(path, _kind_of(content), content)
+
+
+def _kind_of(content: bytes) -> str:
+    if _NO_TEXT.search(content, 0, _LOOKED_AT):
+        return "onnx"
+    return "json" if _JSON.match(content) else "relay"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with click.open_file(str(path), "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise InputError(f"cannot read '{path}': {error.strerror}") from None
+    except RuntimeError:  # click's word for a stream that is not there
+        raise InputError("cannot read: standard input is closed") from None
+
+
+def _read_onnx(inputs: Sequence[_Input], shapes: Shapes) -> Any:
+    from parpass.errors import FrontendError
+
+    try:
+        from parpass.relay.frontend import from_onnx
+
+        models: Any = [one.path for one in inputs]
+        if any(one.content is not None for one in inputs):
+            models = _undelayed(inputs)
+        return from_onnx(models, shape=shapes, freeze_params=True)[0]
+    except (FrontendError, OSError, ImportError) as error:
+        raise InputError(str(error)) from None
+
+
+def _undelayed(inputs: Sequence[_Input]) -> dict[str, Any]:
+    """Return models, of which some are not in files, by the names of functions."""
+    from parpass.relay.frontend.onnx.model import model_in
+
+    return {
+        "main" if len(inputs) == 1 else one.path.stem.replace("-", "stdin"): (
+            one.path if one.content is None else model_in(one.content, one.name)
+        )
+        for one in inputs
+    }
+
+
+def _read_json(given: _Input) -> Any:
+    from parpass.errors import MalformedJSONError
+    from parpass.ir.module import IRModule
+    from parpass.ir.serialization import load_json
+
+    try:
+        made = load_json(_text(given))
+    except MalformedJSONError as error:
+        raise InputError(f"{given.name}: {error}") from None
+    if not isinstance(made, IRModule):
+        raise InputError(
+            f"{given.name}: expected a module, got a {type(made).__name__}"
+        )
+    return made
+
+
+def _text(given: _Input) -> str:
+    try:
+        return (given.content or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"'{given.name}' is neither an .onnx file nor text") from None
+
+
+def _programs(inputs: Sequence[_Input], split: str) -> list[Program]:
+    return [
+        program
+        for one in inputs
+        for program in programs_in(_text(one), one.name, one.kind, split)
+    ]

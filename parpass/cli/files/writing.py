@@ -1,0 +1,129 @@
+"""Writing what the command has made: whole, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from parpass.cli.files.programs import SPLIT
+from parpass.cli.showing.failure import InputError
+
+
+def check_output(output: str) -> None:
+    """Refuse, before anything is run, a place where nothing could be written.
+
+    Raises:
+        click.BadParameter: The folder does not exist, or the suffix is of a format that
+            is only read.
+    """
+    directory, suffix = os.path.dirname(output) or ".", _suffix(output)
+    if not os.path.isdir(directory):
+        raise click.BadParameter(
+            f"directory '{directory}' does not exist", param_hint="'-o'"
+        )
+    if suffix == ".onnx":
+        raise click.BadParameter(
+            f"ONNX is only read; '{output[: -len(suffix)]}.relay' gets text, and "
+            f"'{output[: -len(suffix)]}.json' JSON",
+            param_hint="'-o'",
+        )
+
+
+def write_modules(
+    modules: Sequence[Any],
+    output: str,
+    *,
+    show_meta_data: bool | None = None,
+    split: str = SPLIT,
+) -> None:
+    """Write modules to a file, or to standard output for `-`.
+
+    Args:
+        modules: The modules.
+        output: The path; JSON is written where it ends in `.json`, else text.
+        show_meta_data: Whether text has the values of constants; by default in files,
+            which are to be read again, and not on standard output.
+        split: The line that parts several.
+
+    Raises:
+        InputError: They cannot be written; the file is as it was then.
+    """
+    shows = output != "-" if show_meta_data is None else show_meta_data
+    if _suffix(output) == ".json":
+        text = _as_json(modules, output)
+    else:
+        texts = [_as_text(mod, show_meta_data=shows) for mod in modules]
+        text = f"\n{split}\n".join(one.rstrip("\n") for one in texts) + "\n"
+    write_text(text, output)
+
+
+def write_text(text: str, output: str) -> None:
+    """Write a text as `write_bytes` does."""
+    write_bytes(text.encode(), output)
+
+
+def write_bytes(content: bytes, output: str) -> None:
+    """Write to a file, which is replaced, or to standard output for `-`.
+
+    Raises:
+        InputError: It cannot be written; the file is as it was then.
+    """
+    try:
+        _write(content, output)
+    except BrokenPipeError:
+        raise  # whoever read it has seen enough; click ends quietly
+    except RuntimeError:  # click's word for a stream that is not there
+        raise InputError("cannot write: standard output is closed") from None
+    except OSError as error:
+        raise InputError(f"cannot write '{output}': {error.strerror}") from None
+
+
+def _as_text(mod: Any, *, show_meta_data: bool) -> str:
+    from parpass.transform import adapter_of
+
+    programs = adapter_of(mod, "print").programs(mod)
+    return programs.astext(mod, show_meta_data=show_meta_data)
+
+
+def _as_json(modules: Sequence[Any], output: str) -> str:
+    from parpass.ir.module import IRModule
+    from parpass.ir.serialization import save_json
+
+    if len(modules) != 1 or not isinstance(modules[0], IRModule):
+        what = f"{len(modules)} programs" if len(modules) != 1 else "another IR"
+        raise InputError(f"'{output}' is to hold one Relay module as JSON, got {what}")
+    return save_json(modules[0])
+
+
+def _suffix(output: str) -> str:
+    return os.path.splitext(output)[1].lower()
+
+
+def _write(content: bytes, output: str) -> None:
+    mode = None
+    with contextlib.suppress(FileNotFoundError):
+        mode = os.stat(output).st_mode
+    if output != "-" and (mode is None or stat.S_ISREG(mode)):
+        _replace(os.path.realpath(output), content, mode)
+        return
+    with click.open_file(output, "wb") as file:  # a pipe, a device
+        file.write(content)
+        file.flush()
+
+
+def _replace(path: str, content: bytes, mode: int | None) -> None:
+    """Write a file beside, and have it take the place of that one when it is whole."""
+    folder, name = os.path.split(path)
+    with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=folder) as beside:
+        whole = os.path.join(beside, name)
+        with open(whole, "wb") as file:
+            file.write(content)
+        if mode is not None:
+            os.chmod(whole, stat.S_IMODE(mode))
+        os.replace(whole, path)

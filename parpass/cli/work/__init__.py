@@ -1,0 +1,1 @@
+"""What the subcommands do, apart from reading their arguments."""

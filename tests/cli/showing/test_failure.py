@@ -1,0 +1,72 @@
+"""What the command prints of errors is what the page on failures shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from parpass.cli.showing.failure import PassFailure
+from parpass.errors import (
+    FunctionTimeoutError,
+    MemoryLimitError,
+    WorkerDiedError,
+    WorkerError,
+)
+from parpass.transform.plan.within_budget import reason_of, skipped
+
+PAGE = Path(__file__).parents[3] / "docs" / "failures.md"
+
+FAULT = """\
+Fatal Python error: Segmentation fault
+
+Thread 0x00007f0000000001 (most recent call first):
+  File "/usr/lib/python3/threading.py", line 982 in run
+
+Current thread 0x00007f0000000002 (most recent call first):
+  File "/home/me/passes.py", line 23 in fold
+  File "/home/me/passes.py", line 7 in transform_function
+"""
+
+
+def death() -> WorkerDiedError:
+    """Return what becomes of a segmentation fault."""
+    return WorkerDiedError(pass_name="Fold", function="main", cause="SIGSEGV(-11)")
+
+
+def shown_on_the_page() -> list[str]:
+    """Return the messages on the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    return re.findall(r"^```text\n(.*?)\n```$", page, re.MULTILINE | re.DOTALL)
+
+
+def test_a_death_is_printed_with_its_reproducer_and_the_innermost_line():
+    error = death()
+    error.traceback = FAULT
+    error.add_note("in pass 'Fold', on function 'main'")
+    error.add_note("reproducer: failure.txt")
+    assert printed(error) in shown_on_the_page()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FunctionTimeoutError(pass_name="Fold", function="main", limit=5.0),
+        MemoryLimitError(pass_name="Fold", function="main", limit=2 << 30),
+        WorkerError("passes.Broken: no such table"),
+    ],
+)
+def test_errors_are_printed_as_shown(error: Exception):
+    assert printed(error) in shown_on_the_page()
+
+
+def test_what_was_skipped_is_told_as_shown():
+    told = skipped("Fold", "main", reason_of(death()))
+    assert f"warning: {told.message}" in shown_on_the_page()
+
+
+def printed(error: Exception) -> str:
+    """Return what the command prints."""
+    failure = PassFailure(error, with_traceback=False)
+    return f"Error: {failure.format_message()}"
