@@ -17,7 +17,12 @@ DOCS = Path(__file__).parents[1] / "docs"
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "count", "tests"),
-    [("failures", 2, 0), ("writing-a-pass", 6, 3), ("writing-an-adapter", 7, 2)],
+    [
+        ("failures", 2, 0),
+        ("with-qiskit", 2, 0),
+        ("writing-a-pass", 6, 3),
+        ("writing-an-adapter", 7, 2),
+    ],
 )
 def test_the_snippets_of_the_page_run(
     name: str,
@@ -44,5 +49,6 @@ def test_the_snippets_of_the_page_run(
         assert len(claims) == tests
         for claim in claims:
             names[claim]()
+        names.get("main", lambda: None)()
     for file in files:
         sys.modules.pop(file.removesuffix(".py"), None)

@@ -16,6 +16,7 @@ ONE_THREAD = (
     "BLIS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS",
+    "RAYON_NUM_THREADS",  # of what is written in Rust
 )
 OF_WORKERS = ("PYTHONHASHSEED", *ONE_THREAD)  # what workers have in their environment
 

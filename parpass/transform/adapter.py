@@ -6,13 +6,13 @@ embedded Relay registers its adapter in the same way as a foreign IR does.
 
 from __future__ import annotations
 
-import pickle
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from parpass.runtime.source import Source
+from parpass.transform import by_value
 from parpass.transform.outside import KeepOutside
 from parpass.transform.passes import Pass
 from parpass.transform.textual import Textual
@@ -200,22 +200,22 @@ class ModuleAdapter(Textual):
     def encode_function(self, function: Any, keep_outside: KeepOutside) -> bytes:
         """Return a function as bytes; `keep_outside` may take large values."""
         del keep_outside
-        return pickle.dumps(function, protocol=5)
+        return by_value.pack(function)
 
     def decode_function(
         self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Any
     ) -> Any:
         """Return the function from `encode_function`, as a member of `mod`."""
         del outside, mod
-        return pickle.loads(encoded)  # written by a process of ours
+        return by_value.unpack(encoded)
 
     def encode_shell(self, mod: Any) -> bytes:
         """Return all of a module but its functions as bytes."""
-        return pickle.dumps(self.with_functions(mod, {}), protocol=5)
+        return by_value.pack(self.with_functions(mod, {}))
 
     def decode_shell(self, encoded: bytes) -> Any:
         """Return a module without functions from `encode_shell`."""
-        return pickle.loads(encoded)
+        return by_value.unpack(encoded)
 
 
 @runtime_checkable

@@ -64,6 +64,62 @@ def main():
 """
 MAIN = PROGRAM + "\nif __name__ == '__main__':\n    main()\n"
 
+OWN_IR = """
+import dataclasses
+from collections.abc import Mapping
+
+import parpass
+from parpass.transform import (
+    FunctionPass, ModuleAdapter, PassContext, PassInfo, register_adapter)
+
+GREETING = "well"
+
+@dataclasses.dataclass(frozen=True)
+class Fn:
+    text: str
+    def greeted(self):
+        return Fn(f"{GREETING} {self.text}")
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    functions: Mapping[str, Fn]
+
+class Adapter(ModuleAdapter):
+    def functions(self, mod):
+        return mod.functions
+    def with_functions(self, mod, functions):
+        return Program(functions)
+    def is_module(self, value):
+        return isinstance(value, Program)
+    def is_function(self, value):
+        return isinstance(value, Fn)
+    def size(self, function, limit):
+        return 1
+
+register_adapter(Program, Adapter())
+
+class Greet(FunctionPass):
+    pass_info = PassInfo(0, "Greet")
+    def transform_function(self, func, mod, ctx):
+        assert mod.functions["a"] is not None
+        return func.greeted()
+
+if __name__ == "__main__":
+    given = Program({name: Fn(name) for name in "abcd"})
+    reports = []
+    context = PassContext(config={"parpass.asking_workers_seconds": 0.0})
+    with parpass.open_runner(workers=2) as runner:
+        made = runner.run_sync(
+            given, [Greet(), Greet()], context=context, report=reports.append)
+        made = runner.run_sync(made, Greet(), context=context, report=reports.append)
+    assert made == Program({name: Fn(f"well well well {name}") for name in "abcd"})
+    assert type(made) is Program
+    assert type(made.functions["a"]) is Fn
+    assert Fn.greeted.__globals__ is globals()
+    assert all(one.busy > 0 for one in reports)
+    print("done")
+"""
+
 FORKED = """
 with parpass.open_runner(workers=2) as runner:
     ours = run(runner)
@@ -258,3 +314,10 @@ def test_a_thread_that_nobody_waits_for(runner: Runner):
     thread.start()
     thread.join(timeout=30)
     assert made == ["[[2], [3]]"]
+
+
+@pytest.mark.slow
+def test_an_ir_may_be_in_the_main_module(tmp_path: Path):
+    program = tmp_path / "own.py"
+    program.write_text(OWN_IR)
+    run_program([sys.executable, "-W", "error", str(program)])

@@ -17,7 +17,7 @@ from parpass.runner.pool.packing import FIRST_WORK_SECONDS, Packing
 from parpass.runner.pool.schedule_events import FunctionsReady
 from parpass.runner.report.account import Journey
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.runner.travel.errors import read_back, unpack_error
+from parpass.runner.travel.errors import unpack_error
 from parpass.runner.travel.function_outcome import FunctionOutcome, Verdicts
 from parpass.runner.travel.messages import (
     Job,
@@ -33,6 +33,7 @@ from parpass.runner.travel.slots import Slots
 from parpass.runner.travel.snapshot import Snapshot
 from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, limits_of_call
+from parpass.transform.by_value import unpack
 from parpass.transform.config import START_TIMEOUT
 from parpass.transform.optimizations import optimizations_in
 
@@ -195,7 +196,7 @@ class PooledStage:
 
     def take_in(self, message: bytes) -> tuple[float, list[Held]]:
         """Take in a job's result; return its seconds and the new functions."""
-        result: JobResult = read_back(message)
+        result: JobResult = unpack(message)
         self.journey.job_came_back(len(message), result.times, self._workers)
         self.written.update(dict.fromkeys(result.written))
         new = [self._take_in(outcome) for outcome in result.outcomes]

@@ -16,13 +16,14 @@ import functools
 import io
 import pickle
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import CodeType, TracebackType
 from typing import Any
 
 import cloudpickle
 
 from parpass.errors import FunctionFailure, WorkerError, add_note
+from parpass.transform.by_value import unpack
 
 _MOST_FRAMES = 100  # from the outermost, and as many from the innermost one
 
@@ -49,7 +50,7 @@ def pack_error(error: BaseException) -> bytes:
     for pickler in (_Whole, _WithoutLinks):
         try:
             packed = _dumped(error, pickler)
-            if type(read_back(packed)) is type(error):
+            if type(unpack(packed)) is type(error):
                 return pickle.dumps((packed, told))
         except Exception:  # noqa: BLE001 -- whatever a user's class does
             continue
@@ -60,9 +61,9 @@ def unpack_error(message: bytes) -> BaseException:
     """Return an exception from a worker."""
     packed, told = pickle.loads(message)
     try:
-        error = read_back(packed)
+        error = unpack(packed)
     except Exception:  # noqa: BLE001 -- what a worker could import may be unknown here
-        error = read_back(told)
+        error = unpack(told)
     if isinstance(error, FunctionFailure):
         show_where_it_ended(error)
     return error
@@ -207,28 +208,3 @@ def _raising(
             node.lineno, node.end_lineno = line, end_line or line
             node.col_offset, node.end_col_offset = column or 0, end_column or 0
     return compile(tree, file, "exec").replace(co_name=name, co_qualname=name)
-
-
-class _Reader(pickle.Unpickler):
-    """Leaves the classes of this process as they are.
-
-    What a worker sends back may hold classes that were sent there by value, those of
-    `__main__` above all. They are found again here, and cloudpickle would then give
-    them the methods and attributes of their copies, which refer to globals over there.
-    """
-
-    def find_class(self, module_name: str, global_name: str, /) -> Any:
-        found = super().find_class(module_name, global_name)
-        if global_name == "_class_setstate" and module_name.startswith("cloudpickle"):
-            return functools.partial(_set_up_once, found)
-        return found
-
-
-def _set_up_once(set_up: Callable[[type, Any], type], kind: type, state: Any) -> type:
-    attributes = state[0]
-    return kind if attributes.keys() <= vars(kind).keys() else set_up(kind, state)
-
-
-def read_back(packed: bytes) -> Any:
-    """Return what a worker has sent."""
-    return _Reader(io.BytesIO(packed)).load()

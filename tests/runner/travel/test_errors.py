@@ -21,8 +21,9 @@ from parpass.errors import (
     PassResultError,
     WorkerError,
 )
-from parpass.runner.travel.errors import pack_error, read_back, unpack_error
+from parpass.runner.travel.errors import pack_error, unpack_error
 from parpass.runner.travel.messages import pack_by_value
+from parpass.transform.by_value import unpack
 from tests.support.failing import UserError
 
 
@@ -245,7 +246,7 @@ def test_a_class_of_main_is_the_one_that_is_there_and_stays_as_it_is():
         patched.setitem(sys.modules, "__main__", main_with())
         found = travelled(made("x"))
         assert type(found) is made
-        kind = read_back(pack_by_value(made))
+        kind = unpack(pack_by_value(made))
     assert kind is made
     assert vars(made)["describe"] is describe
 

@@ -1,0 +1,3 @@
+from qiskit import QuantumCircuit
+
+def quantum_volume(num_qubits: int, depth: int, seed: int) -> QuantumCircuit: ...
