@@ -21,8 +21,7 @@ ROOT = HERE.parents[1]
 SEEN_BY_PYRIGHT = {"decorated_classes.py", "for_tvm_users.py"}
 
 
-# One shows pieces of programs of `examples`, which are checked there; the other is about
-# a library that has no types.
+# Pieces of programs of `examples`, checked there; and a library without types.
 LEFT_OUT = {"services.md", "with-qiskit.md"}
 
 # What is asked of the files here is more than readers ask of their first attempts;
