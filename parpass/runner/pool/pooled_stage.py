@@ -18,7 +18,7 @@ from parpass.runner.pool.schedule_events import FunctionsReady
 from parpass.runner.report.account import Journey
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.travel.errors import read_back, unpack_error
-from parpass.runner.travel.function_outcome import FunctionOutcome, Verdicts
+from parpass.runner.travel.function_outcome import FunctionOutcome
 from parpass.runner.travel.messages import (
     Job,
     JobResult,
@@ -102,13 +102,9 @@ class PooledStage:
         self.total = len(self._to_run)
         self.budgets = budgets_of(steps, snapshot.config)
         self.start_seconds = snapshot.config.get(START_TIMEOUT, START_SECONDS)
-        # What is known already counts where it is done again.
-        is_again = bool(outcomes.doubted)
-        known: Verdicts = retainer.verdicts_of(steps) if is_again else {}
         self.inquest = Inquest(
-            steps, mod.held, outcomes, self.budgets, self.start_seconds, known
+            steps, mod.held, outcomes, self.budgets, self.start_seconds
         )
-        retainer.judge(steps, self.inquest.verdicts)
         self._bytes = 0  # of the functions that came back
         self._seconds = [0.0] * len(steps)
         retainer.stages += 1
@@ -184,7 +180,7 @@ class PooledStage:
         assert self._packing is not None
         apart = self._packing.apart(indices) if self._go_apart else {}
         path, end = self._retainer.folder.path, self.outcomes.end
-        job = Job(path, self._stage, indices, end, self.inquest.verdicts, apart)
+        job = Job(path, self._stage, indices, end, self.outcomes.verdicts, apart)
         message = pack_message(job)
         self.journey.job_sent(len(message))
         return message
