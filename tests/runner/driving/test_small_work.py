@@ -159,7 +159,11 @@ def test_what_is_begun_here_and_goes_on_otherwise_is_heard_once(
     COSTS.forget(PIPELINES[what]())
     heard: list[Any] = []
     seen: list[Seen] = []
-    for run in (None, lambda root, mod: runner.run_sync(mod, root)):
+
+    def in_parallel(root: Pass, mod: Any) -> Any:
+        return runner.run_sync(mod, root)
+
+    for run in (None, in_parallel):
         root = Sequential(PIPELINES[what]())
         with listening() as told:
             settings = {"config": BEGUN_HERE}
