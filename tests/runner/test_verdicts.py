@@ -21,42 +21,12 @@ from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequent
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from parpass.transform.debug.reproducer import REPRODUCER
 from tests.support.ending import ReturnEnding, end
-from tests.support.executors import ThreadExecutor, WorkerDeath
+from tests.support.executors import ThreadExecutor
 from tests.support.pooled import POOLED, pooled
-from tests.support.signed_ir import Change, SignedProgram, stated
+from tests.support.signed_ir import Change, EndWhereTold, SignedProgram
 from tests.support.toy_ir import Fn, ReadOnlyProgram, program
 from tests.support.toy_passes import Add, FailOn
 from tests.support.toy_pipelines import see
-
-
-class EndWhereTold(FunctionPass):
-    """Ends its worker on a function that is told that another one states a number.
-
-    Args:
-        function: The function.
-        other: The other one.
-        numbers: The numbers; none for any.
-    """
-
-    pass_info = PassInfo(0, "EndWhereTold")
-
-    def __init__(self, function: str, other: str, *numbers: int) -> None:
-        self.function = function
-        self.other = other
-        self.numbers = numbers
-
-    def transform_function(
-        self, func: Fn, mod: ReadOnlyProgram, ctx: PassContext
-    ) -> Fn:
-        if ctx.function_name != self.function:
-            return func
-        found = stated(mod, self.other)
-        if not self.numbers or found in self.numbers:
-            self.end()
-        return func.with_values((*func.values, found))
-
-    def end(self) -> None:
-        raise WorkerDeath
 
 
 class EndElsewhere(EndWhereTold):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_adapter
+from tests.support.executors import WorkerDeath
 from tests.support.toy_ir import Fn, Program, ReadOnlyProgram, ToyAdapter
 
 
@@ -40,3 +41,33 @@ class Change(FunctionPass):
             return func
         first, *rest = func.values or (0,)
         return func.with_values([first + 1, *rest])
+
+
+class EndWhereTold(FunctionPass):
+    """Ends its worker on a function that is told that another one states a number.
+
+    Args:
+        function: The function.
+        other: The other one.
+        numbers: The numbers; none for any.
+    """
+
+    pass_info = PassInfo(0, "EndWhereTold")
+
+    def __init__(self, function: str, other: str, *numbers: int) -> None:
+        self.function = function
+        self.other = other
+        self.numbers = numbers
+
+    def transform_function(
+        self, func: Fn, mod: ReadOnlyProgram, ctx: PassContext
+    ) -> Fn:
+        if ctx.function_name != self.function:
+            return func
+        found = stated(mod, self.other)
+        if not self.numbers or found in self.numbers:
+            self.end()
+        return func.with_values((*func.values, found))
+
+    def end(self) -> None:
+        raise WorkerDeath

@@ -7,7 +7,7 @@ never two that write at the same time, and takes care of when.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from parpass.runner.executor import START_SECONDS
@@ -17,6 +17,7 @@ from parpass.runner.pool.packing import FIRST_WORK_SECONDS, Packing
 from parpass.runner.pool.schedule_events import FunctionsReady
 from parpass.runner.report.account import Journey
 from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.runner.travel.bundles import Packed
 from parpass.runner.travel.errors import read_back, unpack_error
 from parpass.runner.travel.function_outcome import FunctionOutcome
 from parpass.runner.travel.messages import (
@@ -184,6 +185,11 @@ class PooledStage:
         message = pack_message(job)
         self.journey.job_sent(len(message))
         return message
+
+    def whole_job(self, functions: Mapping[int, Packed]) -> Job:
+        """Return the job that runs all there is to run, with all functions in it."""
+        outcomes = self.outcomes
+        return Job("", 0, self._to_run, outcomes.end, outcomes.verdicts, functions)
 
     def recall(self) -> None:
         """Have functions that are in no job stay with this process."""
