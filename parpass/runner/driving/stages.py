@@ -134,6 +134,7 @@ class Stages:
         self._isolated = isolated
         self._checkpoint = retainer.check_open if host.abandons else None
         self._fell_behind = False  # workers, in the last stage
+        self._was_finished_here = False  # that stage, as workers could not
         self._why_none = Reason.NO_WORKERS  # where there is no executor
         self._optimizations = optimizations_in(context.config)
         self.verdicts: dict[tuple[str, int], Verdict] = {}
@@ -213,15 +214,16 @@ class Stages:
         there = {name: held.held[name] for name in outcomes.missing_names()}
         alone = seconds_here(command.steps, there, self._adapter)
         asked, started = time.perf_counter(), self._account.starting
-        was_warm, self._fell_behind = executor.is_warm, False
+        was_warm = executor.is_warm
+        self._fell_behind = self._was_finished_here = False
         is_told = left is not None or forecast.expected > 0
         outcome = await self._there(
             stage, executor, alone_seconds=alone if is_told else None
         )
-        is_here = self._executor is None or outcomes.missing()
+        was_there = not (self._was_finished_here or outcomes.missing())
         if ends_the_stage(outcome.records[-1]):
             self._account.would_take(None)  # a serial run does not come to all of it
-        elif not is_here:
+        elif was_there:
             took = sum([outcomes.seconds[at] for at in missing])
             self._account.would_take(alone, took)
             spent = outcome.ended - asked - (self._account.starting - started)
@@ -230,7 +232,7 @@ class Stages:
             if left is not None and has_lost:
                 args = (command.steps, there, executor, self._adapter, spent)
                 await self._host.call(learn_of_the_rest, *args)
-        if forecast.seconds and self._executor is not None:  # else it was run here
+        if forecast.seconds and not self._was_finished_here:
             args = (forecast, command.steps, command.mod, outcome, self._adapter)
             await self._host.call(correct, *args)
         return outcome
@@ -315,6 +317,7 @@ class Stages:
 
         What was heard is not said again, and what killed a worker is not called.
         """
+        self._was_finished_here = True
         if stage.outcomes.is_new:
             return await self._host.call(self._here, stage.command, reason)
         self._account.would_take(None)  # workers may have run some of it

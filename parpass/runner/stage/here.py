@@ -57,7 +57,7 @@ def take_over(
 ) -> None:
     """Run the steps on functions, given by index, by default those without an outcome.
 
-    On those that the first step has been run on here the others are.
+    Those that were begun here go on from there.
     """
     names, begun = outcomes.names, outcomes.begun
     doubted, verdicts = outcomes.doubted_names(), outcomes.verdicts_here()
