@@ -56,7 +56,9 @@ def test_a_crash_names_pass_and_function(how: str, cause: str, model: Path):
     assert first == (
         f"Error: pass 'CrashOnExp' on function 'inner' ended the process: {cause}"
     )
-    assert any("where: " in line for line in others) == (how == "segfault")
+    where = [line for line in others if "where: " in line]
+    assert len(where) == (how == "segfault")
+    assert all(BREAKING in line for line in where)  # not where ctypes was
     assert "Fatal Python error" not in result.stderr
 
 

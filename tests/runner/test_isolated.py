@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from parpass.errors import (
     WorkerDiedError,
 )
 from parpass.runner import Runner
+from parpass.runner.placing.costs import COSTS
 from parpass.transform import (
     FunctionPass,
     ModulePass,
@@ -29,6 +31,7 @@ from parpass.transform import (
     Sequential,
 )
 from tests.support.ending import EndIn, end
+from tests.support.signed_ir import Change, EndWhereTold, SignedProgram
 from tests.support.toy_ir import Fn, Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom, FailOn
 
@@ -157,6 +160,33 @@ def test_an_error_is_that_of_the_serial_run(runner: Runner):
             runner.run_sync(mod, FailOn(1))
         assert str(isolated.value) == str(serial.value)
         assert isolated.value.__notes__ == serial.value.__notes__
+
+
+class NoteRuns(EndWhereTold):
+    """Takes down, in a folder, how often it is run on each function."""
+
+    pass_info = PassInfo(0, "NoteRuns")
+
+    def __init__(self, folder: Path, function: str, other: str) -> None:
+        super().__init__(function, other, -1)
+        self.folder = folder
+
+    def transform_function(self, func: Fn, mod: Any, ctx: PassContext) -> Fn:
+        with (self.folder / str(ctx.function_name)).open("a") as file:
+            file.write("x")
+        return super().transform_function(func, mod, ctx)
+
+
+def test_of_a_small_module_too_only_what_relied_on_what_changed_runs_again(
+    runner: Runner, tmp_path: Path
+):
+    mod = SignedProgram(program(0, 0, 0).functions)
+    steps = [Change(["f0"]), NoteRuns(tmp_path, "f1", "f0")]
+    COSTS.learn(steps, [1e-5] * 2, 1)  # so little that it goes in one message
+    after = runner.run_sync(mod, steps)
+    runs = {path.name: len(path.read_text()) for path in tmp_path.iterdir()}
+    assert runs == {"f0": 1, "f1": 2, "f2": 1}
+    assert values_of(after) == {"f0": (1,), "f1": (0, 1), "f2": (0,)}
 
 
 @pytest.mark.parametrize("how", ["argument", "option", "async"])

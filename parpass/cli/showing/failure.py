@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, Any
 
 import click
@@ -14,10 +17,13 @@ from parpass.errors import DiagnosticError, FunctionFailure, other_failures
 
 _SHOWN = 10  # failures on other functions
 
-# What `faulthandler` writes; the first line is the innermost.
-_FRAME = re.compile(
-    r'^Current thread .*\n  File "(.+)", line (\d+) in (\S+)', re.MULTILINE
-)
+# What `faulthandler` writes; the first line is the innermost frame.
+_STACK = re.compile(r'^Current thread .*\n((?:  File ".*\n?)+)', re.MULTILINE)
+_FRAME = re.compile(r'^  File "(.+)", line (\d+) in (\S+)', re.MULTILINE)
+
+_OURS = f"{Path(__file__).parents[2]}{os.sep}"
+_INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
+_PYTHONS_OWN = (f"{Path(os.__file__).parent}{os.sep}", "<frozen ")
 
 
 class InputError(click.ClickException):
@@ -79,6 +85,19 @@ def _where(error: BaseException) -> Iterator[str]:
 
 
 def innermost_frame(told: str) -> str | None:
-    """Return the innermost frame of what `faulthandler` told, None if it told none."""
-    found = _FRAME.search(told)
-    return found and "{}:{}, in {}".format(*found.groups())
+    """Return where `faulthandler` told that a body was; None if it told nothing.
+
+    That is the innermost frame of what the user wrote. What is installed may have been
+    called there, and is rarely to blame.
+    """
+    stack = _STACK.search(told)
+    if stack is None:
+        return None
+    frames = _FRAME.findall(stack[1])
+    inside = itertools.takewhile(lambda frame: not frame[0].startswith(_OURS), frames)
+    own = next((frame for frame in inside if _is_users(frame[0])), frames[0])
+    return "{}:{}, in {}".format(*own)
+
+
+def _is_users(file: str) -> bool:
+    return not file.startswith(_PYTHONS_OWN) and not _INSTALLED.search(file)

@@ -122,9 +122,8 @@ class _Reader:
 
     def value(self, form: Any, where: str, nesting: int = 0) -> Any:
         """Return a plain value, or the object that it refers to."""
-        if nesting > MAX_NESTING:
-            raise _Fault(where, f"nested more than {MAX_NESTING} deep")
         if isinstance(form, list):
+            _check_nesting(where, nesting)
             items = enumerate(cast("list[Any]", form))
             return tuple(
                 [self.value(one, f"{where}[{at}]", nesting + 1) for at, one in items]
@@ -143,7 +142,10 @@ class _Reader:
             return self._referred(body, where)
         if tag == "list" and isinstance(body, list):
             return list(self.value(body, where, nesting))
+        if tag == "pairs" and isinstance(body, list):
+            return self._pairs(cast("list[Any]", body), where, nesting)
         if tag in ("dict", "DictAttrs") and isinstance(body, dict):
+            _check_nesting(where, nesting)
             items = {
                 key: self.value(one, f"{where}.{key[:80]}", nesting + 1)
                 for key, one in cast("dict[str, Any]", body).items()
@@ -157,6 +159,18 @@ class _Reader:
             except ValueError as error:
                 raise _Fault(where, str(error)) from None
         raise _Fault(where, f"cannot read a value with the tag '{tag[:80]}'")
+
+    def _pairs(self, pairs: list[Any], where: str, nesting: int) -> dict[Any, Any]:
+        """Return a mapping whose keys are not all names."""
+        _check_nesting(where, nesting)
+        found: dict[Any, Any] = {}
+        for at, pair in enumerate(pairs):
+            place = f"{where}[{at}]"
+            made = self.value(pair, place, nesting)
+            if type(pair) is not list or len(made) != 2 or not _is_new(made[0], found):
+                raise _Fault(place, "expected a new key and a value")
+            found[made[0]] = made[1]
+        return found
 
     def _referred(self, number: Any, where: str) -> Any:
         if type(number) is not int:
@@ -249,6 +263,18 @@ class _Reader:
             return IRModule(functions, attrs, sources)
         except ParpassError as error:
             raise _Fault(".functions", str(error)) from None
+
+
+def _check_nesting(where: str, nesting: int) -> None:
+    if nesting > MAX_NESTING:
+        raise _Fault(where, f"nested more than {MAX_NESTING} deep")
+
+
+def _is_new(key: Any, found: dict[Any, Any]) -> bool:
+    try:
+        return key not in found
+    except TypeError:  # what cannot be a key, such as a list
+        return False
 
 
 def _dict_attrs(items: dict[str, Any], where: str) -> DictAttrs:

@@ -187,10 +187,11 @@ def _references(value: Any, nesting: int = 0) -> list[Any]:
     if isinstance(value, tuple | list):
         items = cast("list[Any]", value)
     elif isinstance(value, dict | DictAttrs):
-        items = cast("Mapping[Any, Any]", value).values()
+        pairs = cast("Mapping[Any, Any]", value).items()
+        items = [one for pair in pairs for one in pair]
     else:
         return []
-    if nesting == MAX_NESTING:
+    if nesting > MAX_NESTING:
         raise SizeLimitError(f"attributes are nested more than {MAX_NESTING} deep")
     return [one for item in items for one in _references(item, nesting + 1)]
 
@@ -219,9 +220,10 @@ def _form(value: Any, number: Numbers) -> Any:
 
 
 def _mapping_form(mapping: Mapping[Any, Any], number: Numbers) -> Any:
-    for key in mapping:
-        if not isinstance(key, str):
-            raise IRTypeError(f"expected names for keys in attributes, got {key!r}")
+    if not all(isinstance(key, str) for key in mapping):
+        pairs = mapping.items()
+        forms = [[_form(key, number), _form(one, number)] for key, one in pairs]
+        return {"pairs": forms}
     tag = "DictAttrs" if isinstance(mapping, DictAttrs) else "dict"
     return {tag: {key: _form(one, number) for key, one in mapping.items()}}
 

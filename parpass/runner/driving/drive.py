@@ -191,7 +191,8 @@ class Drive:
                 return command.tell()
             case Reproduce():
                 held = self._retainer.hold(command.mod)
-                return reproduce(command, held, self._context, self._retainer)
+                verdicts = self._stages.verdicts
+                return reproduce(command, held, self._context, self._retainer, verdicts)
             case Emit():
                 return command.emit()
             case Render():

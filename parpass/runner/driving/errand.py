@@ -10,7 +10,7 @@ from __future__ import annotations
 from parpass.runner.pool.pooled_stage import PooledStage
 from parpass.runner.travel.bundles import Packer
 from parpass.runner.travel.large_values import NoLargeValues, TooLargeError
-from parpass.runner.travel.messages import Errand, Job, pack_message
+from parpass.runner.travel.messages import Errand, pack_message
 from parpass.runner.travel.slots import Slot, Slots
 from parpass.transform.budget import are_limited
 
@@ -46,7 +46,7 @@ def packed_errand(stage: PooledStage) -> bytes | None:
     stage.slots = Slots.private(count)
     for at, length in enumerate(sizes):
         stage.slots[at] = Slot(0, length, 0, length)
-    job = Job("", 0, range(count), stage.outcomes.end, {}, dict(enumerate(packed)))
+    job = stage.whole_job(dict(enumerate(packed)))
     message = pack_message(Errand(stage.packed_spec(), job))
     stage.journey.job_sent(len(message))
     return message

@@ -69,7 +69,7 @@ class Runs:
                 "without locks of files; leave out executor=, and give workers=0"
             )
         self._owned = new_executor(workers) if executor is None else None
-        self._executor = executor or self._owned
+        self._executor = executor
         self._isolated = isolated
         self._account: Account | None = None
         self._closed = False
@@ -167,8 +167,9 @@ class Runs:
         # The workers are all at work when a pass body in one of them comes here.
         if inside_function_pass():
             return None
-        is_owned = self._executor is not None and self._executor is self._owned
-        return None if is_owned and not _may_have_children() else self._executor
+        if self._owned is None:
+            return self._executor
+        return self._owned.share() if _may_have_children() else None
 
     async def _reported(self, begun: _Begun, tell: Tell | None) -> Any:
         try:

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from parpass.runner.executor import Executor
 from parpass.runner.placing.costs import COSTS, Gain
 from parpass.runner.placing.forecasts import Ledger, asking_seconds, gain_of
-from parpass.runner.stage.here import run_rest_here, work_here
+from parpass.runner.stage.here import take_over
 from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.runner.travel.function_outcome import FunctionOutcome, Said
 from parpass.runner.travel.retained import HeldModule, Retainer
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import budgets_of
@@ -146,7 +148,23 @@ def bring_through(
     """Run the other passes on those functions that the first one has been through."""
     if not left.done:
         return
-    with work_here(steps, mod, context, retainer) as work:
-        run_rest_here(work, left.step, left.done, left.seconds, mod, outcomes)
+    outcomes.begun = _begun(left, mod, retainer.adapter)
+    take_over(steps, mod, context, retainer, outcomes, outcomes.begun)
     if not any(outcome.ended_early for outcome in outcomes.told.values()):
         COSTS.learn(steps, outcomes.step_seconds, left.nodes)
+
+
+def _begun(
+    left: Left, mod: HeldModule, adapter: ModuleAdapter
+) -> dict[int, FunctionOutcome]:
+    """Return what came of the first pass, by function; all that it said was heard."""
+    step, begun = left.step, dict[int, FunctionOutcome]()
+    for at, (name, held) in enumerate(islice(mod.held.items(), left.done)):
+        function, own = step.changed.get(name, held.function), step.told.get(at)
+        begun[at] = outcome = FunctionOutcome(function, [left.seconds])
+        if own is not None:
+            outcome.said = {0: Said(own.said, own.counted)}
+        if function is not held.function:
+            resigned = not adapter.keeps_signature(held.function, function)
+            outcome.has_new_signature = resigned
+    return begun

@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from parpass.errors import (
     RuntimeUseError,
@@ -38,6 +40,7 @@ from parpass.runner.stage.here import take_over
 from parpass.runner.stage.merge import merged_records
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.travel.folder import StorageError
+from parpass.runner.travel.function_outcome import Verdict
 from parpass.runner.travel.pickling import why_not_picklable
 from parpass.runner.travel.retained import HeldModule, Retainer
 from parpass.runner.travel.shipment import UnloadableError, UnsendableError
@@ -74,8 +77,39 @@ _REASONS: dict[type[Exception], Reason] = {
 }
 
 
+class UnderWay(msgspec.Struct, frozen=True):
+    """A stage that workers are to run.
+
+    Attributes:
+        command: What was asked for.
+        held: The functions.
+        outcomes: What has come of it.
+        began: When that was, by `time.perf_counter()`.
+    """
+
+    command: RunStage
+    held: HeldModule
+    outcomes: StageOutcomes
+    began: float
+
+    @property
+    def work(self) -> tuple[Sequence[Pass], HeldModule]:
+        """The passes, and what they are to be run on."""
+        return self.command.steps, self.held
+
+    def first(self, count: int) -> UnderWay:
+        """Return a stage of so many of the passes, with what is known of these."""
+        command, outcomes = self.command.first(count), self.outcomes.first(count)
+        return UnderWay(command, self.held, outcomes, self.began)
+
+
 class Stages:
-    """Runs the stages of one run; see `Drive` for the arguments."""
+    """Runs the stages of one run; see `Drive` for the arguments.
+
+    Attributes:
+        verdicts: What is known of bodies that kill workers, or hang, in the stage of
+            the plan that was run last.
+    """
 
     def __init__(
         self,
@@ -100,8 +134,10 @@ class Stages:
         self._isolated = isolated
         self._checkpoint = retainer.check_open if host.abandons else None
         self._fell_behind = False  # workers, in the last stage
+        self._was_finished_here = False  # that stage, as workers could not
         self._why_none = Reason.NO_WORKERS  # where there is no executor
         self._optimizations = optimizations_in(context.config)
+        self.verdicts: dict[tuple[str, int], Verdict] = {}
 
     def module(self, mod: Any) -> Any:
         """Return a module as an object, for somebody who looks at it."""
@@ -114,6 +150,8 @@ class Stages:
 
     def begin(self, command: RunStage) -> StageResult | Later:
         """Run a stage here if it is known that this is best, else have it awaited."""
+        if not command.done:
+            self.verdicts = {}
         executor = self._executor
         if executor is None:
             return self._here(command, self._why_none)
@@ -169,24 +207,23 @@ class Stages:
             left = begun
         held = await self._host.call_through(self._retainer.hold, command.mod)
         outcomes = StageOutcomes(list(held.held), len(command.steps))
+        stage = UnderWay(command, held, outcomes, began)
         if left is not None:
-            await self._bring_through(left, command.steps, held, outcomes)
+            await self._bring_through(left, stage)
         missing = outcomes.missing()
         there = {name: held.held[name] for name in outcomes.missing_names()}
         alone = seconds_here(command.steps, there, self._adapter)
         asked, started = time.perf_counter(), self._account.starting
-        was_warm, self._fell_behind = executor.is_warm, False
+        was_warm = executor.is_warm
+        self._fell_behind = self._was_finished_here = False
+        is_told = left is not None or forecast.expected > 0
         outcome = await self._there(
-            command,
-            held,
-            outcomes,
-            executor,
-            began,
-            alone_seconds=alone if left is not None or forecast.expected > 0 else None,
+            stage, executor, alone_seconds=alone if is_told else None
         )
+        was_there = not (self._was_finished_here or outcomes.missing())
         if ends_the_stage(outcome.records[-1]):
             self._account.would_take(None)  # a serial run does not come to all of it
-        elif not outcomes.missing():  # else all of it was run here
+        elif was_there:
             took = sum([outcomes.seconds[at] for at in missing])
             self._account.would_take(alone, took)
             spent = outcome.ended - asked - (self._account.starting - started)
@@ -195,20 +232,14 @@ class Stages:
             if left is not None and has_lost:
                 args = (command.steps, there, executor, self._adapter, spent)
                 await self._host.call(learn_of_the_rest, *args)
-        if forecast.seconds and self._executor is not None:  # else it was run here
+        if forecast.seconds and not self._was_finished_here:
             args = (forecast, command.steps, command.mod, outcome, self._adapter)
             await self._host.call(correct, *args)
         return outcome
 
-    async def _bring_through(
-        self,
-        left: Left,
-        steps: Sequence[Pass],
-        held: HeldModule,
-        outcomes: StageOutcomes,
-    ) -> None:
+    async def _bring_through(self, left: Left, stage: UnderWay) -> None:
         """Run the other passes here on what the first one has been through here."""
-        args = (left, steps, held, self._context, self._retainer, outcomes)
+        args = (left, *stage.work, self._context, self._retainer, stage.outcomes)
         with self._account.here(Reason.SMALL):
             await self._host.call(bring_through, *args)
 
@@ -232,18 +263,17 @@ class Stages:
 
     async def _there(
         self,
-        command: RunStage,
-        held: HeldModule,
-        outcomes: StageOutcomes,
+        stage: UnderWay,
         executor: Executor,
-        began: float,
         *,
         alone_seconds: float | None = None,
     ) -> StageResult:
+        """Have workers run a stage on those functions that have no outcome."""
+        command, outcomes = stage.command, stage.outcomes
         snapshot = await self._host.call_through(Snapshot.take, self._context)
-        stage = PooledStage(
+        pooled = PooledStage(
             command.steps,
-            held,
+            stage.held,
             snapshot,
             self._retainer,
             outcomes,
@@ -253,55 +283,68 @@ class Stages:
             alone_seconds=alone_seconds,
         )
         try:
-            await self._sending.run(stage, executor, isolated=self._isolated)
+            await self._sending.run(pooled, executor, isolated=self._isolated)
         except tuple(_REASONS) as error:
-            return await self._stay_here(command, _REASONS[type(error)], str(error))
+            return await self._stay_here(stage, _REASONS[type(error)], str(error))
         except UnloadableError as error:
-            return await self._unloadable(command, error)
+            return await self._unloadable(stage, executor, error)
         except UnpublishedError as failed:
-            return await self._unsendable(command, snapshot, failed.error)
-        if stage.is_recalled:
+            return await self._unsendable(stage, executor, snapshot, failed.error)
+        if pooled.is_recalled:
             self._fell_behind = True
-            await self._take_over(command.steps, held, outcomes, Reason.BEHIND)
+            await self._take_over(stage, Reason.BEHIND)
+        else:
+            outcomes.have_been_asked()
         while outcomes.doubt():
-            missing = {name: held.held[name] for name in outcomes.missing_names()}
-            args = (command.steps, stage.budgets, missing, executor)
+            missing = {name: stage.held.held[name] for name in outcomes.missing_names()}
+            args = (command.steps, pooled.budgets, missing, executor)
             forecast = await self._host.call(self._forecast, *args)
-            if forecast.place is not Place.HERE:
-                return await self._there(command, held, outcomes, executor, began)
-            await self._take_over(command.steps, held, outcomes, Reason.AGAIN)
-        return await self._merged(command.steps, held, outcomes, began)
+            if outcomes.must_be_asked or forecast.place is not Place.HERE:
+                return await self._there(stage, executor)
+            await self._take_over(stage, Reason.AGAIN)
+        return await self._merged(stage)
 
     async def _take_over(
-        self,
-        steps: Sequence[Pass],
-        held: HeldModule,
-        outcomes: StageOutcomes,
-        reason: Reason,
+        self, stage: UnderWay, reason: Reason, functions: Iterable[int] | None = None
     ) -> None:
-        """Run a stage here on those functions that have no outcome."""
-        args = (steps, held, self._context, self._retainer, outcomes)
+        """Run a stage here, by default on those functions that have no outcome."""
+        args = (*stage.work, self._context, self._retainer, stage.outcomes, functions)
         with self._account.here(reason):
             await self._host.call(take_over, *args)
 
-    async def _merged(
-        self,
-        steps: Sequence[Pass],
-        mod: HeldModule,
-        outcomes: StageOutcomes,
-        began: float,
-    ) -> StageResult:
+    async def _finish_here(self, stage: UnderWay, reason: Reason) -> StageResult:
+        """Run what is missing of a stage here: all of it, as a serial run, or the rest.
+
+        What was heard is not said again, and what killed a worker is not called.
+        """
+        self._was_finished_here = True
+        if stage.outcomes.is_new:
+            return await self._host.call(self._here, stage.command, reason)
+        self._account.would_take(None)  # workers may have run some of it
+        await self._take_over(stage, reason)
+        while stage.outcomes.doubt():
+            await self._take_over(stage, reason)
+        return await self._merged(stage)
+
+    async def _merged(self, stage: UnderWay) -> StageResult:
         """Return what the outcomes of all functions, here or there, come to."""
+        command, outcomes = stage.command, stage.outcomes
+        for (name, at), verdict in outcomes.verdicts_here().items():
+            self.verdicts[name, command.done + at] = verdict
         self._account.functions(outcomes)
-        made = HeldModule(mod.base, outcomes.by_name())
-        records = merged_records(steps, outcomes)
+        made = HeldModule(stage.held.base, outcomes.by_name())
+        records = merged_records(command.steps, outcomes)
         self._account.work(records)
         if not self._optimizations.retained_bytes:
             await self._host.call_through(self._retainer.unpack_all, made)
-        return StageResult(made, records, began, time.perf_counter())
+        return StageResult(made, records, stage.began, time.perf_counter())
 
     async def _unsendable(
-        self, command: RunStage, snapshot: Snapshot, error: Exception
+        self,
+        stage: UnderWay,
+        executor: Executor,
+        snapshot: Snapshot,
+        error: Exception,
     ) -> StageResult:
         """Run passes that cannot travel here, and the others between them on the pool.
 
@@ -313,29 +356,37 @@ class Stages:
             raise RuntimeUseError(
                 f"the settings cannot be sent to the workers: {reason}"
             ) from error
-        reasons = [why_not_picklable(step, step.info.name) for step in command.steps]
+        steps = stage.command.steps
+        reasons = [why_not_picklable(step, step.info.name) for step in steps]
         if not any(reasons):
             text = f"the module, {type(error).__name__}: {error}"
-            return await self._stay_here(command, Reason.UNSENDABLE, text)
-        return await self._partly_here(command, reasons, "be sent to the workers")
+            return await self._stay_here(stage, Reason.UNSENDABLE, text)
+        what = "be sent to the workers"
+        return await self._partly_here(stage, executor, reasons, what)
 
     async def _unloadable(
-        self, command: RunStage, error: UnloadableError
+        self, stage: UnderWay, executor: Executor, error: UnloadableError
     ) -> StageResult:
         """Run here what cannot be loaded there: a pass, or if it is no pass all."""
         stuck = [one for one in program_entries() if str(one) == error.entry]
         for entry in stuck:
             keep_back(entry, error.why)
         if any(entry.has_state for entry in stuck):
-            return await self.run(command)  # it does without, while nobody asks for it
+            # It does without, while nobody asks for it.
+            return await self._there(stage, executor)
         if error.step is None:
-            return await self._stay_here(command, Reason.UNLOADABLE, str(error))
-        reasons: list[str | None] = [None] * len(command.steps)
+            return await self._stay_here(stage, Reason.UNLOADABLE, str(error))
+        reasons: list[str | None] = [None] * len(stage.command.steps)
         reasons[error.step] = error.why
-        return await self._partly_here(command, reasons, "be loaded by the workers")
+        what = "be loaded by the workers"
+        return await self._partly_here(stage, executor, reasons, what)
 
     async def _partly_here(
-        self, command: RunStage, reasons: Sequence[str | None], what: str
+        self,
+        stage: UnderWay,
+        executor: Executor,
+        reasons: Sequence[str | None],
+        what: str,
     ) -> StageResult:
         """Run passes that have a reason here, and the others between on the pool.
 
@@ -345,24 +396,27 @@ class Stages:
         stays = [reason is not None for reason in reasons]
         if any(stays) and self._isolated:
             at = stays.index(True)
-            name, reason = command.steps[at].info.name, reasons[at]
+            name, reason = stage.command.steps[at].info.name, reasons[at]
             raise self._not_isolated(f"pass '{name}' cannot {what}: {reason}")
         # The plan asks for what comes after those that go the same way as the first.
         count = next((at for at, one in enumerate(stays) if one != stays[0]), None)
-        first = command if count is None else command.first(count)
+        first = stage if count is None else stage.first(count)
         if not stays[0]:
-            return await self.run(first)
-        for step, reason in zip(first.steps, reasons, strict=False):
+            if first.outcomes.is_new:
+                return await self.run(first.command)
+            await self._take_over(first, Reason.SMALL, first.outcomes.begun)
+            return await self._there(first, executor)
+        for step, reason in zip(first.command.steps, reasons, strict=False):
             name = step.info.name
             self._account.stays(name, str(reason))
             warn(
                 f"pass '{name}' cannot {what}, so it runs in this process: {reason}",
                 UnpicklablePassWarning,
             )
-        return await self._host.call(self._here, first, Reason.UNSENDABLE)
+        return await self._finish_here(first, Reason.UNSENDABLE)
 
     async def _stay_here(
-        self, command: RunStage, reason: Reason, detail: str
+        self, stage: UnderWay, reason: Reason, detail: str
     ) -> StageResult:
         """Run a stage, and the rest of the run, in this process.
 
@@ -378,7 +432,7 @@ class Stages:
             f"{told}, so the rest of this run stays in this process{advice}",
             SlowerRunWarning,
         )
-        return await self._host.call(self._here, command, reason)
+        return await self._finish_here(stage, reason)
 
     def _not_isolated(self, why: str) -> RuntimeUseError:
         return RuntimeUseError(

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from parpass.errors import FunctionFailure, FunctionTimeoutError, WorkerDiedError
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.travel.errors import show_where_it_ended
-from parpass.runner.travel.function_outcome import FunctionOutcome, Verdicts
+from parpass.runner.travel.function_outcome import ANYONE, FunctionOutcome
 from parpass.runner.travel.notes import Phase, Work
 from parpass.runner.travel.retained import Held
 from parpass.transform import Pass
@@ -28,13 +28,11 @@ class Inquest:
     Args:
         steps: The passes.
         held: The functions by name.
-        outcomes: Where to put the outcomes of those that are to blame.
+        outcomes: Where to put what becomes known of those that are to blame.
         budgets: Of the passes.
         start_seconds: How long a worker may take to load the stage.
-        verdicts: What is known already.
 
     Attributes:
-        verdicts: What is known of bodies that kill workers, or hang.
         tracebacks: Where workers were when they ended, by owner of a note.
     """
 
@@ -45,11 +43,9 @@ class Inquest:
         outcomes: StageOutcomes,
         budgets: Sequence[Budget],
         start_seconds: float,
-        verdicts: Verdicts,
     ) -> None:
         self._steps, self._held, self._outcomes = steps, held, outcomes
         self._budgets, self._start_seconds = budgets, start_seconds
-        self.verdicts = dict(verdicts)
         self.tracebacks: dict[str, str] = {}
         self._to_blame: dict[int, Work] = {}  # by function
         self._causes: dict[int, str] = {}  # of deaths, likewise; the others were late
@@ -96,17 +92,20 @@ class Inquest:
         show_where_it_ended(error)
         names, budget = self._outcomes.names, self._budgets[work.body_step]
         body = names[work.body], work.body_step
+        verdicts = self._outcomes.verdicts
         # What kills again although its body is not called kills on its way.
-        if body not in self.verdicts:
+        if body not in verdicts:
             self._tries[body] += 1
             if budget.on_failure is OnFailure.RETRY and self._tries[body] == 1:
                 return True
             skips = budget.on_failure is OnFailure.SKIP
             if skips or work.phase == Phase.PASS:
                 # It is run again up to there, for what the passes before have to say.
-                self.verdicts[body] = error.reason if skips else error
+                verdicts[body] = error.reason if skips else error
                 return True
         failed = FunctionOutcome(None, [0.0] * (work.step + 1), failure=error)
+        if work.step and work.phase == Phase.PICKLE:
+            failed.relied_on = (ANYONE,)  # what cannot be sent back may be made of that
         self._outcomes.put(work.function, self._held[names[work.function]], failed)
         return False
 

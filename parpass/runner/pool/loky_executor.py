@@ -26,6 +26,7 @@ from parpass.runner.executor import (
     was_killed,
 )
 from parpass.runner.pool.process_events import check_threads, in_thread, tell
+from parpass.runner.pool.share import Share, next_due
 from parpass.runner.pool.staff import Posted, Worker
 from parpass.runner.pool.worker_process import StartError
 from parpass.runner.worker.serving import pack_call, unpack_answer
@@ -74,11 +75,20 @@ class LokyExecutor:
         except RuntimeError as error:
             raise _no_workers(error) from error
 
+    def share(self) -> Share:
+        """Return the workers as one of several runs has them."""
+        return Share(self)
+
     def submit(
-        self, run: Callable[[bytes], bytes], job: bytes, seconds: float = math.inf
+        self,
+        run: Callable[[bytes], bytes],
+        job: bytes,
+        seconds: float = math.inf,
+        *,
+        of: object = None,
     ) -> Future[bytes]:
-        """Have a process call `run(job)`."""
-        posted = Posted(pack_call(run, job), Future(), seconds)
+        """Have a process call `run(job)`, on behalf of somebody."""
+        posted = Posted(pack_call(run, job), Future(), seconds, of=of)
         with self._lock:
             self._check_open()
             self._queue.append(posted)
@@ -195,13 +205,13 @@ class LokyExecutor:
     def _hand_out(self) -> None:
         """Give jobs to those who take one; called with the lock held."""
         while self._queue:
-            posted = self._queue[0]
+            posted = next_due(self._queue, self._staff)
             takers = [worker for worker in self._staff if worker.takes(posted)]
             if not takers:
                 return
             idle = (worker for worker in takers if worker.current is None)
             if next(idle, takers[0]).give(posted):
-                self._queue.popleft()
+                self._queue.remove(posted)
 
     def _hire(self, wanted: int) -> None:
         """Start processes if too few are on their way; called with the lock held.

@@ -7,7 +7,7 @@ never two that write at the same time, and takes care of when.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from parpass.runner.executor import START_SECONDS
@@ -17,8 +17,9 @@ from parpass.runner.pool.packing import FIRST_WORK_SECONDS, Packing
 from parpass.runner.pool.schedule_events import FunctionsReady
 from parpass.runner.report.account import Journey
 from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.runner.travel.bundles import Packed
 from parpass.runner.travel.errors import unpack_error
-from parpass.runner.travel.function_outcome import FunctionOutcome, Verdicts
+from parpass.runner.travel.function_outcome import FunctionOutcome
 from parpass.runner.travel.messages import (
     Job,
     JobResult,
@@ -103,13 +104,9 @@ class PooledStage:
         self.total = len(self._to_run)
         self.budgets = budgets_of(steps, snapshot.config)
         self.start_seconds = snapshot.config.get(START_TIMEOUT, START_SECONDS)
-        # What is known already counts where it is done again.
-        is_again = bool(outcomes.doubted)
-        known: Verdicts = retainer.verdicts_of(steps) if is_again else {}
         self.inquest = Inquest(
-            steps, mod.held, outcomes, self.budgets, self.start_seconds, known
+            steps, mod.held, outcomes, self.budgets, self.start_seconds
         )
-        retainer.judge(steps, self.inquest.verdicts)
         self._bytes = 0  # of the functions that came back
         self._seconds = [0.0] * len(steps)
         retainer.stages += 1
@@ -185,10 +182,15 @@ class PooledStage:
         assert self._packing is not None
         apart = self._packing.apart(indices) if self._go_apart else {}
         path, end = self._retainer.folder.path, self.outcomes.end
-        job = Job(path, self._stage, indices, end, self.inquest.verdicts, apart)
+        job = Job(path, self._stage, indices, end, self.outcomes.verdicts, apart)
         message = pack_message(job)
         self.journey.job_sent(len(message))
         return message
+
+    def whole_job(self, functions: Mapping[int, Packed]) -> Job:
+        """Return the job that runs all there is to run, with all functions in it."""
+        outcomes = self.outcomes
+        return Job("", 0, self._to_run, outcomes.end, outcomes.verdicts, functions)
 
     def recall(self) -> None:
         """Have functions that are in no job stay with this process."""

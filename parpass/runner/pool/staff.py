@@ -11,7 +11,8 @@ from parpass.runner.pool.worker_process import Process
 
 # A job waits behind another one, in the worker, if both are done soon: then the worker
 # need not wait for this process, whose threads may be busy. It is small, for a worker
-# that sends an answer does not read.
+# that sends an answer does not read. And both are of one run: what another one does may
+# take longer than is expected, or hang.
 _SOON_SECONDS = 0.04
 _SMALL_BYTES = 16_384
 
@@ -19,13 +20,15 @@ _SMALL_BYTES = 16_384
 class Posted(msgspec.Struct, eq=False):
     """A job on its way.
 
-    `is_ended` tells that nobody waits for it any more, and it is to be over soon.
+    `is_ended` tells that nobody waits for it any more, and it is to be over soon. `of`
+    is whose it is: those of one run are of the same.
     """
 
     message: bytes
     answer: Future[bytes]
     seconds: float
     is_ended: bool = False
+    of: object = None
 
 
 class Worker:
@@ -63,6 +66,7 @@ class Worker:
         is_late = self.left_seconds() < -_SOON_SECONDS
         return (
             self.next is None
+            and self.current.of is posted.of
             and not is_late
             and self.current.seconds + posted.seconds <= _SOON_SECONDS
             and len(posted.message) <= _SMALL_BYTES

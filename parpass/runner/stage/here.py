@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.stage.work import StageWork
-from parpass.runner.travel.function_outcome import FunctionOutcome, Said
+from parpass.runner.travel.function_outcome import FunctionOutcome, Verdicts
 from parpass.runner.travel.retained import Held, HeldModule, Retainer
 from parpass.transform import Pass, PassContext
 from parpass.transform.plan.commands import Reproduce
-from parpass.transform.plan.steps import StepHere
 from parpass.transform.saying.interception import intercepting
 from parpass.transform.saying.record import function_pass_body
 
@@ -23,12 +22,12 @@ def work_here(
     context: PassContext,
     retainer: Retainer,
     *,
-    doubted: Sequence[str] = (),
-    after_workers: bool = False,
+    doubted: Sequence[str],
+    verdicts: Verdicts,
 ) -> Generator[StageWork]:
     """Give the work of a stage on the functions as objects, to be done inside.
 
-    After workers it is known which bodies kill a process: they are not called here.
+    What workers told of bodies that kill a process holds here: they are not called.
     """
     work = StageWork(
         steps,
@@ -39,8 +38,7 @@ def work_here(
         lambda name: retainer.function(mod.held[name], mod.base),
         doubted=doubted,
     )
-    if after_workers:
-        work.verdicts = retainer.verdicts_of(steps)
+    work.verdicts = verdicts
     with (
         contextlib.closing(work),
         function_pass_body(),
@@ -49,62 +47,31 @@ def work_here(
         yield work
 
 
-def run_here(
-    work: StageWork, function: int, held: Held, outcomes: StageOutcomes
-) -> None:
-    """Run steps on a function, given by its index, and take down the outcome."""
-    put(outcomes, function, held, work.run(outcomes.names[function]))
-
-
-def run_rest_here(
-    work: StageWork,
-    first: StepHere,
-    done: int,
-    seconds: float,
-    mod: HeldModule,
-    outcomes: StageOutcomes,
-) -> None:
-    """Run the steps after the first on those functions that it has been through.
-
-    Args:
-        work: The work.
-        first: The first step, as far as it came.
-        done: How many functions it has been through.
-        seconds: What it took on each, about.
-        mod: The module.
-        outcomes: Where to take down what comes of it.
-    """
-    names = outcomes.names[:done]
-    begun = [first.changed.get(name, mod.held[name].function) for name in names]
-    for name, function in zip(names, begun, strict=True):
-        work.know(name, function, 1)
-    for at, (name, function) in enumerate(zip(names, begun, strict=True)):
-        held, own = mod.held[name], first.told.get(at)
-        outcome = FunctionOutcome(function, [seconds])
-        if own is not None:
-            outcome.said = {0: Said(own.said, own.counted)}
-        if name in first.changed:
-            resigned = not work.adapter.keeps_signature(held.function, function)
-            outcome.has_new_signature = resigned
-        put(outcomes, at, held, work.go_on(name, outcome))
-
-
 def take_over(
     steps: Sequence[Pass],
     mod: HeldModule,
     context: PassContext,
     retainer: Retainer,
     outcomes: StageOutcomes,
+    functions: Iterable[int] | None = None,
 ) -> None:
-    """Run the steps on those functions that have no outcome."""
-    doubted = outcomes.doubted_names()
+    """Run the steps on functions, given by index, by default those without an outcome.
+
+    Those that were begun here go on from there.
+    """
+    names, begun = outcomes.names, outcomes.begun
+    doubted, verdicts = outcomes.doubted_names(), outcomes.verdicts_here()
     with work_here(
-        steps, mod, context, retainer, doubted=doubted, after_workers=True
+        steps, mod, context, retainer, doubted=doubted, verdicts=verdicts
     ) as work:
         work.end = outcomes.end
-        for function in outcomes.missing():
+        for at, one in begun.items():
+            work.know(names[at], one.function, 1)
+        for at in outcomes.missing() if functions is None else functions:
             retainer.check_open()
-            run_here(work, function, mod.held[outcomes.names[function]], outcomes)
+            done = begun.get(at)
+            made = work.run(names[at]) if done is None else work.go_on(names[at], done)
+            put(outcomes, at, mod.held[names[at]], made)
 
 
 def put(
@@ -117,7 +84,11 @@ def put(
 
 
 def reproduce(
-    command: Reproduce, mod: HeldModule, context: PassContext, retainer: Retainer
+    command: Reproduce,
+    mod: HeldModule,
+    context: PassContext,
+    retainer: Retainer,
+    verdicts: Verdicts,
 ) -> None:
     """Write a reproducer; earlier steps are run again on what it needs, and no more."""
     if not command.steps:
@@ -125,7 +96,7 @@ def reproduce(
         return
     steps = command.steps
     with work_here(
-        steps, mod, context, retainer, doubted=list(mod.held), after_workers=True
+        steps, mod, context, retainer, doubted=list(mod.held), verdicts=verdicts
     ) as work:
         before = work.module_before(command.at)
         command.write(before, context, retainer.adapter)

@@ -3,14 +3,26 @@
 Of most functions there is nothing to tell but how they came out, and how long passes
 took on them. Only what said something, or failed, is kept as it was told; of the others
 there are a few bytes each, since a module may have a hundred thousand of them.
+
+What killed a worker, or hung, is known of a body as it was run: on what it was told of
+other functions, which were taken to keep their signatures. Where one did not, that is
+found out again, in a worker.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from parpass.runner.travel.function_outcome import ANYONE, End, FunctionOutcome
+from msgspec.structs import replace
+
+from parpass.runner.travel.function_outcome import (
+    ANYONE,
+    End,
+    FunctionOutcome,
+    Verdict,
+    Verdicts,
+)
 from parpass.runner.travel.retained import Held
 
 
@@ -29,6 +41,9 @@ class StageOutcomes:
         told: The outcomes of those that said something, or ended early.
         end: Where the stage ends, as far as is known.
         doubted: The functions, by index, that are not taken to keep their signatures.
+        begun: What came of the first pass on functions, by index, that it has been run
+            on in this process; what it logged there was heard as it ran.
+        verdicts: What is known of bodies that kill workers, or hang.
     """
 
     def __init__(self, names: Sequence[str], steps: int) -> None:
@@ -38,14 +53,35 @@ class StageOutcomes:
         self.step_seconds = [0.0] * steps
         self.told: dict[int, FunctionOutcome] = {}
         self.doubted: set[int] = set()
+        self.begun: Mapping[int, FunctionOutcome] = {}
+        self.verdicts: dict[tuple[str, int], Verdict] = {}
+        self._in_question: dict[tuple[str, int], Verdict] = {}
         self.end = End(steps - 1)
         self._steps = steps
         self._resigned: set[int] = set()  # they came to state another signature
         self._relied_on: dict[int, Collection[int]] = {}
         self._cut_short = bytearray(len(names))
 
+    def first(self, steps: int) -> StageOutcomes:
+        """Return what is known of a stage of so many of the steps, begun anew."""
+        if steps == self._steps:
+            return self
+        made = StageOutcomes(self.names, steps)
+        made.begun = self.begun
+        known = {**self._in_question, **self.verdicts}
+        made.verdicts = {body: one for body, one in known.items() if body[1] < steps}
+        return made
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing is known yet."""
+        return not (self.begun or self.verdicts or any(self.held))
+
     def put(self, function: int, held: Held, outcome: FunctionOutcome) -> None:
         """Take down how a function came out, instead of what was known of it."""
+        if function in self.begun and 0 in outcome.said:
+            heard = replace(outcome.said[0], emissions=())
+            outcome.said = {**outcome.said, 0: heard}
         self.held[function] = held
         total = 0.0
         for at, seconds in enumerate(outcome.seconds):
@@ -101,6 +137,22 @@ class StageOutcomes:
         self._forget(relying)
         return bool(relying)
 
+    @property
+    def must_be_asked(self) -> bool:
+        """Whether workers are to find out again what bodies do that killed some."""
+        return bool(self._in_question)
+
+    def have_been_asked(self) -> None:
+        """Take down that workers have run all that was missing."""
+        self._in_question.clear()
+
+    def verdicts_here(self) -> Verdicts:
+        """Return of which bodies it is known in this process that they must not run.
+
+        Those in question, too: where no worker can be asked any more, none is called.
+        """
+        return {**self._in_question, **self.verdicts}
+
     def _relying_on(self, suspects: set[int]) -> set[int]:
         return {
             function
@@ -123,6 +175,9 @@ class StageOutcomes:
             self.held[at] = None
             self._relied_on.pop(at, None)
             self.told.pop(at, None)
+        # When the first pass begins all functions are as they were.
+        late = [body for body in self.verdicts if functions and body[1] > 0]
+        self._in_question |= {body: self.verdicts.pop(body) for body in late}
         ends = [outcome.end(at) for at, outcome in self.told.items()]
         self.end = min([end for end in ends if end], default=End(self._steps - 1))
 

@@ -27,6 +27,7 @@ from typing import Any
 from parpass.runner.stage.memory_guard import unguarded
 from parpass.runner.stage.others import Others
 from parpass.runner.travel.function_outcome import (
+    ANYONE,
     AbandonedError,
     End,
     FunctionOutcome,
@@ -272,9 +273,11 @@ class StageWork:
             return function
         key = (name, at)
         verdict = self.verdicts.get(key)
-        if isinstance(verdict, BaseException):
-            raise verdict
         if verdict is not None:
+            if at:  # nobody knows what it asked before its worker ended
+                self._relied_on.add(ANYONE)
+            if isinstance(verdict, BaseException):
+                raise verdict
             tell_skipped(step.info.name, name, verdict)
             return function
         known = key in self._versions

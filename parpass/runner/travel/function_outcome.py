@@ -14,7 +14,8 @@ from parpass.transform.saying.record import has_error
 
 # What is known of pairs of function and step that killed workers or hung: the error
 # that it is, or, where it is to be skipped, why.
-Verdicts = Mapping[tuple[str, int], BaseException | str]
+Verdict = BaseException | str
+Verdicts = Mapping[tuple[str, int], Verdict]
 
 ANYONE = -1  # in place of the index of a function
 

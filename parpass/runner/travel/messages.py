@@ -59,7 +59,7 @@ class Job(msgspec.Struct, frozen=True):
         functions: The functions, by index.
         end: Where the stage ends, as far as is known by now.
         verdicts: What is known by now of bodies that kill workers.
-        apart: Those that go with the job, by index.
+        apart: Those that go with the job, by index; of an errand all, to be read.
     """
 
     folder: str

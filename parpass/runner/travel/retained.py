@@ -7,14 +7,14 @@ somebody replaced it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from parpass.runner.travel.bundles import Packed, Packer, unpack
 from parpass.runner.travel.folder import Folder
-from parpass.runner.travel.function_outcome import AbandonedError, Verdicts
+from parpass.runner.travel.function_outcome import AbandonedError
 from parpass.runner.travel.large_values import CoordinatorValues, NoLargeValues, Values
-from parpass.transform import ModuleAdapter, Pass
+from parpass.transform import ModuleAdapter
 from parpass.transform.collector import paused_collector
 from parpass.transform.optimizations import Optimizations
 
@@ -56,7 +56,6 @@ class Retainer:
         self._optimizations = optimizations or Optimizations()
         self.stages = 0
         self.has_ended = False
-        self._judged: tuple[Sequence[Pass], Verdicts] = (), {}
         self._known: dict[int, Held] = {}
         self._folder: Folder | None = None
         self._values: CoordinatorValues | None = None
@@ -149,15 +148,6 @@ class Retainer:
         if keep:
             held.packed = packed
         return packed
-
-    def judge(self, steps: Sequence[Pass], verdicts: Verdicts) -> None:
-        """Keep what becomes known of bodies that kill workers."""
-        self._judged = steps, verdicts
-
-    def verdicts_of(self, steps: Sequence[Pass]) -> Verdicts:
-        """Return what is known of bodies of these steps, if they were run last."""
-        judged, verdicts = self._judged
-        return verdicts if list(judged) == list(steps) else {}
 
     def check_open(self, *_: object) -> None:
         """End what goes on in a thread that a cancelled run abandoned.

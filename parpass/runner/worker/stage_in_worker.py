@@ -142,6 +142,8 @@ class StageInWorker:
         outcomes: list[PackedOutcome] = []
         together = self._optimizations.bundles
         packer = Packer(self._spec.adapter, self._run.values, together=together)
+        names = self._spec.names
+        self._given.update({names[at]: one for at, one in job.apart.items()})
         self._work.verdicts = job.verdicts
         self._work.end = min(self._work.end, job.end)
         snapshot = self._spec.snapshot

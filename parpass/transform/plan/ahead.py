@@ -58,7 +58,7 @@ class Ahead:
         if not self._ran:
             return command
         left = command.steps[self._ran :]
-        return msgspec.structs.replace(command, steps=left, mod=mod)
+        return msgspec.structs.replace(command, steps=left, mod=mod, done=self._ran)
 
     def take(self, result: StageResult) -> StepRecord:
         """Return the first record, and keep the others for when they are come to."""

@@ -121,19 +121,21 @@ class RunStage(msgspec.Struct, frozen=True):
     A driver may end it after any step: the plan asks for the others when it is at them.
 
     `wanted` tells whether somebody will look at the functions right after, `is_last`
-    whether no function-wise pass comes after these.
+    whether no function-wise pass comes after these. `done` is how many passes of the
+    same stage were run before these.
     """
 
     steps: tuple[Pass, ...]
     mod: Any
     wanted: bool
     is_last: bool = False
+    done: int = 0
 
     def first(self, count: int) -> RunStage:
         """Return the command for so many of the steps, for a driver that ends there."""
         if count >= len(self.steps):
             return self
-        return RunStage(self.steps[:count], self.mod, wanted=False)
+        return RunStage(self.steps[:count], self.mod, wanted=False, done=self.done)
 
 
 class NameFunctions(msgspec.Struct, frozen=True):

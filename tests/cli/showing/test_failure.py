@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from pathlib import Path
 
+import click
 import pytest
 
-from parpass.cli.showing.failure import PassFailure
+from parpass.cli.showing.failure import PassFailure, innermost_frame
 from parpass.errors import (
     FunctionTimeoutError,
     MemoryLimitError,
     WorkerDiedError,
     WorkerError,
 )
+from parpass.transform.plan import bodies
 from parpass.transform.plan.within_budget import reason_of, skipped
 
 PAGE = Path(__file__).parents[3] / "docs" / "failures.md"
@@ -70,3 +73,23 @@ def printed(error: Exception) -> str:
     """Return what the command prints."""
     failure = PassFailure(error, with_traceback=False)
     return f"Error: {failure.format_message()}"
+
+
+def test_where_a_body_crashed_is_where_the_users_own_code_was():
+    lines = [
+        "Fatal Python error: Segmentation fault",
+        "",
+        "Current thread 0x1 (most recent call first):",
+        f'  File "{ctypes.__file__}", line 519 in string_at',
+        f'  File "{click.__file__}", line 1 in call',
+        '  File "/home/me/passes.py", line 23 in fold',
+        '  File "/home/me/passes.py", line 40 in transform_function',
+        f'  File "{bodies.__file__}", line 60 in checked',
+        '  File "/home/me/main.py", line 9 in <module>',
+    ]
+    assert innermost_frame("\n".join(lines)) == "/home/me/passes.py:23, in fold"
+    # A pass of ours, which nobody else's code has called.
+    without = [line for line in lines if "passes" not in line]
+    expected = f"{ctypes.__file__}:519, in string_at"
+    assert innermost_frame("\n".join(without)) == expected
+    assert innermost_frame("") is None

@@ -110,7 +110,9 @@ values = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["ref", "list", "dict", "DictAttrs", "bytes", "Op", "q"]),
+            st.sampled_from(
+                ["ref", "list", "dict", "pairs", "DictAttrs", "bytes", "Op", "q"]
+            ),
             inner,
             max_size=2,
         )
@@ -248,12 +250,22 @@ def test_messages_say_where_and_what(text: str, message: str):
 
 
 def test_values_nested_without_end_are_refused():
-    nested = '{"list": [' * 200 + "]}" * 200
-    with pytest.raises(MalformedJSONError, match="nested more than 100 deep"):
-        load_json(f'{{"parpass": 1, "nodes": [], "root": {nested}}}')
+    for begin, end in (('{"list": [', "]}"), ('{"pairs": [[1, ', "]]}")):
+        nested = begin * 200 + "1" + end * 200
+        with pytest.raises(MalformedJSONError, match="nested more than 100 deep"):
+            load_json(f'{{"parpass": 1, "nodes": [], "root": {nested}}}')
     nested = "[" * 100_000
     with pytest.raises(MalformedJSONError, match="recursion"):
         load_json(f'{{"parpass": 1, "nodes": [], "root": {nested}}}')
+
+
+@pytest.mark.parametrize(
+    "pairs", ["[1]", "[[1]]", "[[1, 2], [1, 3]]", '[[{"list": []}, 1]]']
+)
+def test_a_mapping_has_pairs_of_a_new_key_and_a_value(pairs: str):
+    message = r"root\[\d\]: expected a new key and a value"
+    with pytest.raises(MalformedJSONError, match=message):
+        load_json(f'{{"parpass": 2, "nodes": [], "root": {{"pairs": {pairs}}}}}')
 
 
 def test_a_function_with_free_variables_is_no_part_of_a_module():

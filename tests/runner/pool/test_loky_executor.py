@@ -205,6 +205,35 @@ def test_a_worker_that_is_no_more_is_missed_although_its_child_lives(
     assert error.cause == "EXIT(9)"
 
 
+def test_of_two_runs_the_one_that_has_fewer_workers_is_next(
+    executor: LokyExecutor,
+):
+    workers_of(executor)
+    hanging, other = executor.share(), executor.share()
+    answers = [hanging.submit(wait, b"") for _ in range(6)]
+    short = [other.submit(pid, b"") for _ in range(3)]
+    executor.end(answers[0], at_once=True)
+    # All are done by the one worker that came free, though others waited longer.
+    assert len({answer.result(60) for answer in short}) == 1
+    assert [answer.done() for answer in answers] == [True] + [False] * 5
+    for answer in answers[1:]:
+        executor.end(answer, at_once=True)
+
+
+def test_a_job_does_not_wait_in_a_worker_behind_one_of_another_run(
+    executor: LokyExecutor,
+):
+    workers_of(executor)
+    hanging, other = executor.share(), executor.share()
+    # As far as is known these are done at once.
+    answers = [hanging.submit(wait, b"", 0.0) for _ in range(2)]
+    short = [other.submit(pid, b"", 0.0) for _ in range(2)]
+    executor.end(answers[0], at_once=True)
+    assert len({answer.result(60) for answer in short}) == 1
+    assert not answers[1].done()
+    executor.end(answers[1], at_once=True)
+
+
 def test_killing_ends_all_jobs_and_what_workers_have_started(
     executor: LokyExecutor, new_pipe: Path
 ):

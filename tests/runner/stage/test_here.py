@@ -249,7 +249,7 @@ def test_what_killed_a_worker_is_not_called_where_functions_are_taken_over() -> 
     dead = WorkerDiedError(
         pass_name="EndsTheProcess", function="main", cause="SIGKILL(-9)"
     )
-    retainer.judge(steps, {("f0", 0): "it died", ("main", 0): dead})
+    outcomes.verdicts = {("f0", 0): "it died", ("main", 0): dead}
     take_over(steps, held, context, retainer, outcomes)
     assert not outcomes.missing()
     assert outcomes.told[outcomes.names.index("main")].failure is dead

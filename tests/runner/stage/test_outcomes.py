@@ -149,3 +149,27 @@ def test_what_was_cut_short_by_a_failure_that_is_one_does_not_run_again():
     assert outcomes.doubt()
     assert outcomes.missing() == [3]
     assert outcomes.end == End(0, 1)
+
+
+def test_what_killed_a_worker_is_in_question_once_somebody_runs_again():
+    outcomes = settled(relying(is_new=True), relying(ANYONE, failed=True))
+    outcomes.verdicts = {("f1", 0): "it died", ("f1", 1): "it died then"}
+    assert outcomes.doubt()
+    assert outcomes.must_be_asked
+    # When the first pass began there was nothing that could not hold.
+    assert outcomes.verdicts == {("f1", 0): "it died"}
+    assert outcomes.verdicts_here() == {("f1", 0): "it died", ("f1", 1): "it died then"}
+    outcomes.have_been_asked()
+    assert not outcomes.must_be_asked
+    assert outcomes.verdicts_here() == {("f1", 0): "it died"}
+
+
+def test_of_fewer_steps_it_is_known_what_was_begun_and_what_killed_in_them():
+    outcomes = StageOutcomes(NAMES, 3)
+    outcomes.begun = {0: FunctionOutcome(None, [0.0])}
+    outcomes.verdicts = {("b", 0): "it died", ("c", 2): "it died"}
+    outcomes.put(0, Held(), FunctionOutcome(None, [0.0, 0.0, 0.0]))
+    first = outcomes.first(2)
+    assert (first.begun, first.verdicts) == (outcomes.begun, {("b", 0): "it died"})
+    assert first.missing() == [0, 1, 2]
+    assert outcomes.first(3) is outcomes

@@ -20,37 +20,16 @@ from parpass.transform import (
     PassContext,
     PassInfo,
     Sequential,
-    register_adapter,
 )
 from tests.support.executors import ThreadExecutor
 from tests.support.pooled import POOLED
-from tests.support.toy_ir import Fn, Program, ReadOnlyProgram, ToyAdapter
+from tests.support.signed_ir import Change, SignedAdapter, SignedProgram, stated
+from tests.support.toy_ir import Fn, ReadOnlyProgram
 from tests.support.toy_pipelines import see
 
 FUNCTIONS = 5
 NAMES = [f"f{at}" for at in range(FUNCTIONS)]
 Asks = Mapping[str, list[str]]  # by function, those that it asks for
-
-
-class SignedProgram(Program):
-    """A module whose functions state something."""
-
-
-class SignedAdapter(ToyAdapter):
-    """Handles them."""
-
-    def signature(self, function: Fn) -> int | None:
-        return function.values[0] if function.values else None
-
-
-register_adapter(SignedProgram, SignedAdapter())
-
-
-def stated(mod: ReadOnlyProgram, name: str) -> int:
-    """Return what a function states, without reading it where that is possible."""
-    ask = getattr(mod.functions, "signature", None)
-    found = SignedAdapter().signature(mod[name]) if ask is None else ask(name)
-    return found or 0
 
 
 class Signed(FunctionPass):
@@ -102,21 +81,6 @@ class Reading(Signed):
 
     def asked(self, mod: ReadOnlyProgram, name: str) -> int:
         return sum(mod[name].values[:1])
-
-
-class Change(FunctionPass):
-    """Has functions state something else."""
-
-    pass_info = PassInfo(0, "Change")
-
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        if ctx.function_name not in self.names:
-            return func
-        first, *rest = func.values or (0,)
-        return func.with_values([first + 1, *rest])
 
 
 KINDS = (Signed, Remembering, Analysing, Reading)
