@@ -11,7 +11,7 @@ from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.op_table import Op
 from parpass.tir.const_fold import float_imm, int_imm
-from parpass.tir.data_type import DataType, checked, data_type
+from parpass.tir.data_type import DataType, checked, data_type, wrapped
 from parpass.tir.expr import Broadcast, Call, Cast
 from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, as_prim_expr
 
@@ -19,7 +19,8 @@ from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, as_prim_expr
 def const(value: Any, dtype: str | None = None, span: Span | None = None) -> PrimExpr:
     """Return a constant; without a dtype a bool, an int32 or a float32.
 
-    A dtype of several lanes makes a vector of the value.
+    A dtype of several lanes makes a vector of the value. An int that the dtype does not
+    have is what is left of it there, as after a cast: `const(2, "bool")` is true.
     """
     if dtype is None:
         if isinstance(value, np.generic):
@@ -35,7 +36,7 @@ def const(value: Any, dtype: str | None = None, span: Span | None = None) -> Pri
 
 def _scalar(value: Any, kind: DataType, span: Span | None) -> PrimExpr:
     if kind.is_integral:
-        return IntImm(kind.element, int(value), span)
+        return IntImm(kind.element, _held(int(value), kind), span)
     if kind.is_floating:
         return FloatImm(kind.element, float(value), span)
     if kind.code == "handle" and value == 0:
@@ -60,6 +61,11 @@ def cast_to(value: Any, dtype: str, span: Span | None = None) -> PrimExpr:
     if "handle" in (to.code, of.code) or "void" in (to.code, of.code):
         raise IRTypeError(f"Can't cast {expr.dtype} to {dtype}")
     return Cast(dtype, expr, span)
+
+
+def _held(value: int, kind: DataType) -> int:
+    """Return what an integral dtype holds of an int."""
+    return int(value != 0) if kind.code == "bool" else wrapped(value, kind.element)
 
 
 def _converted(imm: IntImm | FloatImm, dtype: str) -> PrimExpr:
