@@ -38,6 +38,10 @@ PASSES: dict[str, Listed] = {
             ]
         )
     ),
+    "LoopPartition": Listed(transform.LoopPartition),
+    "constant loops": Listed(
+        transform.LoopPartition, {"tir.LoopPartition": {"partition_const_loop": True}}
+    ),
     "LowerIntrin": Listed(transform.LowerIntrin),
     "RemoveNoOp": Listed(transform.RemoveNoOp),
     "RewriteUnsafeSelect": Listed(transform.RewriteUnsafeSelect),
@@ -52,7 +56,7 @@ PASSES: dict[str, Listed] = {
         transform.UnrollLoop, {"tir.UnrollLoop": {"auto_max_extent": 1}}
     ),
 }
-VARIANTS = {"bounds", "no vectors", "short loops", "trivial loops"}
+VARIANTS = {"bounds", "constant loops", "no vectors", "short loops", "trivial loops"}
 REPEATED = {"bounds"}  # those that do the same again each time they run
 UNNAMED = {"Apply"}  # those that need arguments
 
