@@ -43,6 +43,7 @@ PASSES: dict[str, Listed] = {
         transform.LoopPartition, {"tir.LoopPartition": {"partition_const_loop": True}}
     ),
     "LowerIntrin": Listed(transform.LowerIntrin),
+    "NarrowDataType": Listed(lambda: transform.NarrowDataType(16)),
     "RemoveNoOp": Listed(transform.RemoveNoOp),
     "RewriteUnsafeSelect": Listed(transform.RewriteUnsafeSelect),
     "Simplify": Listed(transform.Simplify),
@@ -58,7 +59,7 @@ PASSES: dict[str, Listed] = {
 }
 VARIANTS = {"bounds", "constant loops", "no vectors", "short loops", "trivial loops"}
 REPEATED = {"bounds"}  # those that do the same again each time they run
-UNNAMED = {"Apply"}  # those that need arguments
+UNNAMED = {"Apply", "NarrowDataType"}  # those that need arguments
 
 _BUFFER = tir.decl_buffer((4,), "int32", "B")
 
