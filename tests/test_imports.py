@@ -26,7 +26,6 @@ COUNTERPARTS = (
 
 # Names that two modules have all the same, and why.
 SHARED = {
-    "expr": "of Relay, and of loop programs, as in TVM",
     "parser": "of programs, and of pipelines",
     "printer": "of programs, and of pipelines",
 }

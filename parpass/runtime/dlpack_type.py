@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-_TEXT = re.compile(r"(bfloat|float|uint|int|bool|handle)(\d*)(?:x(\d+))?")
-_BITS = {"bool": 1, "handle": 64}  # of those without a number; of others 32
+from parpass.runtime.dtypes import name_of, parts_of
 
 
 class DataTypeCode(IntEnum):
@@ -41,14 +39,10 @@ class DataType:
 
     def __init__(self, type_str: str | np.dtype[Any]) -> None:
         name = type_str if isinstance(type_str, str) else np.dtype(type_str).name
-        found = _TEXT.fullmatch(name)
-        if found is None:
-            raise ValueError(f"expected a dtype such as 'float32', got '{name:.40}'")
-        kind, bits, lanes = found.groups()
-        code = "uint" if kind == "bool" else kind
-        self.type_code = DataTypeCode[code.upper()]
-        self.bits = int(bits or _BITS.get(kind, 32))
-        self.lanes = int(lanes or 1)
+        kind, self.bits, self.lanes = parts_of(name)
+        if kind == "void":
+            raise ValueError("expected a dtype of values, got 'void'")
+        self.type_code = DataTypeCode["UINT" if kind == "bool" else kind.upper()]
 
     @classmethod
     def of_parts(cls, type_code: int, bits: int, lanes: int = 1) -> DataType:
@@ -63,11 +57,9 @@ class DataType:
         return made
 
     def __str__(self) -> str:
-        if (self.type_code, self.bits, self.lanes) == (DataTypeCode.UINT, 1, 1):
-            return "bool"
-        lanes = "" if self.lanes == 1 else f"x{self.lanes}"
-        bits = "" if self.type_code is DataTypeCode.HANDLE else self.bits
-        return f"{self.type_code.name.lower()}{bits}{lanes}"
+        is_bool = (self.type_code, self.bits, self.lanes) == (DataTypeCode.UINT, 1, 1)
+        code = "bool" if is_bool else self.type_code.name.lower()
+        return name_of(code, self.bits, self.lanes)
 
     def __repr__(self) -> str:
         return f"DataType('{self}')"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from importlib import import_module
 from typing import Any
 
@@ -19,6 +20,12 @@ _ML_DTYPES = (
 
 # TVM's names of dtypes without a width.
 WIDTHS = {"int": "int32", "uint": "uint32", "float": "float32"}
+
+# What a dtype's name says: of numbers how many bits, and of vectors how many lanes.
+_NAME = re.compile(
+    r"(?:(int|uint|float|bfloat)(\d{1,2})?|(bool))(?:x(\d{1,5}))?|(handle|void)"
+)
+_BITS = {"bool": 1, "handle": 64, "void": 0}
 
 DTYPES = NUMPY_DTYPES | {*_ML_DTYPES}
 
@@ -81,6 +88,40 @@ def dtype_of(given: object) -> str:
     if name not in NUMPY_DTYPES:
         _of_ml_dtypes(name)
     return name
+
+
+def parts_of(name: str) -> tuple[str, int, int]:
+    """Return what the name of a dtype of TVM's says: its kind, its bits, its lanes.
+
+    The kind is `int`, `uint`, `float`, `bfloat`, `bool`, `handle` or `void`. Numbers
+    have 32 bits where the name does not say how many.
+
+    Raises:
+        ValueError: It is no name of a dtype.
+    """
+    found = _NAME.fullmatch(name)
+    if found is not None:
+        number, bits, of_bool, lanes, other = found.groups()
+        code = number or of_bool or other
+        width, count = int(bits or _BITS.get(code, 32)), int(lanes or 1)
+        if count and (number is None or _is_width(code, width)):
+            return code, width, count
+    raise ValueError(
+        "expected a dtype such as 'int32', 'float32x4', 'bool' or 'handle', got "
+        f"'{name:.40}'"
+    )
+
+
+def _is_width(code: str, bits: int) -> bool:
+    if code == "bfloat":
+        return bits == 16
+    return bits in (8, 16, 32, 64) if code == "float" else 1 <= bits <= 64
+
+
+def name_of(code: str, bits: int, lanes: int) -> str:
+    """Return the name of a dtype of these parts."""
+    one = code if code in _BITS else f"{code}{bits}"
+    return one if lanes == 1 else f"{one}x{lanes}"
 
 
 @functools.cache

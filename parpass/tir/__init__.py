@@ -84,6 +84,7 @@ from parpass.tir.intrin import (
     popcount,
     power,
     q_multiply_shift,
+    ret,
     round,
     rsqrt,
     sigmoid,
@@ -111,7 +112,6 @@ from parpass.tir.op import (
     max_value,
     min_value,
     reinterpret,
-    ret,
     truncdiv,
     truncmod,
 )

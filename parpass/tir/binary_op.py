@@ -7,7 +7,8 @@ from msgspec.structs import force_setattr
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.node import Role, reflected
-from parpass.tir.data_type import data_type, named
+from parpass.runtime.dtypes import name_of
+from parpass.tir.data_type import data_type
 from parpass.tir.prim_expr import Operand, PrimExpr, as_prim_expr
 
 
@@ -88,7 +89,7 @@ def _common_dtype(node: BinaryOpExpr | CmpExpr | LogicalExpr) -> str:
 
 def bool_like(dtype: str) -> str:
     """Return the dtype of bools that has as many lanes as another one."""
-    return "bool" if "x" not in dtype else named("bool", 1, data_type(dtype).lanes)
+    return "bool" if "x" not in dtype else name_of("bool", 1, data_type(dtype).lanes)
 
 
 def check_bool(node: object, operand: PrimExpr) -> None:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import functools
-import re
 from typing import NamedTuple
 
 from parpass.errors import IRTypeError
-from parpass.runtime.dtypes import WIDTHS
-
-_NAME = re.compile(r"(int|uint|float|bfloat)(\d{1,2})?(?:x(\d{1,5}))?")
-_BOOL = re.compile(r"bool(?:x(\d{1,5}))?")
+from parpass.runtime.dtypes import name_of, parts_of
 
 
 class DataType(NamedTuple):
@@ -39,11 +35,11 @@ class DataType(NamedTuple):
     @property
     def element(self) -> str:
         """The dtype of one lane."""
-        return named(self.code, self.bits, 1)
+        return name_of(self.code, self.bits, 1)
 
     def with_lanes(self, lanes: int) -> str:
         """Return the dtype of a vector of such values; of a scalar for one lane."""
-        return named(self.code, self.bits, lanes)
+        return name_of(self.code, self.bits, lanes)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -53,33 +49,10 @@ def data_type(name: str) -> DataType:
     Raises:
         IRTypeError: It is no dtype.
     """
-    if name in ("void", ""):
-        return DataType("void", 0, 1)
-    if name == "handle":
-        return DataType("handle", 64, 1)
-    of_bools = _BOOL.fullmatch(name)
-    if of_bools:
-        return DataType("bool", 1, int(of_bools[1] or 1))
-    found = _NAME.fullmatch(name)
-    bits = int((found and found[2]) or 32)
-    if found is None or not _is_width(found[1], bits) or found[3] == "0":
-        raise IRTypeError(
-            "expected a dtype such as 'int32', 'float32x4', 'bool' or 'handle', got "
-            f"'{str(name)[:40]}'"
-        )
-    return DataType(found[1], bits, int(found[3] or 1))
-
-
-def _is_width(code: str, bits: int) -> bool:
-    if code == "bfloat":
-        return bits == 16
-    return bits in (8, 16, 32, 64) if code == "float" else 1 <= bits <= 64
-
-
-def named(code: str, bits: int, lanes: int) -> str:
-    """Return the name of a dtype."""
-    one = code if code in ("bool", "handle", "void") else f"{code}{bits}"
-    return one if lanes == 1 else f"{one}x{lanes}"
+    try:
+        return DataType(*parts_of(name or "void"))
+    except ValueError as error:
+        raise IRTypeError(str(error)) from None
 
 
 @functools.lru_cache(maxsize=4096)
@@ -90,10 +63,10 @@ def checked(name: object) -> str:
         IRTypeError: It is no dtype.
     """
     text = name if isinstance(name, str) else str(getattr(name, "name", name))
-    found = data_type(WIDTHS.get(text, text))
+    found = data_type(text)
     if found.code == "uint" and found.bits == 1:
         found = DataType("bool", 1, found.lanes)
-    return named(*found)
+    return name_of(*found)
 
 
 def int_range(name: str) -> range:

@@ -53,6 +53,12 @@ def call_packed(*args: Any, span: Span | None = None) -> Call:
     return Call("int32", Op.get("tir.tvm_call_packed"), found, span)
 
 
+def ret(val: Any, span: Span | None = None) -> PrimExpr:
+    """Return what, evaluated, ends the function with a value."""
+    value = as_prim_expr(val)
+    return Call(value.dtype, Op.get("tir.ret"), (value,), span)
+
+
 def _named(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
     values = [one.access_ptr("rw") if isinstance(one, Buffer) else one for one in args]
     return (StringImm(name), *values)

@@ -30,6 +30,16 @@ def test_numpys_dtypes_are_taken() -> None:
     assert hash(DataType(np.dtype(bool))) == hash(DataType("bool"))
 
 
-def test_other_names_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"expected a dtype such as .*, got 'fl"):
-        DataType("flaot32")
+def test_a_number_without_bits_has_32() -> None:
+    assert str(DataType("floatx4")) == "float32x4"
+
+
+@pytest.mark.parametrize("name", ["flaot32", "int0", "int8x0", "float33", "bool8"])
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"expected a dtype such as .*, got '{name}'"):
+        DataType(name)
+
+
+def test_no_value_is_no_dtype_of_values() -> None:
+    with pytest.raises(ValueError, match="expected a dtype of values, got 'void'"):
+        DataType("void")

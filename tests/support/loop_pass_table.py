@@ -38,7 +38,12 @@ PASSES: dict[str, Listed] = {
             ]
         )
     ),
+    "LoopPartition": Listed(transform.LoopPartition),
+    "constant loops": Listed(
+        transform.LoopPartition, {"tir.LoopPartition": {"partition_const_loop": True}}
+    ),
     "LowerIntrin": Listed(transform.LowerIntrin),
+    "NarrowDataType": Listed(lambda: transform.NarrowDataType(16)),
     "RemoveNoOp": Listed(transform.RemoveNoOp),
     "RewriteUnsafeSelect": Listed(transform.RewriteUnsafeSelect),
     "Simplify": Listed(transform.Simplify),
@@ -52,9 +57,9 @@ PASSES: dict[str, Listed] = {
         transform.UnrollLoop, {"tir.UnrollLoop": {"auto_max_extent": 1}}
     ),
 }
-VARIANTS = {"bounds", "no vectors", "short loops", "trivial loops"}
+VARIANTS = {"bounds", "constant loops", "no vectors", "short loops", "trivial loops"}
 REPEATED = {"bounds"}  # those that do the same again each time they run
-UNNAMED = {"Apply"}  # those that need arguments
+UNNAMED = {"Apply", "NarrowDataType"}  # those that need arguments
 
 _BUFFER = tir.decl_buffer((4,), "int32", "B")
 

@@ -178,6 +178,8 @@ def _condition(draw: Draw, scope: _Scope) -> tir.PrimExpr:
     lhs, rhs = (_value(draw, scope, "int32", 1) for _ in range(2))
     compared = draw(st.sampled_from((tir.LT, tir.LE, tir.GT, tir.EQ, tir.NE)))
     found: tir.PrimExpr = compared(lhs, rhs)
+    if draw(st.integers(0, 3)) == 0:
+        return tir.likely(found)
     if draw(st.booleans()):
         return tir.all(found, _value(draw, scope, "int32", 0) >= 0)
     return found

@@ -144,6 +144,8 @@ def test_equality_is_an_expression_and_tells_identity():
 def test_casts_fold_constants():
     assert tir.const(3).astype("float32").value == 3.0
     assert tir.const(-1).astype("uint8").value == 255
+    assert tir.const(2, "bool").value == 1
+    assert tir.const(2**32 + 5, "int32").value == 5
     assert tir.const(2.7).astype("int32").value == 2
     assert X.astype("int32") is X
     assert X.astype("float32x4").dtype == "float32x4"

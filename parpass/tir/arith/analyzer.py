@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -10,9 +10,11 @@ from parpass.errors import IRError, IRTypeError
 from parpass.tir.arith.canonical_simplify import CanonicalSimplifier
 from parpass.tir.arith.congruence import Congruence
 from parpass.tir.arith.const_int_bound import ConstIntBound
+from parpass.tir.arith.interval_set import IntervalSet
 from parpass.tir.arith.knowledge import Known
 from parpass.tir.arith.modular_set import ModularSet
 from parpass.tir.arith.rewrite_simplify import RewriteSimplifier
+from parpass.tir.arith.set_evaluator import IntervalSetEvaluator
 from parpass.tir.expr import Var
 from parpass.tir.iteration import Range
 from parpass.tir.prim_expr import IntImm, PrimExpr, as_prim_expr
@@ -37,6 +39,17 @@ class Analyzer:
     def modular_set(self, expr: Any) -> ModularSet:
         """Return which remainder an expression leaves."""
         return ModularSet(*self._known.moduli.of(self._first(expr)))
+
+    def int_set(
+        self, expr: Any, dom_map: Mapping[Var, IntervalSet] | None = None
+    ) -> IntervalSet:
+        """Return what an expression may be, as expressions.
+
+        Args:
+            expr: The expression.
+            dom_map: The sets of variables; others are what they are.
+        """
+        return IntervalSetEvaluator(self, dom_map or {}).visit(as_prim_expr(expr))
 
     def rewrite_simplify(self, expr: Any) -> PrimExpr:
         """Simplify an expression by rewriting rules."""

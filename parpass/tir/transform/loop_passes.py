@@ -5,7 +5,9 @@ from parpass.tir.transform.function_pass import Apply, PrimFuncPass, prim_func_p
 from parpass.tir.transform.hoist_if_then_else import HoistIfThenElse
 from parpass.tir.transform.inject_double_buffer import InjectDoubleBuffer
 from parpass.tir.transform.instrument_bound_checkers import InstrumentBoundCheckers
+from parpass.tir.transform.loop_partition import LoopPartition
 from parpass.tir.transform.lower_intrin import LowerIntrin
+from parpass.tir.transform.narrow_data_type import NarrowDataType
 from parpass.tir.transform.remove_no_op import RemoveNoOp
 from parpass.tir.transform.rewrite_unsafe_select import RewriteUnsafeSelect
 from parpass.tir.transform.simplify import Simplify
@@ -18,7 +20,9 @@ __all__ = [
     "HoistIfThenElse",
     "InjectDoubleBuffer",
     "InstrumentBoundCheckers",
+    "LoopPartition",
     "LowerIntrin",
+    "NarrowDataType",
     "PrimFuncPass",
     "RemoveNoOp",
     "RewriteUnsafeSelect",

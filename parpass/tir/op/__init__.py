@@ -1,0 +1,95 @@
+"""Functions that build loop expressions, under TVM's names.
+
+Unlike the constructors of nodes they bring their operands to one dtype, and fold
+constants: `floordiv(x, 1)` is `x`.
+"""
+
+from parpass.tir.op.bitwise import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    left_shift,
+    right_shift,
+)
+from parpass.tir.op.conditions import (
+    all,
+    any,
+    equal,
+    greater,
+    greater_equal,
+    if_then_else,
+    less,
+    less_equal,
+    likely,
+    logical_and,
+    logical_not,
+    logical_or,
+    not_equal,
+)
+from parpass.tir.op.conversion import cast_to, const, reinterpret
+from parpass.tir.op.limits import infinity, max_value, min_value
+from parpass.tir.op.numeric import (
+    AmbiguousDivisionError,
+    abs,
+    add,
+    div,
+    divide,
+    floordiv,
+    floormod,
+    indexdiv,
+    indexmod,
+    maximum,
+    minimum,
+    multiply,
+    neg,
+    subtract,
+    truncdiv,
+    truncmod,
+)
+from parpass.tir.op.operands import match_types
+
+__all__ = [
+    "AmbiguousDivisionError",
+    "abs",
+    "add",
+    "all",
+    "any",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "cast_to",
+    "const",
+    "div",
+    "divide",
+    "equal",
+    "floordiv",
+    "floormod",
+    "greater",
+    "greater_equal",
+    "if_then_else",
+    "indexdiv",
+    "indexmod",
+    "infinity",
+    "left_shift",
+    "less",
+    "less_equal",
+    "likely",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "match_types",
+    "max_value",
+    "maximum",
+    "min_value",
+    "minimum",
+    "multiply",
+    "neg",
+    "not_equal",
+    "reinterpret",
+    "right_shift",
+    "subtract",
+    "truncdiv",
+    "truncmod",
+]

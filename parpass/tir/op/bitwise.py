@@ -1,0 +1,76 @@
+"""Operators on the bits of ints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from parpass.diagnostic import Span
+from parpass.errors import IRError
+from parpass.ir.op_table import Op
+from parpass.tir.const_fold import INDEX, int_imm
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import Call
+from parpass.tir.op.operands import int_operand, match_types, two_ints
+from parpass.tir.prim_expr import IntImm, PrimExpr
+
+
+def _bitwise(name: str, a: Any, b: Any, span: Span | None) -> PrimExpr:
+    lhs, rhs = match_types(*two_ints(name, a, b))
+    if isinstance(lhs, IntImm) and isinstance(rhs, IntImm) and lhs.dtype in INDEX:
+        x, y = lhs.value, rhs.value
+        found = {"bitwise_and": x & y, "bitwise_or": x | y, "bitwise_xor": x ^ y}
+        return int_imm(lhs.dtype, found[name])
+    return Call(lhs.dtype, Op.get(f"tir.{name}"), (lhs, rhs), span)
+
+
+def bitwise_and(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
+    """Return `x & y`."""
+    return _bitwise("bitwise_and", x, y, span)
+
+
+def bitwise_or(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
+    """Return `x | y`."""
+    return _bitwise("bitwise_or", x, y, span)
+
+
+def bitwise_xor(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
+    """Return `x ^ y`."""
+    return _bitwise("bitwise_xor", x, y, span)
+
+
+def bitwise_not(x: Any, span: Span | None = None) -> PrimExpr:
+    """Return `~x`."""
+    expr = int_operand("bitwise_not", x)
+    return Call(expr.dtype, Op.get("tir.bitwise_not"), (expr,), span)
+
+
+def left_shift(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
+    """Return `x << y`."""
+    return _shifted("shift_left", x, y, span)
+
+
+def right_shift(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
+    """Return `x >> y`; the sign stays."""
+    return _shifted("shift_right", x, y, span)
+
+
+def _shifted(name: str, x: Any, y: Any, span: Span | None) -> PrimExpr:
+    lhs, rhs = match_types(*two_ints(name, x, y))
+    if isinstance(rhs, IntImm) and lhs.dtype in INDEX:
+        bits = data_type(lhs.dtype).bits
+        if not 0 <= rhs.value < bits:
+            raise _ShiftError(
+                f"Shift amount must be non-negative and less than {bits} for type "
+                f"{lhs.dtype}, got {rhs.value}"
+            )
+        if rhs.value == 0:
+            return lhs
+        if isinstance(lhs, IntImm):
+            left = name == "shift_left"
+            value = lhs.value << rhs.value if left else lhs.value >> rhs.value
+            return int_imm(lhs.dtype, value)
+    return Call(lhs.dtype, Op.get(f"tir.{name}"), (lhs, rhs), span)
+
+
+class _ShiftError(IRError, ValueError):
+    """A shift by more bits than there are, or by less than none."""

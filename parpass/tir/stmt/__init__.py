@@ -1,0 +1,40 @@
+"""Statements of loop programs: immutable nodes, under TVM's names and fields."""
+
+from parpass.tir.stmt.control_flow import (
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    SeqStmt,
+    While,
+    stmt_list,
+    stmt_seq,
+)
+from parpass.tir.stmt.scoped import AssertStmt, AttrStmt, LetStmt
+from parpass.tir.stmt.stmt_base import (
+    Stmt,
+    plain,
+    plain_attrs,
+)
+from parpass.tir.stmt.storage import Allocate, BufferRealize, BufferStore, Store
+
+__all__ = [
+    "Allocate",
+    "AssertStmt",
+    "AttrStmt",
+    "BufferRealize",
+    "BufferStore",
+    "Evaluate",
+    "For",
+    "ForKind",
+    "IfThenElse",
+    "LetStmt",
+    "SeqStmt",
+    "Stmt",
+    "Store",
+    "While",
+    "plain",
+    "plain_attrs",
+    "stmt_list",
+    "stmt_seq",
+]

@@ -1,0 +1,69 @@
+"""The base of statements, and what their fields may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
+
+from parpass.errors import IRTypeError
+from parpass.ir.attrs import DictAttrs
+from parpass.ir.node import Node
+from parpass.tir.data_type import data_type
+from parpass.tir.prim_expr import (
+    FloatImm,
+    IntImm,
+    StringImm,
+)
+
+
+class Stmt(Node, frozen=True, eq=False):
+    """The base of statements."""
+
+    namespace: ClassVar[str] = "tir"
+
+
+def check_body(node: Stmt, *fields: str) -> None:
+    """Check that fields of a node that is being made are statements.
+
+    Raises:
+        IRTypeError: One is none.
+    """
+    for name in fields:
+        body = getattr(node, name)
+        if not isinstance(body, Stmt):
+            raise IRTypeError(
+                f"expected a statement for {type(node).__name__}.{name}, got "
+                f"{type(body).__name__}"
+            )
+
+
+def check_scalar(node: Stmt, *fields: str) -> None:
+    """Check that fields of a node that is being made are scalars.
+
+    Raises:
+        IRTypeError: One is a vector.
+    """
+    for name in fields:
+        dtype = getattr(node, name).dtype
+        if data_type(dtype).lanes != 1:
+            raise IRTypeError(
+                f"expected a scalar for {type(node).__name__}.{name}, got {dtype}"
+            )
+
+
+def plain(value: Any) -> Any:
+    """Return what annotations may hold for a value: constants become Python's."""
+    if isinstance(value, IntImm):
+        return bool(value.value) if value.dtype == "bool" else value.value
+    if isinstance(value, FloatImm | StringImm):
+        return value.value
+    if isinstance(value, tuple | list):
+        return tuple([plain(one) for one in cast("list[Any]", value)])
+    return value
+
+
+def plain_attrs(attrs: Mapping[str, Any] | None) -> DictAttrs:
+    """Return annotations of a statement, or attributes of a function."""
+    if type(attrs) is DictAttrs:
+        return attrs
+    return DictAttrs({key: plain(value) for key, value in (attrs or {}).items()})

@@ -1,0 +1,132 @@
+"""Statements that make memory, or write to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from msgspec.structs import force_setattr
+
+from parpass.diagnostic import Span
+from parpass.errors import IRTypeError
+from parpass.ir.attrs import DictAttrs
+from parpass.ir.node import Role, reflected
+from parpass.ir.prim_ty import PointerType, PrimType
+from parpass.tir.binary_op import check_bool
+from parpass.tir.buffer import Buffer, check_buffer, check_indices, stored_as
+from parpass.tir.data_type import checked
+from parpass.tir.expr import (
+    Var,
+    check_access,
+    check_var,
+    const_true,
+    convert_fields,
+)
+from parpass.tir.iteration import Range
+from parpass.tir.prim_expr import (
+    Operand,
+    Operands,
+    as_prim_exprs,
+)
+from parpass.tir.stmt.stmt_base import Stmt, check_body, plain_attrs
+
+
+@reflected(
+    is_graph=False,
+    buffer_var=Role.CHILD,
+    value=Role.CHILD,
+    index=Role.CHILD,
+    predicate=Role.CHILD,
+)
+class Store(Stmt, frozen=True, eq=False):
+    """Puts a value where a pointer has an index, if the predicate holds."""
+
+    buffer_var: Var
+    value: Operand
+    index: Operand
+    predicate: Operand = cast("Any", None)
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        convert_fields(self, "value", "index")
+        check_access(self, self.value.dtype)
+
+
+@reflected(is_graph=False, buffer=Role.CHILD, value=Role.CHILD, indices=Role.CHILDREN)
+class BufferStore(Stmt, frozen=True, eq=False):
+    """Puts a value in a buffer, at indices."""
+
+    buffer: Buffer
+    value: Operand
+    indices: Operands
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        check_buffer(self, self.buffer)
+        convert_fields(self, "value")
+        force_setattr(self, "indices", as_prim_exprs(self.indices))
+        check_indices(self)
+
+
+@reflected(
+    is_graph=False,
+    scopes=1,
+    bindings=lambda node: node.buffer.declared,
+    buffer=Role.CHILD,
+    bounds=Role.CHILDREN,
+    condition=Role.CHILD,
+    body=Role.CHILD,
+)
+class BufferRealize(Stmt, frozen=True, eq=False):
+    """`body`, in which a buffer has memory for a region."""
+
+    buffer: Buffer
+    bounds: Sequence[Range]
+    condition: Operand
+    body: Stmt
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        check_buffer(self, self.buffer)
+        force_setattr(self, "bounds", tuple(self.bounds))
+        convert_fields(self, "condition")
+        check_bool(self, self.condition)
+        check_body(self, "body")
+
+
+@reflected(
+    is_graph=False,
+    scopes=1,
+    buffer_var=Role.BINDING,
+    extents=Role.CHILDREN,
+    condition=Role.CHILD,
+    body=Role.CHILD,
+)
+class Allocate(Stmt, frozen=True, eq=False):
+    """`body`, in which a pointer points to new memory, its values undefined."""
+
+    buffer_var: Var
+    dtype: str
+    extents: Operands
+    condition: Operand
+    body: Stmt
+    annotations: Mapping[str, Any] | None = DictAttrs({})
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "dtype", checked(self.dtype))
+        force_setattr(self, "extents", as_prim_exprs(self.extents))
+        if self.condition is None:
+            force_setattr(self, "condition", const_true())
+        convert_fields(self, "condition")
+        check_bool(self, cast("Any", self.condition))
+        check_var(self, self.buffer_var)
+        pointer = self.buffer_var.type_annotation
+        known = (PrimType(self.dtype), PrimType(stored_as(self.dtype)))
+        if not isinstance(pointer, PointerType) or pointer.element_type not in known:
+            raise IRTypeError(
+                f"expected a pointer to {self.dtype} for what is allocated, got "
+                f"'{self.buffer_var.name}' of type {pointer or self.buffer_var.dtype}"
+            )
+        force_setattr(self, "annotations", plain_attrs(self.annotations))
+        check_body(self, "body")
