@@ -47,6 +47,10 @@ PASSES: dict[str, Listed] = {
     "RemoveNoOp": Listed(transform.RemoveNoOp),
     "RewriteUnsafeSelect": Listed(transform.RewriteUnsafeSelect),
     "Simplify": Listed(transform.Simplify),
+    "StorageRewrite": Listed(transform.StorageRewrite),
+    "flat storage": Listed(
+        lambda: Sequential([transform.FlattenBuffer(), transform.StorageRewrite()])
+    ),
     "UnrollLoop": Listed(transform.UnrollLoop),
     "VectorizeLoop": Listed(transform.VectorizeLoop),
     "no vectors": Listed(lambda: transform.VectorizeLoop(enable_vectorize=False)),
@@ -57,7 +61,10 @@ PASSES: dict[str, Listed] = {
         transform.UnrollLoop, {"tir.UnrollLoop": {"auto_max_extent": 1}}
     ),
 }
-VARIANTS = {"bounds", "constant loops", "no vectors", "short loops", "trivial loops"}
+VARIANTS = {
+    *("bounds", "constant loops", "flat storage", "no vectors", "short loops"),
+    "trivial loops",
+}
 REPEATED = {"bounds"}  # those that do the same again each time they run
 UNNAMED = {"Apply", "NarrowDataType"}  # those that need arguments
 

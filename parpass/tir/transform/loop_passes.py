@@ -11,6 +11,7 @@ from parpass.tir.transform.narrow_data_type import NarrowDataType
 from parpass.tir.transform.remove_no_op import RemoveNoOp
 from parpass.tir.transform.rewrite_unsafe_select import RewriteUnsafeSelect
 from parpass.tir.transform.simplify import Simplify
+from parpass.tir.transform.storage_rewrite import StorageRewrite
 from parpass.tir.transform.unroll_loop import UnrollLoop
 from parpass.tir.transform.vectorize_loop import VectorizeLoop
 
@@ -28,6 +29,7 @@ __all__ = [
     "RewriteUnsafeSelect",
     "Simplify",
     "StorageFlatten",
+    "StorageRewrite",
     "UnrollLoop",
     "VectorizeLoop",
     "prim_func_pass",
