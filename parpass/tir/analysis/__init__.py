@@ -1,7 +1,7 @@
 """What can be told of loop programs, under the names of `tvm.tir.analysis`."""
 
 from parpass.tir.analysis.deep_equal import expr_deep_equal
-from parpass.tir.analysis.definitions import function_faults, verify_ssa
+from parpass.tir.analysis.definitions import function_faults, undefined_vars, verify_ssa
 from parpass.tir.analysis.side_effect import may_be_speculated, side_effect
 
 __all__ = [
@@ -9,5 +9,6 @@ __all__ = [
     "function_faults",
     "may_be_speculated",
     "side_effect",
+    "undefined_vars",
     "verify_ssa",
 ]

@@ -32,6 +32,13 @@ def function_faults(func: PrimFunc) -> list[str]:
     return [*check.faults, *check.free_faults()]
 
 
+def undefined_vars(func: PrimFunc | Stmt) -> list[Var]:
+    """Return the variables that are used and bound nowhere, in order of use."""
+    check = _Definitions()
+    check.run(func)
+    return check.free_vars()
+
+
 class _Definitions:
     """Goes through a program in the order of evaluation, scope by scope."""
 
@@ -62,6 +69,10 @@ class _Definitions:
             f"'{getattr(one, 'name', one)}' is used, but declared nowhere"
             for one in self._free
         ]
+
+    def free_vars(self) -> list[Var]:
+        """Return the variables that nobody binds."""
+        return [one for one in self._free if isinstance(one, Var)]
 
     def _expand(self, node: Node, stack: list[Any]) -> None:
         if isinstance(node, Buffer):
