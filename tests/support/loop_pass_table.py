@@ -63,6 +63,7 @@ PASSES: dict[str, Listed] = {
     ),
     "UnrollLoop": Listed(transform.UnrollLoop),
     "VectorizeLoop": Listed(transform.VectorizeLoop),
+    "VerifyMemory": Listed(lambda: _entry(transform.VerifyMemory())),
     "no vectors": Listed(lambda: transform.VectorizeLoop(enable_vectorize=False)),
     "short loops": Listed(
         transform.UnrollLoop, {"tir.UnrollLoop": {"auto_max_step": 16}}

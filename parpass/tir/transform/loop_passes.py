@@ -16,6 +16,7 @@ from parpass.tir.transform.simplify import Simplify
 from parpass.tir.transform.storage_rewrite import StorageRewrite
 from parpass.tir.transform.unroll_loop import UnrollLoop
 from parpass.tir.transform.vectorize_loop import VectorizeLoop
+from parpass.tir.transform.verify_memory import VerifyMemory
 
 __all__ = [
     "Apply",
@@ -36,5 +37,6 @@ __all__ = [
     "StorageRewrite",
     "UnrollLoop",
     "VectorizeLoop",
+    "VerifyMemory",
     "prim_func_pass",
 ]
