@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         structural_equal,
         structural_hash,
     )
-    from parpass.relay.text import parser
+    from parpass.relay.tvm_names import parser
     from parpass.runner import open_runner, propagate, run_pipeline, run_pipeline_sync
     from parpass.runtime import ndarray as nd
     from parpass.runtime.devices import cpu, device
@@ -123,7 +123,7 @@ _ROOMS = {
     },
     "arith": "parpass.tir.arith",
     "nd": "parpass.runtime.ndarray",
-    "parser": "parpass.relay.text.parser",
+    "parser": "parpass.relay.tvm_names.parser",
 }
 
 # The registry's names come by way of `ir`, which makes the shipped passes known.

@@ -19,7 +19,8 @@
     ├── ConfigError               unknown or ill-typed option (also AttributeError)
     │   └── ConfigValueError      ... a value of the wrong type (also TypeError)
     ├── InstrumentError           an instrument is not fit for use (also TypeError)
-    ├── DiagnosticError           a pass reported errors on the user's program
+    ├── DiagnosticError           errors of the user's program were reported
+    │   └── ParseError            ... its text cannot be read (also ValueError)
     ├── ModuleError               a module cannot hold what it was given
     │   ├── UnknownGlobalError    no function of that name (also ValueError)
     │   └── ModuleTypeError       a function or key of the wrong kind (also TypeError)
@@ -39,7 +40,6 @@
     │   ├── MalformedModelError   ... truncated, or not of its format (also ValueError)
     │   └── UnsupportedOpsError   ... unknown operators (also NotImplementedError)
     ├── PipelineSyntaxError       pipeline text that cannot be read (also ValueError)
-    ├── ParseError                IR text that cannot be read (also ValueError)
     ├── ReproducerError           a reproducer that cannot be used (also ValueError)
     ├── RuntimeUseError           the runner cannot run here or now (also RuntimeError)
     ├── FunctionFailure           what a pass did on one function ended it from outside

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from parpass.errors.base import ParpassError, did_you_mean, quoted
 
 
 class DiagnosticError(ParpassError):
-    """A pass reported errors; `diagnostics` holds all that it reported, in order."""
+    """A program has errors; `diagnostics` holds all that was reported, in order.
+
+    Attributes:
+        is_rendered: Whether they have been shown before this was raised, as those of a
+            pass are.
+    """
+
+    is_rendered: ClassVar[bool] = True
 
     def __init__(self, message: str, diagnostics: Sequence[Any] = ()) -> None:
         super().__init__(message)

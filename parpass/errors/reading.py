@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import ClassVar
 
 from parpass.errors.base import ParpassError
+from parpass.errors.program import DiagnosticError
 
 
 class MalformedJSONError(ParpassError, ValueError):
@@ -51,12 +52,10 @@ class PipelineSyntaxError(ParpassError, ValueError):
         self.faults = tuple(faults)
 
 
-class ParseError(ParpassError, ValueError):
-    """IR as text cannot be read; `diagnostics` holds all errors, in order."""
+class ParseError(DiagnosticError, ValueError):
+    """IR as text cannot be read; the message shows all errors, each at its place."""
 
-    def __init__(self, message: str, diagnostics: Sequence[Any] = ()) -> None:
-        super().__init__(message)
-        self.diagnostics = tuple(diagnostics)
+    is_rendered: ClassVar[bool] = False
 
 
 class ReproducerError(ParpassError, ValueError):

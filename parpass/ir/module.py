@@ -18,7 +18,7 @@ from parpass.ir.attrs import DictAttrs
 from parpass.ir.closedness import check_closed
 from parpass.ir.node import Node, with_replaced
 from parpass.ir.relay_expr import BaseFunc, GlobalVar
-from parpass.ir.tenants import Tenant, tenant_of
+from parpass.ir.tenants import Annotate, Tenant, tenant_of
 from parpass.ir.ty import FuncType, Type
 
 Key = str | GlobalVar
@@ -232,15 +232,36 @@ class IRModule:
         del functions[name]
         del self._global_vars[name]
 
-    def astext(self, show_meta_data: bool = True) -> str:
-        """Return the module as text, each IR's functions in the format of that IR."""
+    def astext(
+        self, show_meta_data: bool = True, annotate: Annotate | None = None
+    ) -> str:
+        """Return the module as text, each IR's functions in the format of that IR.
+
+        Args:
+            show_meta_data: Whether the values of large constants are shown as well.
+            annotate: Returns what is written behind a node, such as `/* here */`; by
+                default that is the type of a call or a constant, where it is known.
+        """
+        text = self.text(show_meta_data=show_meta_data, annotate=annotate)
+        kinds = {tenant_of(function) for function in self._functions.values()}
+        headers = {one.text_header for one in kinds or {tenant_of(GlobalVar)}}
+        return "".join(sorted(headers)) + text
+
+    def text(
+        self, *, show_meta_data: bool = False, annotate: Annotate | None = None
+    ) -> str:
+        """Return `astext` without what a text of its own begins with."""
         by_tenant: dict[Tenant, dict[str, Any]] = {}
         for name, function in self._functions.items():
             by_tenant.setdefault(tenant_of(function), {})[name] = function
         if not by_tenant:
             by_tenant[tenant_of(GlobalVar)] = {}
         return "\n".join(
-            tenant.text(IRModule.assemble(self, part), show_meta_data=show_meta_data)
+            tenant.text(
+                IRModule.assemble(self, part),
+                show_meta_data=show_meta_data,
+                annotate=annotate,
+            )
             for tenant, part in by_tenant.items()
         )
 
@@ -276,7 +297,7 @@ class IRModule:
         return len(self._functions)
 
     def __str__(self) -> str:
-        return self.astext(show_meta_data=False)
+        return self.text()
 
     def __repr__(self) -> str:
         names = list(self._functions)

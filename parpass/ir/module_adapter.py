@@ -111,7 +111,7 @@ class IRModuleAdapter(ModuleAdapter):
         typed = all(
             tenant_of(one).is_restored(one) for one in part.functions_by_name.values()
         )
-        return Excerpt(part.astext(), is_restored=typed)
+        return Excerpt(self.programs(part).astext(part), is_restored=typed)
 
     def difference(self, before: BaseFunc, after: BaseFunc) -> str | None:
         """Return the path of the first difference, and both sides."""

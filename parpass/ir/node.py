@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 import msgspec
 
 from parpass.errors import InternalError
-from parpass.ir.tenants import tenant_of
+from parpass.ir.tenants import Annotate, tenant_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,6 +57,21 @@ class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
+
+    def astext(
+        self, show_meta_data: bool = True, annotate: Annotate | None = None
+    ) -> str:
+        """Return the node as text, such as its IR's parser reads, if it has one.
+
+        Args:
+            show_meta_data: Whether the values of large constants are shown as well.
+            annotate: Returns what is written behind a node, such as `/* here */`; by
+                default that is the type of a call or a constant, where it is known.
+        """
+        tenant = tenant_of(self)
+        return tenant.text_header + tenant.text(
+            self, show_meta_data=show_meta_data, annotate=annotate
+        )
 
     def __str__(self) -> str:
         return tenant_of(self).text(self, show_meta_data=False)

@@ -5,7 +5,7 @@ An IR is known by the namespace of its nodes, and may be one of several in a mod
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from parpass.errors import IRTypeError
@@ -14,24 +14,33 @@ if TYPE_CHECKING:
     from parpass.transform import Pass
 
 
+Annotate = Callable[[Any], str]
+
+
 class Tenant:
     """What the base asks of an IR; one that has an answer overrides the method.
 
     Attributes:
         function_kind: Which function passes see its functions: those that have the same
             word (`parpass.transform.FunctionPass.function_kind`). None if none does.
+        text_header: What a text begins with that stands for itself, in a file say.
     """
 
     function_kind: ClassVar[str | None] = None
+    text_header: ClassVar[str] = ""
 
-    def text(self, program: Any, *, show_meta_data: bool) -> str:
+    def text(
+        self, program: Any, *, show_meta_data: bool, annotate: Annotate | None = None
+    ) -> str:
         """Return a node, or a module whose functions are all of this IR, as text.
 
         Args:
             program: The node or the module.
             show_meta_data: Whether large constants are shown as well.
+            annotate: Returns what is written behind a node; None for what the IR
+                writes there by itself.
         """
-        del show_meta_data
+        del show_meta_data, annotate
         return repr(program)
 
     def brief(self, node: Any) -> str:

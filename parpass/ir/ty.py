@@ -73,7 +73,9 @@ class TensorType(Type, frozen=True):
                 return  # nearly always, and types are made at every call
         msgspec.structs.force_setattr(self, "shape", _dims(shape))
         try:
-            msgspec.structs.force_setattr(self, "dtype", dtype_of(dtype))
+            msgspec.structs.force_setattr(
+                self, "dtype", dtype_of(dtype, or_vector=True)
+            )
         except ValueError as error:
             raise IRTypeError(f"expected a dtype for a tensor: {error}") from None
 

@@ -18,8 +18,9 @@ _ML_DTYPES = (
     *("int2", "int4", "uint2", "uint4", "float4_e2m1fn", "float8_e8m0fnu"),
 )
 
-# TVM's names of dtypes without a width.
-WIDTHS = {"int": "int32", "uint": "uint32", "float": "float32"}
+# TVM's other names of dtypes, mostly those without a width.
+WIDTHS = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
+_MOST_LANES = 1 << 15
 
 # What a dtype's name says: of numbers how many bits, and of vectors how many lanes.
 _NAME = re.compile(
@@ -67,11 +68,27 @@ def _of_ml_dtypes(name: str) -> np.dtype[Any] | None:
         return None
 
 
-def dtype_of(given: object) -> str:
+def is_vector_dtype(name: str) -> bool:
+    """Return whether this names the dtype of vectors, such as `int8x4`.
+
+    Programs may be typed with these; no array has one.
+    """
+    of, _, lanes = name.rpartition("x")
+    is_count = lanes.isascii() and lanes.isdigit() and len(lanes) <= 5
+    if not is_count or lanes[0] == "0" or not 1 < int(lanes) <= _MOST_LANES:
+        return False
+    return of in DTYPES or of == "uint1"
+
+
+def dtype_of(given: object, *, or_vector: bool = False) -> str:
     """Return the name of what a caller gives as a dtype, such as `float32`.
 
     That is a name, one of TVM's without a width, or what numpy takes for a dtype. Where
     the package that has it is installed, numpy knows the dtype from now on.
+
+    Args:
+        given: The dtype.
+        or_vector: Whether it may be the dtype of vectors.
 
     Raises:
         ValueError: There is no such dtype.
@@ -84,6 +101,8 @@ def dtype_of(given: object) -> str:
         except TypeError:
             raise ValueError(f"no dtype is {given!r:.40}") from None
     if name not in DTYPES:
+        if or_vector and is_vector_dtype(name):
+            return name
         raise ValueError(f"no dtype named '{name[:40]}'")
     if name not in NUMPY_DTYPES:
         _of_ml_dtypes(name)

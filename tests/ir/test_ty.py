@@ -69,7 +69,7 @@ def test_tensor_type_takes_any_sequence():
         ((2.5,), "float32", "got 2.5"),
         (("2",), "float32", "got '2'"),
         ((2,), "flaot32", "a dtype for a tensor: no dtype named 'flaot32'"),
-        ((2,), "float32x4", "no dtype named 'float32x4'"),
+        ((2,), "float32x1", "no dtype named 'float32x1'"),
         ((2,), object(), "no dtype is <object"),
         ((2,), str, "no dtype named 'str"),
     ],

@@ -41,6 +41,7 @@ def segmented(*passes: Pass) -> Pass:
 
 PASSES: dict[str, Callable[[], Pass]] = {
     "InferType": transform.InferType,
+    "AnnotateSpans": transform.AnnotateSpans,
     "SimplifyInference": transform.SimplifyInference,
     "FoldConstant": transform.FoldConstant,
     "ToANormalForm": transform.ToANormalForm,

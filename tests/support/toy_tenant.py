@@ -14,7 +14,7 @@ from parpass.ir.node import Node, Role, reflected
 from parpass.ir.node_functor import NodeFunctor, NodeMutator
 from parpass.ir.op_table import Op
 from parpass.ir.relay_expr import BaseFunc, GlobalVar
-from parpass.ir.tenants import Tenant, register_tenant
+from parpass.ir.tenants import Annotate, Tenant, register_tenant
 from parpass.ir.type_structure import Type
 
 ResultT = TypeVar("ResultT")
@@ -121,7 +121,13 @@ class ToyTenant(Tenant):
 
     function_kind = "toy"
 
-    def text(self, program: Node | IRModule, *, show_meta_data: bool) -> str:
+    def text(
+        self,
+        program: Node | IRModule,
+        *,
+        show_meta_data: bool,
+        annotate: Annotate | None = None,
+    ) -> str:
         if isinstance(program, Node):
             return _Text().visit(program)
         functions = program.functions_by_name.items()

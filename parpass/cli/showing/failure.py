@@ -58,7 +58,7 @@ class PassFailure(click.ClickException):
 
 
 def _message(error: BaseException) -> str:
-    if isinstance(error, DiagnosticError):
+    if isinstance(error, DiagnosticError) and error.is_rendered:
         what = "the program has errors, shown above"  # they have been rendered
     else:
         what = f"{type(error).__name__}: {error}"

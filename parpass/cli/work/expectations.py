@@ -27,7 +27,7 @@ from parpass.diagnostic import (
     format_diagnostic,
     override_renderer,
 )
-from parpass.errors import DiagnosticError, ParseError
+from parpass.errors import DiagnosticError
 
 _COMMENT = re.compile(
     r"expected-(error|warning|note|help|bug)(-re)? *"
@@ -92,9 +92,9 @@ class Expectations:
 
     def take_error(self, error: BaseException) -> None:
         """Take down what a program failed with; an error without a place has none."""
-        if isinstance(error, DiagnosticError):
+        if isinstance(error, DiagnosticError) and error.is_rendered:
             return  # its diagnostics have been reported
-        if isinstance(error, ParseError) and error.diagnostics:
+        if isinstance(error, DiagnosticError) and error.diagnostics:
             self._said += error.diagnostics
             return
         self._said.append(Diagnostic.error(None, f"{type(error).__name__}: {error}"))

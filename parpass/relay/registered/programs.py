@@ -21,8 +21,11 @@ class RelayPrograms(Textual):
         return parse(text, source_name)
 
     def astext(self, mod: IRModule, *, show_meta_data: bool = True) -> str:
-        """Return a module as text, the values of constants at its end."""
-        return mod.astext(show_meta_data=show_meta_data)
+        """Return a module as text, the values of constants at its end.
+
+        Types that are found anew when the text is read are not told.
+        """
+        return mod.text(show_meta_data=show_meta_data, annotate=lambda _: "")
 
     def ways(self) -> Sequence[Way]:
         """Return the ways that look into functions."""

@@ -7,7 +7,7 @@ from typing import Any
 from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
 from parpass.ir.relay_expr import GlobalVar
-from parpass.ir.tenants import Tenant, register_tenant
+from parpass.ir.tenants import Annotate, Tenant, register_tenant
 from parpass.relay.expr import Call, Expr, Function, as_expr, eta_expanded
 from parpass.relay.text.brief import brief
 from parpass.runtime.registry import declare_functions
@@ -18,12 +18,19 @@ class RelayTenant(Tenant):
     """Relay, in the namespace `relay`; passes that name no kind see its functions."""
 
     function_kind = ""
+    text_header = '#[version = "0.0.5"]\n'
 
-    def text(self, program: Expr | IRModule, *, show_meta_data: bool) -> str:
+    def text(
+        self,
+        program: Expr | IRModule,
+        *,
+        show_meta_data: bool,
+        annotate: Annotate | None = None,
+    ) -> str:
         """Return an expression or a module in Relay's text format."""
         from parpass.relay.text.printer import astext  # workers print nothing
 
-        return astext(program, show_meta_data=show_meta_data)
+        return astext(program, show_meta_data=show_meta_data, annotate=annotate)
 
     def brief(self, node: Expr) -> str:
         """Return what tells an expression from others of its kind."""

@@ -82,6 +82,8 @@ class BlockParser(LineParser):
             self.expect(";")
             let, block.let = block.let, None
             self.bind_let(block, let, expr)
+        elif self.is_next(";"):
+            self._drop_value(block, expr)
         else:
             return self._end_block(block, expr)
         if self.outer is not None:
@@ -99,12 +101,18 @@ class BlockParser(LineParser):
         block.lines.add(key)
         self.names.bind(key, expr)
 
+    def _drop_value(self, block: OpenBlock, expr: Expr) -> None:
+        """Take in an expression of which the block does not use the value."""
+        line, last = block.line, self.at - 2
+        unnamed = Var("_", None, self.span(line, last))
+        block.lets.append((LetHead(self.starts[line], "", unnamed), expr))
+
     def _end_block(self, block: OpenBlock, expr: Expr) -> Operand | None:
         end = self.at
         if self.texts[end] != block.closing:
             closing = f"'{block.closing}'" if block.closing else "the end of the text"
             is_name = end == block.line + 1 and self.texts[block.line][:1] == "%"
-            self.fail(f"'=' or {closing}" if is_name else closing)
+            self.fail(f"';', '=' or {closing}" if is_name else f"';' or {closing}")
         self.at += 1
         stop = self.starts[end - 1] + len(self.texts[end - 1])
         for let, value in reversed(block.lets):

@@ -8,13 +8,17 @@ dtype, the shape and the bytes of the array in base64, those of one element unde
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from parpass.errors import ArgumentError, kind_of
 from parpass.ir.serialization.arrays import array_as_json, array_from_json
 from parpass.relay.text.literals import scalar_text
 from parpass.runtime.ndarray import NDArray
+
+_CONSTANT = "relay.Constant"
 
 
 class ConstantPool:
@@ -22,6 +26,11 @@ class ConstantPool:
 
     def __init__(self) -> None:
         self._numbers: dict[NDArray, int] = {}
+
+    @property
+    def arrays(self) -> list[NDArray]:
+        """The constants that are no scalars, by number."""
+        return [*self._numbers]
 
     def text_of(self, data: NDArray) -> str:
         """Return a scalar as it is, anything else as a reference to the section."""
@@ -41,6 +50,27 @@ class ConstantPool:
 
 class _Section(msgspec.Struct, rename={"constants": "relay.Constant"}):
     constants: list[Any]
+
+
+def data_of_table(table: Mapping[str, Sequence[Any]]) -> list[NDArray]:
+    """Return the arrays of a table of constants, such as a program gives to the parser.
+
+    Raises:
+        ArgumentError: There are other things in the table.
+    """
+    for kind in table:
+        if kind != _CONSTANT:
+            raise ArgumentError(
+                f"expected constants under '{_CONSTANT}' in a table for a text, got "
+                f"something under '{kind}'"
+            )
+    found = [getattr(one, "data", one) for one in table.get(_CONSTANT, ())]
+    for one in found:
+        if not isinstance(one, NDArray):
+            raise ArgumentError(
+                f"expected a constant in a table for a text, got {kind_of(one)}"
+            )
+    return found
 
 
 def read_section(text: str) -> list[NDArray]:

@@ -58,6 +58,7 @@ class Cursor:
         self.starts: Sequence[int] = ()
         self.at: int = 0
         self.outer: tuple[list[str], Sequence[int], int] | None = None
+        self._signs_end = 0  # up to here signs belong to no number
 
     def enter_piece(self, piece: Piece, first_line: int) -> None:
         """Go to the beginning of a piece, which begins with a line of that number."""
@@ -67,6 +68,7 @@ class Cursor:
         self._line, self._line_start = first_line, 0
         self._line_end = self._lines[1] - 1
         self.outer = None
+        self._signs_end = 0
 
     def enter_line(self) -> None:
         """Go on with the tokens of the next token, which is a line."""
@@ -75,12 +77,13 @@ class Cursor:
         self.outer = self.texts, self.starts, at
         start = self.starts[at]
         self.texts, self.starts, self.at = texts, [start + one for one in starts], 0
+        self._signs_end = 0
 
     def leave_line(self) -> None:
         """Go on after the line of which all tokens have been read."""
         assert self.outer is not None
         self.texts, self.starts, at = self.outer
-        self.at, self.outer = at + 1, None
+        self.at, self.outer, self._signs_end = at + 1, None, 0
 
     def span(self, first: int, last: int) -> Span:
         """Return the stretch of text from one token to another one."""
@@ -153,19 +156,28 @@ class Cursor:
         return self.starts[at] + len(self.texts[at]) == self.starts[at + 1]
 
     def is_number(self, at: int) -> bool:
-        """Return whether a number begins at a token; a sign is next to its digits."""
-        if self.texts[at] == "-":
-            return self.are_adjacent(at) and self.texts[at + 1][:1] in DIGITS
-        return self.texts[at][:1] in DIGITS
+        """Return whether a number begins at a token; signs are next to its digits."""
+        texts, first = self.texts, at
+        if at < self._signs_end:
+            return False  # or a long row of signs would be looked through for each
+        while texts[at] == "-" and self.are_adjacent(at):
+            at += 1
+        found = texts[at][:1] in DIGITS
+        if at > first and not found:
+            self._signs_end = at
+        return found
 
     def number(self, convert: Callable[[str], T], default: T) -> T:
-        """Go over a number, signed or not, and return what it stands for."""
+        """Go over a number, signed or not, and return what it stands for.
+
+        Each of several signs turns it round, as in `--1`.
+        """
         first = last = self.at
-        text = self.texts[first]
-        if text == "-":
+        while self.texts[last] == "-":
             last += 1
-            text += self.texts[last]
+        sign = "-" * ((last - first) % 2)
         self.at = last + 1
+        text = sign + self.texts[last]
         return self.converted((first, last), text, convert, default)
 
     def converted(

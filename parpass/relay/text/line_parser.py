@@ -17,6 +17,7 @@ from parpass.relay.expr import Call, Constant, Expr, TupleGetItem, Var
 from parpass.relay.text.call_parser import CallParser
 from parpass.relay.text.open_parts import LetHead, OpenBlock
 from parpass.relay.text.problems import Problems
+from parpass.relay.text.scanner import without_comments
 from parpass.runtime.ndarray import NDArray
 
 _INDEX = re.compile("[0-9]{1,9}")
@@ -35,7 +36,7 @@ class LineParser(CallParser):
 
     def line(self, block: OpenBlock) -> bool:
         """Read a line of a block, if all of it is known; return whether it was."""
-        line, meanings = self.texts[self.at], self.names.meanings
+        line, meanings = _without_types(self.texts[self.at]), self.names.meanings
         name, callee_name, names, attributes = _parts(line)
         callee = meanings.get(callee_name)
         attrs = None
@@ -79,7 +80,8 @@ class LineParser(CallParser):
             start: Where the first one begins.
         """
         args: list[Expr] = []
-        for text in texts:
+        for whole in texts:
+            text = whole.rstrip(" ")  # where a comment was
             stop = start + len(text)
             found = self.names.meanings.get(text)
             if found is None:
@@ -87,7 +89,7 @@ class LineParser(CallParser):
             if found is None:
                 return None
             args.append(found)
-            start = stop + 2
+            start += len(whole) + 2
         return tuple(args)
 
     def _constant_or_field(self, text: str, span: Span) -> Expr | None:
@@ -104,12 +106,17 @@ class LineParser(CallParser):
         """Take down the attributes of a line that has been read token by token."""
         assert self.outer is not None
         texts, _, at = self.outer
-        _, _, args, attributes = _parts(texts[at])
+        _, _, args, attributes = _parts(_without_types(texts[at]))
         if not isinstance(call, Call) or self.problems or self.type_names:
             return
         # As many arguments as there are before the attributes: so there are none after.
         if isinstance(call.op, Op) and len(call.args) == len(args) and call.attrs:
             self._attrs[call.op, attributes] = call.attrs
+
+
+def _without_types(line: str) -> str:
+    """Return a line with blanks for comments, and nothing for one before its end."""
+    return f"{without_comments(line[:-1]).rstrip(' ')};" if "/*" in line else line
 
 
 def _parts(line: str) -> _Parts:

@@ -58,7 +58,8 @@ def scalar_text(data: NDArray) -> str | None:
 def read_scalar(text: str) -> NDArray:
     """Return the scalar of which this is the text.
 
-    Without a suffix a number is an int32, or a float32 if it has a point or exponent.
+    Without a suffix a number is an int32, one that is too large for that an int64, or
+    a float32 if it has a point or exponent.
 
     Raises:
         ValueError: The number does not fit its dtype.
@@ -67,6 +68,8 @@ def read_scalar(text: str) -> NDArray:
         return NDArray(np.array(text == "True"))
     value, suffix = _number(text)
     dtype = _DTYPES[suffix or ("f" if isinstance(value, float) else "")]
+    if not suffix and isinstance(value, int) and not -(2**31) <= value < 2**31:
+        dtype = "int64"
     if isinstance(value, int):
         limits = np.iinfo(dtype)
         fits = limits.min <= value <= limits.max

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from parpass.ir.attrs import DictAttrs
@@ -31,6 +31,12 @@ class ModuleParser(ExprParser):
         self.attrs: DictAttrs | None = None
         self.root: Expr | None = None
         self._defined: set[str] = set()
+        self._given: set[str] = set()
+
+    def know(self, functions: Mapping[str, GlobalVar]) -> None:
+        """Take functions of these names for there, defined in the text or not."""
+        self.global_vars.update(functions)
+        self._given.update(functions)
 
     def module(self) -> None:
         """Read a module from its beginning."""
@@ -146,7 +152,8 @@ class ModuleParser(ExprParser):
 
     def check_global_uses(self) -> None:
         """Report the uses of functions that the module does not have."""
+        there = self._defined | self._given
         for name, (token, place) in self.global_uses.items():
-            if name not in self._defined:
-                known = (f"@{known}" for known in self._defined)
+            if name not in there:
+                known = (f"@{known}" for known in there)
                 self.problems.report_unknown(place, "function named", token, known)

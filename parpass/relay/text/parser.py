@@ -10,16 +10,15 @@ reported at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import Any
 
 import msgspec
 
-from parpass.errors.missing_names import refusing
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Expr
-from parpass.relay.text.constant_section import read_section
+from parpass.relay.text.constant_section import data_of_table, read_section
 from parpass.relay.text.cursor import SyntaxFault
 from parpass.relay.text.module_parser import ModuleParser
 from parpass.relay.text.pieces import piece_at
@@ -34,27 +33,42 @@ _Start = Callable[[ModuleParser], None]
 _FUNCTION = re.compile(r"^[ \t]*def\b", re.MULTILINE)
 
 
-def parse(text: str, source_name: str = "from_string") -> IRModule:
-    """Return the module of which this is the text.
+def parse(
+    text: str,
+    source_name: str = "from_string",
+    init_module: IRModule | None = None,
+    init_meta_table: Mapping[str, Sequence[Any]] | None = None,
+) -> IRModule:
+    """Return the module of which this is the text, without types; passes find these.
 
     The text of a single expression gives a module with that expression in it, as
-    `IRModule.from_expr` makes it.
+    `IRModule.from_expr` makes it. `parpass.parser.parse`, which is TVM's, reads alike
+    and runs InferType.
 
     Args:
         text: The text; comments are `// ...` and `/* ... */`.
         source_name: What diagnostics call the text, a file's name for example.
+        init_module: A module whose functions the text may call or define anew. They
+            are in the result, and the module stays as it is.
+        init_meta_table: Constants, under `relay.Constant`, which the text refers to as
+            `meta[relay.Constant][0]` and so on, after those in a section of its own.
 
     Raises:
         ParseError: The text cannot be read; it shows all errors, each with its place.
+        ArgumentError: The table has something else than constants.
     """
-    program, parser = _read(text, source_name, ModuleParser.module)
+    known = init_module or IRModule()
+    data = data_of_table(init_meta_table or {})
+    program, parser = _read(text, source_name, ModuleParser.module, known, data)
     parser.check_global_uses()
     parser.problems.raise_if_any()
-    sources = {source_name: program}
+    sources = {**known.sources, source_name: program}
+    attrs = parser.attrs or known.attrs
     if parser.root is None:
-        return IRModule.of_closed(parser.functions, parser.attrs, sources)
-    module = IRModule.from_expr(parser.root)
-    module.attrs, module.sources = parser.attrs, sources
+        functions = {**known.functions, **parser.functions}
+        return IRModule.of_closed(functions, attrs, sources)
+    module = IRModule.from_expr(parser.root, known.functions)
+    module.attrs, module.sources = attrs, sources
     return module
 
 
@@ -77,15 +91,33 @@ def parse_expr(text: str, source_name: str = "from_string") -> Expr:
     return parser.root
 
 
-def _read(text: str, source_name: str, start: _Start) -> tuple[str, ModuleParser]:
-    """Return the text without its constants, and what has been read from it."""
+def _read(
+    text: str,
+    source_name: str,
+    start: _Start,
+    known: IRModule | None = None,
+    data: Sequence[NDArray] = (),
+) -> tuple[str, ModuleParser]:
+    """Return the text without its constants, and what has been read from it.
+
+    Args:
+        text: The text.
+        source_name: What diagnostics call it.
+        start: Reads its first piece.
+        known: Has the functions that it may refer to without defining them.
+        data: Constants, in addition to those of its own.
+    """
     problems = Problems(source_name, text)
     program, constants = text, None
     section = text.rfind(f"\n{_SECTION}") + 1
     if text.startswith(_SECTION, section):
         program = text[:section]
         constants = _constants(text, section + len(_SECTION), problems)
+    if data:
+        constants = [*(constants or ()), *data]
     parser = ModuleParser(problems, constants)
+    if known is not None:
+        parser.know(known.global_vars_by_name)
     _read_pieces(program, parser, start)
     return program, parser
 
@@ -131,7 +163,3 @@ def _constants(text: str, begin: int, problems: Problems) -> list[NDArray]:
 def _characters(text: str, count: int) -> int:
     """Return how many characters the first bytes of a text are."""
     return len(text.encode("utf-8", "replace")[:count].decode("utf-8", "ignore"))
-
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

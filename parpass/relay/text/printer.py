@@ -4,6 +4,7 @@ A node stands in a line of its own, `%0 = nn.relu(%x);`, in the innermost block 
 encloses all its uses; so the text shows which nodes are shared, and its length is
 linear in the size of the program. Only what is used once and ends a block, or is
 bound by a `let`, is written in place, as are leaves and projections of tuples.
+Behind calls and constants of a typed program stand their types, as comments.
 
 Blocks deeper than a screen is wide are indented no further: the text of 100,000
 nested blocks would be quadratic in size otherwise.
@@ -15,11 +16,9 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from parpass.errors import SizeLimitError
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children, post_order
 from parpass.ir.op_table import Op
-from parpass.ir.ty import Type, type_text
 from parpass.relay.analysis.scopes import ScopeTree
 from parpass.relay.analysis.variables import free_vars
 from parpass.relay.expr import (
@@ -37,66 +36,77 @@ from parpass.relay.expr import (
 from parpass.relay.text.constant_section import ConstantPool
 from parpass.relay.text.literals import attrs_text, items_text
 from parpass.relay.text.names import VarNames, name_text
+from parpass.relay.text.remarks import Remarks
+from parpass.relay.text.type_texts import TypeTexts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from parpass.ir.tenants import Annotate
     from parpass.relay.analysis.scopes import Scope
+    from parpass.runtime.ndarray import NDArray
 
 _DEEPEST_INDENT = 20
-_MOST_TYPES_AND_ATTRIBUTES = 2**28  # characters in a text
+_LEAVES = Constant | GlobalVar | Op | Var
 
 
-def astext(program: Expr | IRModule, *, show_meta_data: bool = True) -> str:
+def astext(
+    program: Expr | IRModule,
+    *,
+    show_meta_data: bool = True,
+    annotate: Annotate | None = None,
+) -> str:
     """Return an expression or a module as text.
 
     Args:
         program: The expression or module.
         show_meta_data: Whether constants that are no scalars are shown in a section
             at the end, `meta[relay.Constant][0]` standing for the first of them.
+        annotate: Returns what is written behind a variable where it is bound, behind a
+            constant, and behind each other node where its parts are shown; in place
+            of `/* ty=float32 */` behind typed calls and constants.
 
     Raises:
         SizeLimitError: There are types or attributes too large to be written; what
             they share is written wherever it stands.
     """
-    constants, budget = ConstantPool(), _Budget()
+    text, constants = _written(program, annotate)
+    bare = text.rstrip("\n")
+    if not show_meta_data:
+        return bare
+    section = constants.section()
+    return f"{bare}\n{section}" if section else text
+
+
+def text_and_constants(program: Expr | IRModule) -> tuple[str, Sequence[NDArray]]:
+    """Return a program as text without types, and the constants that it refers to.
+
+    They are what `parse` takes as a table, so that no value of theirs is written.
+
+    Raises:
+        SizeLimitError: See `astext`.
+    """
+    text, constants = _written(program, lambda _: "")
+    return text, constants.arrays
+
+
+def _written(
+    program: Expr | IRModule, annotate: Annotate | None
+) -> tuple[str, ConstantPool]:
+    constants, types, remarks = ConstantPool(), TypeTexts(), Remarks(annotate)
     if isinstance(program, IRModule):
-        text = _module_text(program, constants, budget)
-    else:
-        text = _ExprPrinter(program, constants, budget).expression()
-    return text + constants.section() if show_meta_data else text.rstrip("\n")
+        return _module_text(program, constants, types, remarks), constants
+    printer = _ExprPrinter(program, constants, types, remarks)
+    return printer.expression().rstrip("\n"), constants
 
 
-class _Budget:
-    """Bounds what types and attributes take, which may be far more than the program."""
-
-    def __init__(self) -> None:
-        self._left = _MOST_TYPES_AND_ATTRIBUTES
-        self._texts: dict[int, tuple[Type, str]] = {}  # kept, or ids could recur
-
-    def type_text(self, typ: Type) -> str:
-        """Return the text of a type, which is often that of others."""
-        if not typ.parts:
-            return str(typ)
-        if id(typ) not in self._texts:
-            self._texts[id(typ)] = (typ, type_text(typ))
-        return self._texts[id(typ)][1]
-
-    def spend(self, text: str) -> str:
-        self._left -= len(text)
-        if self._left < 0:
-            raise SizeLimitError(
-                f"expected at most {_MOST_TYPES_AND_ATTRIBUTES} characters of types "
-                "and attributes in a text; save_json keeps shared what is shared"
-            )
-        return text
-
-
-def _module_text(module: IRModule, constants: ConstantPool, budget: _Budget) -> str:
+def _module_text(
+    module: IRModule, constants: ConstantPool, types: TypeTexts, remarks: Remarks
+) -> str:
     attrs = items_text(module.attrs)
     parts = [f"#[attrs({', '.join(attrs)})]\n"] if attrs else []
     for name, function in module.functions_by_name.items():
-        printer = _ExprPrinter(function, constants, budget)
+        printer = _ExprPrinter(function, constants, types, remarks)
         parts.append(printer.global_function(name_text(name)))
     return "\n".join(parts)
 
@@ -108,10 +118,16 @@ _Part: TypeAlias = "str | Callable[[], Sequence[_Part]]"
 class _ExprPrinter:
     """Writes one expression, by a stack of what is still to be written."""
 
-    def __init__(self, root: Expr, constants: ConstantPool, budget: _Budget) -> None:
+    def __init__(
+        self, root: Expr, constants: ConstantPool, types: TypeTexts, remarks: Remarks
+    ) -> None:
         self._root = root
         self._constants = constants
-        self._budget = budget
+        self._types = types
+        self._remarks = remarks
+        # A constant has a type from the beginning; it is shown beside those of calls.
+        typed = getattr(root, "checked_type_", None) is not None
+        self._is_typed = typed and not isinstance(root, Constant)
         self._vars = VarNames()
         self._names: dict[Node, str] = {}  # of the lines written so far
         order = post_order(root)
@@ -172,6 +188,11 @@ class _ExprPrinter:
         return [self._reference(expr)]
 
     def _definition(self, expr: Expr, depth: int) -> list[_Part]:
+        parts = self._whole(expr, depth)
+        remark = "" if isinstance(expr, _LEAVES) else self._remarks.behind(expr)
+        return [*parts, remark] if remark else parts
+
+    def _whole(self, expr: Expr, depth: int) -> list[_Part]:
         match expr:
             case Call():
                 return [self._call(expr)]
@@ -186,7 +207,7 @@ class _ExprPrinter:
                 return self._if(expr, depth)
             case Let():
                 inner = partial(self._let, expr, depth + 1)
-                return ["{\n", inner, f"{_indent(depth)}}}"]
+                return ["(\n", inner, f"{_indent(depth)})"]
             case _:
                 return [self._reference(expr)]
 
@@ -194,8 +215,8 @@ class _ExprPrinter:
         args = [*map(self._reference, call.args), *attrs_text(call.attrs)]
         # Those of an operator are the types of its arguments, which need no telling.
         given = () if isinstance(call.op, Op) else call.type_args
-        types = f"<{', '.join(map(self._budget.type_text, given))}>" if given else ""
-        return self._budget.spend(
+        types = f"<{', '.join(map(self._types.text, given))}>" if given else ""
+        return self._types.spend(
             f"{self._reference(call.op)}{types}({', '.join(args)})"
         )
 
@@ -209,8 +230,8 @@ class _ExprPrinter:
         params = [*map(self._bind, function.params), *items_text(function.attrs)]
         result = ""
         if function.ret_type is not None:
-            text = self._budget.type_text(function.ret_type)
-            result = self._budget.spend(f" -> {text}")
+            text = self._types.text(function.ret_type)
+            result = self._types.spend(f" -> {text}")
         (scope,) = self._scopes.opened[function]
         return [
             f"{head}{f'<{types}>' if types else ''}({', '.join(params)}){result} {{\n",
@@ -232,7 +253,8 @@ class _ExprPrinter:
         """Return the text of a node where another one uses it."""
         match expr:
             case Constant():
-                return self._constants.text_of(expr.data)
+                text = self._constants.text_of(expr.data)
+                return text + self._remarks.behind_constant(expr, self._is_typed)
             case GlobalVar():
                 return f"@{name_text(expr.name_hint)}"
             case Op():
@@ -246,9 +268,9 @@ class _ExprPrinter:
 
     def _bind(self, var: Var) -> str:
         name, annotation = self._vars.text_of(var), var.type_annotation
-        if annotation is None:
-            return name
-        return self._budget.spend(f"{name}: {self._budget.type_text(annotation)}")
+        if annotation is not None:
+            name = self._types.spend(f"{name}: {self._types.text(annotation)}")
+        return name + self._remarks.behind(var)
 
     @staticmethod
     def _is_inline(expr: Node) -> bool:

@@ -23,9 +23,10 @@ OPEN_COMMENT = STRAY + "/"
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
 _REST = r'[^()"/;\n]*'
+_TYPE = r"/\*\ ty=[^*/\n]*\*/"  # as the printer writes it
 _LINE = (
     rf"(?:let\ )?%(?:{_NAME}|[0-9]+)\ =\ [%@A-Za-z0-9_.]+"
-    rf'\({_REST}(?:"[^"\\\n]*"{_REST})*\);'
+    rf'\({_REST}(?:(?:"[^"\\\n]*"|{_TYPE}){_REST})*\)(?:\ {_TYPE})?;'
 )
 _TOKEN = rf"""
     %(?:{_NAME}|[0-9]+|{_STRING})
@@ -44,6 +45,10 @@ _TOKEN = rf"""
 """
 _TOKENS = re.compile(f"({_TOKEN})", re.VERBOSE)
 _LINES_AND_TOKENS = re.compile(f"({_LINE} | {_TOKEN})", re.VERBOSE)
+_COMMENT_SIGN = re.compile(r"/\*|\*/")
+_NO_LINE_END = re.compile(r"[^\n]")
+# A comment's begin, and what it could stand in without beginning one.
+_OPAQUE = re.compile(rf'{_STRING}|"[^\n]*(?:\n|\Z)|//[^\n]*|/\*')
 _ENDED = re.compile(rf"(?!\"|/\*)|{_STRING}\Z|/\*(?s:.*?)\*/")
 _BLANK = " \t\r\n\f"
 
@@ -65,17 +70,53 @@ class Tokens(NamedTuple):
 def scan(piece: str) -> Tokens:
     """Return the tokens of a piece of text, in which whole lines may be tokens."""
     tokens = _split(_LINES_AND_TOKENS, piece)
-    if "//" in piece or "/*" in piece:
-        texts, starts = tokens
-        kept = [at for at, one in enumerate(texts) if one[:2] not in {"//", "/*"}]
-        places = array("q", [starts[at] for at in kept[:-1]])
-        return Tokens([texts[at] for at in kept], places)
-    return tokens
+    if "//" not in piece and "/*" not in piece:
+        return tokens
+    if any(one[:2] == "/*" and "/*" in one[2:] for one in tokens.texts):
+        tokens = _split(_LINES_AND_TOKENS, without_comments(piece))
+    texts, starts = tokens
+    kept = [at for at, one in enumerate(texts) if one[:2] not in {"//", "/*"}]
+    if len(kept) == len(texts):
+        return tokens
+    places = array("q", [starts[at] for at in kept[:-1]])
+    return Tokens([texts[at] for at in kept], places)
 
 
 def scan_line(line: str) -> Tokens:
     """Return the tokens of a line that was one token."""
-    return _split(_TOKENS, line)
+    return _split(_TOKENS, without_comments(line))
+
+
+def without_comments(text: str) -> str:
+    """Return a text with blanks for comments, which may have others in them.
+
+    What begins one that does not end stays, and nothing after it.
+    """
+    if "/*" not in text:
+        return text
+    parts: list[str] = []
+    at = 0
+    while (found := _OPAQUE.search(text, at)) is not None:
+        begin, end = found.span()
+        if found[0] != "/*":
+            parts.append(text[at:end])
+        else:
+            end = _comment_end(text, end)
+            if not end:
+                return "".join((*parts, text[at : begin + 2]))
+            parts += text[at:begin], _NO_LINE_END.sub(" ", text[begin:end])
+        at = end
+    return "".join((*parts, text[at:]))
+
+
+def _comment_end(text: str, inside: int) -> int:
+    """Return where a comment ends, 0 if it does not; `inside` is after its begin."""
+    depth = 1
+    for found in _COMMENT_SIGN.finditer(text, inside):
+        depth += 1 if found[0] == "/*" else -1
+        if not depth:
+            return found.end()
+    return 0
 
 
 def line_starts(piece: str) -> Sequence[int]:

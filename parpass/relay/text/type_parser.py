@@ -22,7 +22,7 @@ from parpass.relay.text.cursor import Cursor, is_name, is_string
 from parpass.relay.text.literals import read_number
 from parpass.relay.text.names import read_name
 from parpass.relay.text.problems import Problems
-from parpass.runtime.dtypes import DTYPES, WIDTHS
+from parpass.runtime.dtypes import DTYPES, WIDTHS, is_vector_dtype
 
 _LARGEST_DIM = 2**63 - 1
 _LONGEST_KEY = 64  # tokens
@@ -218,8 +218,8 @@ class TypeParser(Cursor):
             return RelayTypeVar(token)
         if token == "_":
             return IncompleteType()
-        dtype = WIDTHS.get(token, token)
-        if dtype not in DTYPES:
+        dtype = _dtype_named(token)
+        if dtype is None:
             known = chain(DTYPES, ["Tensor"], self.type_names)
             place = self.span(at, at)
             self.problems.report_unknown(place, "type named", token, known)
@@ -273,10 +273,10 @@ class TypeParser(Cursor):
     def _dtype(self) -> str:
         at = self.expect_name()
         token = self.texts[at]
-        dtype = WIDTHS.get(token, token)
-        if dtype in DTYPES:
+        dtype = _dtype_named(token)
+        if dtype is not None:
             return dtype
-        self.problems.report_unknown(self.span(at, at), "dtype named", dtype, DTYPES)
+        self.problems.report_unknown(self.span(at, at), "dtype named", token, DTYPES)
         return "float32"
 
     def _value_leaf(self, expected: str) -> _Nested:
@@ -299,7 +299,8 @@ class TypeParser(Cursor):
             return _Nested(read_number(token + self.texts[at + 1]))
         if not is_name(token):
             self.fail(expected)
-        if self.type_names[token] > 0 or token in {"Tensor", *DTYPES, *WIDTHS}:
+        is_type = token == "Tensor" or _dtype_named(token) is not None
+        if self.type_names[token] > 0 or is_type:
             return _Nested(self._type_leaf(expected))
         place = self.span(at, at)
         self.problems.report(place, f"expected a value; is '\"{token}\"' meant?")
@@ -328,6 +329,11 @@ def _whole(opened: _Open, values: tuple[Any, ...]) -> Any:
         return dict(zip(values[::2], values[1::2], strict=True))
     except TypeError:
         raise TypeError("a mapping cannot be a key of another one") from None
+
+
+def _dtype_named(token: str) -> str | None:
+    name = WIDTHS.get(token, token)
+    return name if name in DTYPES or is_vector_dtype(name) else None
 
 
 def _dimension(text: str) -> int:

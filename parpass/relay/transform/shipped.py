@@ -1,5 +1,6 @@
 """All passes shipped for Relay, and what passes are made with; see the package."""
 
+from parpass.relay.transform.annotate_spans import AnnotateSpans
 from parpass.relay.transform.byoc.annotate_target import AnnotateTarget
 from parpass.relay.transform.byoc.merge_compiler_regions import MergeCompilerRegions
 from parpass.relay.transform.byoc.merge_composite import MergeComposite
@@ -60,6 +61,7 @@ from parpass.transform import (
 
 __all__ = [
     "AlterOpLayout",
+    "AnnotateSpans",
     "AnnotateTarget",
     "BackwardFoldScaleAxis",
     "CanonicalizeCast",

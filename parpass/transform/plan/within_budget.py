@@ -101,7 +101,8 @@ def within(
             with recording(inner):
                 result = _limited(budget, pass_name, name, body, guard, away)
         except Exception as error:
-            is_told = isinstance(error, DiagnosticError)  # the program is at fault
+            # Then the program is at fault.
+            is_told = isinstance(error, DiagnosticError) and error.is_rendered
             if tries and not is_told:
                 begin_again()
                 continue

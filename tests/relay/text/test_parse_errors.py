@@ -25,11 +25,11 @@ def errors_of(text: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("abs(1) abs(2)", "1:8-11", "expected the end of the text, got 'abs'"),
+        ("abs(1) abs(2)", "1:8-11", "expected ';' or the end of the text, got 'abs'"),
         ("{\n%0 = 1 2; %0 }", "2:8-9", "expected ';', got '2'"),
         ("{ let 1 = 2; 1 }", "1:7-8", "expected a variable such as %x, got '1'"),
         ("let %x 1; 1", "1:8-9", "expected ':' or '=', got '1'"),
-        ("{ 1", "1:4-5", "expected '}', got the end of the text"),
+        ("{ 1", "1:4-5", "expected ';' or '}', got the end of the text"),
         ("fn %x { 1 }", "1:4-6", "expected '<', '(' or '[', got '%x'"),
         ("fn (1) { 1 }", "1:5-6", "expected a parameter or ')', got '1'"),
         ("fn (%x: 1) { 1 }", "1:9-10", "expected a type, got '1'"),
@@ -49,7 +49,13 @@ def errors_of(text: str) -> list[tuple[str, str]]:
             "expected an attribute such as axis=1 or ')', got '1'",
         ),
         ("{ $ }", "1:3-4", "expected an expression or 'let', got '$'"),
-        ("{ 1 /* }", "1:5-6", "expected '}', got a comment that does not end"),
+        ("{ 1 /* }", "1:5-6", "expected ';' or '}', got a comment that does not end"),
+        (
+            "{ 1 /* /* a */ }",
+            "1:5-6",
+            "expected ';' or '}', got a comment that does not end",
+        ),
+        ("{ 1; }", "1:6-7", "expected an expression or 'let', got '}'"),
         ("ad(1)", "1:1-3", "no operator named 'ad'; did you mean 'add', 'nn.pad'?"),
         (
             "fn (%xs) { xs }",
@@ -115,7 +121,8 @@ def errors_of(text: str) -> list[tuple[str, str]]:
         ("%0 = 1; %0 = 2; %0", "1:9-11", "'%0' is defined twice in this block"),
         ("def @f() { 1 }\ndef @f() { 1 }", "2:5-7", "function '@f' is defined twice"),
         ("300i8", "1:1-6", "'300i8' is out of range of int8"),
-        ("3000000000", "1:1-11", "'3000000000' is out of range of int32"),
+        ("3000000000i32", "1:1-14", "'3000000000i32' is out of range of int32"),
+        (f"{2**63}", "1:1-20", f"'{2**63}' is out of range of int64"),
         ("1e9f16", "1:1-7", "'1e9f16' is out of range of float16"),
         ("1.5i8", "1:1-6", "'1.5i8' is no int, but its suffix is that of one"),
         ("1" * 2000, "1:1-2001", "a number of 2000 digits is too long"),

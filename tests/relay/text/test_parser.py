@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import textwrap
 from collections.abc import Callable
 
@@ -10,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 
 from examples.real_networks import network_paths
-from parpass import relay
+from parpass import parser, relay
 from parpass.diagnostic import Span
-from parpass.errors import DiagnosticError
+from parpass.errors import ArgumentError, DiagnosticError, IRTypeError, ParseError
 from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.ir.ty import FuncType, TensorType, TupleType, TypeVar
@@ -43,6 +44,15 @@ def test_odd_names_attributes_types_and_constants_survive(module: IRModule):
 @settings(deadline=None, max_examples=60)
 def test_a_parsed_module_is_the_printed_one(module: IRModule):
     same_after_round_trip(module)
+
+
+@pytest.mark.slow
+@given(modules(max_functions=2))
+@settings(deadline=None, max_examples=20)
+def test_a_typed_module_is_read_as_it_is_printed(module: IRModule):
+    typed = relay.transform.InferType()(module)
+    assert_structural_equal(parser.parse(astext(typed)), typed)
+    assert astext(parser.parse(astext(typed))) == astext(typed)
 
 
 @pytest.mark.slow
@@ -168,6 +178,96 @@ def test_attributes_that_no_builder_makes_are_read_as_they_are():
     parsed = relay.parse_expr("free_var %x; clip(%x, a_min=2f, a_max=1f)")
     assert isinstance(parsed, relay.Call)
     assert (parsed.attrs.a_min, parsed.attrs.a_max) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("/* a /* b */ c */ 1", "1"),
+        ("/* /* /* */*/ // */ 1 // /* 2", "1"),
+        ('abs(1, k="/* a", l="*/")', None),
+        ("--10", "10"),
+        ("---10", "-10"),
+        ("- -10", "negative(-10)"),
+        ("2147483648", "2147483648i64"),
+        ("-2147483648", "-2147483648"),
+        ("9223372036854775807", "9223372036854775807i64"),
+        ("(); (1); 2", "let %_ = ();\nlet %__1 = 1;\n2"),
+        ("%0 = 1; %0; let %x = 2; %x", "let %_ = 1;\nlet %x = 2;\n%x"),
+        ("fn (%x: int8x4, %y: Tensor[(1), uint1x4]) { %x; %y }", None),
+        ("if (True) { 1; 2 } else { let %a = 1; %a; %a }", None),
+    ],
+)
+def test_comments_signs_and_sequences(written: str, printed: str | None):
+    if "k=" in written:
+        written = written.replace("abs", "@f")
+    parsed = relay.parse_expr(written)
+    if printed is not None:
+        assert str(parsed) == printed
+    assert_structural_equal(relay.parse_expr(parsed.astext()), parsed)
+
+
+def test_uint1_is_bool():
+    var = relay.parse_expr("free_var %x: uint1; %x")
+    assert isinstance(var, relay.Var)
+    assert var.type_annotation == TensorType((), "uint1") == TensorType((), "bool")
+
+
+@pytest.mark.parametrize("dtype", ["int8x0", "int8x1", "int8x04", "int8x99999", "x4"])
+def test_a_dtype_of_vectors_has_lanes(dtype: str):
+    with pytest.raises(ParseError, match="no type named"):
+        relay.parse_expr(f"free_var %x: {dtype}; %x")
+    with pytest.raises(IRTypeError, match="no dtype named"):
+        TensorType((), dtype)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/*" * 100_000 + "*/" * 100_000 + "1",
+        "-" * 100_000 + "%x",
+        "1; " * 50_000 + "1",
+        "/* /* */ */" * 30_000 + "1",
+        '%0 = f("a" /* ty=b */ ' * 10_000,
+    ],
+)
+def test_long_texts_take_no_more_than_their_length(text: str):
+    with contextlib.suppress(ParseError):
+        relay.parse_expr(f"free_var %x; {text}")
+
+
+def test_a_text_may_call_functions_of_a_module_that_stays_as_it_is():
+    known = relay.parse("def @f(%x) { %x }\ndef @g(%x) { @f(%x) }", "known")
+    parsed = relay.parse("def @main() { @f(1) }\ndef @g() { 2 }", "new", known)
+    assert [*parsed.functions_by_name] == ["f", "g", "main"]
+    assert parsed["main"].body.op is known.get_global_var("f")
+    assert parsed["f"] is known["f"]
+    assert str(parsed["g"].body) == "2"
+    assert [*known.functions_by_name] == ["f", "g"]
+    assert {*parsed.sources} == {"known", "new"}
+    assert "main" in relay.parse("@f(2)", init_module=known)
+    with pytest.raises(ParseError, match="no function named '@h'"):
+        relay.parse("@h(2)", init_module=known)
+
+
+def test_a_text_may_refer_to_constants_of_a_table():
+    section = '\n#[metadata]\n{"relay.Constant": [{"dtype": "int8", "shape": [2], '
+    section += '"repeat": "AQ=="}]}'
+    given = relay.const(np.ones(3, "float32"))
+    text = f"(meta[relay.Constant][0], meta[relay.Constant][1]){section}"
+    first, second = relay.parse(text, init_meta_table={"relay.Constant": [given]})[
+        "main"
+    ].body.fields
+    assert first.data.dtype == "int8"
+    assert second.data is given.data
+    whole = {"relay.Constant": [given.data]}
+    alone = relay.parse("meta[relay.Constant][0]", init_meta_table=whole)
+    assert alone["main"].body.data is given.data
+    with pytest.raises(ArgumentError, match="got something under 'SEScope'"):
+        relay.parse("1", init_meta_table={"SEScope": []})
+    with pytest.raises(ArgumentError, match="got int"):
+        relay.parse("1", init_meta_table={"relay.Constant": [1]})
 
 
 def test_a_handwritten_module():

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from parpass import relay
+from parpass.diagnostic import Span
 from parpass.ir import wire
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
@@ -100,14 +101,14 @@ def test_a_let_in_the_data_flow_has_a_block():
         Function((X,), call_op("abs", Let(a, X, Let(Var("b"), Let(a, X, a), a)))),
         """
         fn (%x: Tensor[(2, 3), float32]) {
-          %0 = {
+          %0 = (
             let %a = %x;
-            let %b = {
+            let %b = (
               let %a = %x;
               %a
-            };
+            );
             %a
-          };
+          );
           abs(%0)
         }
         """,
@@ -215,6 +216,63 @@ def test_variables_of_one_name_are_told_apart():
         "  %x_1_1",
         "}",
     ]
+
+
+def typed(function: Function) -> Function:
+    return relay.transform.InferType()(IRModule({"main": function}))["main"]
+
+
+def test_calls_and_constants_of_a_typed_program_have_their_types_behind_them():
+    function = typed(Function((X,), call_op("add", call_op("abs", X), const(1.0))))
+    assert shows(
+        function,
+        """
+        fn (%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {
+          %0 = abs(%x) /* ty=Tensor[(2, 3), float32] */;
+          add(%0, 1f /* ty=float32 */) /* ty=Tensor[(2, 3), float32] */
+        }
+        """,
+    )
+
+
+def test_a_text_that_stands_for_itself_begins_with_its_version():
+    header = '#[version = "0.0.5"]\n'
+    assert X.astext() == f"{header}free_var {str(X).split()[1]} {TENSOR};\n%x"
+    module = IRModule({"main": Function((), const([1.0]))})
+    assert module.astext().startswith(f"{header}def @main() {{\n")
+    assert module.astext(show_meta_data=False) == header + str(module)
+
+
+def test_what_is_annotated_stands_behind_each_node_in_place_of_types():
+    function = typed(Function((X,), Tuple((call_op("add", X, const(1.0)),))))
+    text = function.astext(annotate=lambda node: f" /* {type(node).__name__} */")
+    assert text.splitlines()[1:] == [
+        "fn (%x: Tensor[(2, 3), float32] /* Var */) -> (Tensor[(2, 3), float32],) {",
+        "  %0 = add(%x, 1f /* Constant */) /* Call */;",
+        "  (%0,) /* Tuple */",
+        "} /* Function */",
+    ]
+
+
+def test_an_origin_without_a_line_stands_behind_a_call():
+    named, elsewhere = Span("conv1", 0, 0, 0, 0), Span("a.relay", 2, 2, 1, 4)
+    assert str(Call(GlobalVar("f"), (), span=named)) == "@f() /* conv1 */"
+    assert str(Call(GlobalVar("f"), (), span=elsewhere)) == "@f()"
+
+
+@pytest.mark.parametrize("name", ["*/ 1", "/*", "line\nbreak", "\x00"])
+def test_what_no_comment_can_hold_is_not_in_one(name: str):
+    call = Call(GlobalVar("f"), (), span=Span(name, 0, 0, 0, 0))
+    assert str(call) == "@f()"
+
+
+def test_a_long_type_is_cut_in_comments():
+    wide = relay.TupleType([TENSOR] * 500)
+    function = Function((Var("x", wide),), call_op("copy", Var("y")))
+    call = Call(GlobalVar("f"), (), checked_type_=wide)
+    assert len(str(call)) < 1100
+    assert str(call).endswith("... */")
+    assert len(str(function)) > 10_000  # what the parser reads is whole
 
 
 @pytest.mark.parametrize("name", ["a/b:0", "0", "a.b", "", 'quo"te', "line\nbreak"])

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from lark import Token
 
+from parpass.diagnostic import Span
 from parpass.errors import UnknownOpError
 from parpass.ir.op_table import Op
 from parpass.ir.ty import Type
@@ -35,7 +36,7 @@ from parpass.runtime.ndarray import NDArray
 from tests.support.lark_text.environment import Environment
 from tests.support.lark_text.infix import Grouping, Read, Sign, joined
 from tests.support.lark_text.token_problems import TokenProblems
-from tests.support.lark_text.type_actions import Nested, Parts, TypeActions
+from tests.support.lark_text.type_actions import Nested, Parts, TypeActions, signed
 
 _ZERO = read_scalar("0")
 
@@ -112,7 +113,8 @@ class ExprActions(TypeActions):
         (token,) = parts
         data = self._scalars.get(token)
         if data is None:
-            data = self._scalars[token] = self.read(token, read_scalar, _ZERO)
+            data = self.read(token, lambda text: read_scalar(signed(text)), _ZERO)
+            self._scalars[token] = data
         span = self.problems.span(token)
         return Read(Constant(data, span), span)
 
@@ -217,13 +219,19 @@ class ExprActions(TypeActions):
         self.names.bind(self._key(name), var)
         return place, var, value
 
+    def sequence(self, parts: Parts) -> tuple[Span, Var, Expr]:
+        """Return an expression of which the value is not used."""
+        ((value, span),) = parts
+        return span, Var("_", None, span), value
+
     def body(self, parts: Parts) -> Read:
         """Return the expression that ends a block, in the lets before it."""
         *lines, (expr, span) = parts
         for line in reversed(lines):
             if line is not None:
                 place, var, value = line
-                span = joined(self.problems.span(place), span)
+                first = place if isinstance(place, Span) else self.problems.span(place)
+                span = joined(first, span)
                 expr = Let(var, value, expr, span)
         return Read(expr, span)
 

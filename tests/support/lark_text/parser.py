@@ -23,6 +23,7 @@ from parpass.runtime.ndarray import NDArray
 from tests.support.lark_text.module_actions import ModuleActions
 from tests.support.lark_text.token_problems import TokenProblems
 
+_OPAQUE = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|"[^\n]*|//[^\n]*')
 _SECTION = re.compile(r"^#\[metadata\]", re.MULTILINE)
 
 
@@ -37,10 +38,11 @@ def parse(text: str, source_name: str = "from_string") -> IRModule:
     for found in [*_SECTION.finditer(text)][-1:]:
         program = text[: found.start()]
         constants = _constants(text[found.end() :])
-    actions = ModuleActions(TokenProblems(source_name, text), constants)
+    bare = _without_comments(program)
+    actions = ModuleActions(TokenProblems(source_name, bare), constants)
     token = _actions.set(actions)
     try:
-        _grammar().parse(program, start="module")  # pyright: ignore[reportUnknownMemberType] -- lark also reads bytes
+        _grammar().parse(bare, start="module")  # pyright: ignore[reportUnknownMemberType] -- lark also reads bytes
     except UnexpectedInput as error:
         raise ParseError(str(error)) from None
     finally:
@@ -50,6 +52,25 @@ def parse(text: str, source_name: str = "from_string") -> IRModule:
     module = _module(actions)
     module.sources[source_name] = program
     return module
+
+
+def _without_comments(text: str) -> str:
+    """Return a text with blanks for block comments; an open one ends it wrongly."""
+    kept, at, depth = list(text), 0, 0
+    while at < len(text):
+        opaque = None if depth else _OPAQUE.match(text, at)
+        sign = text[at : at + 2]
+        if opaque is not None:
+            at = opaque.end()
+        elif sign == "/*" or (sign == "*/" and depth):
+            depth += 1 if sign == "/*" else -1
+            kept[at : at + 2] = "  "
+            at += 2
+        else:
+            if depth and text[at] != "\n":
+                kept[at] = " "
+            at += 1
+    return "".join(kept) + ("\\" if depth else "")
 
 
 def _constants(section: str) -> Sequence[NDArray]:

@@ -9,7 +9,7 @@ from lark import Token
 from parpass.diagnostic import Span
 from parpass.relay.text.problems import Problems
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*")
 
 
 class TokenProblems(Problems):

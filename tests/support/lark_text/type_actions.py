@@ -21,7 +21,7 @@ from parpass.ir.type_structure import MAX_NESTING
 from parpass.relay.text.call_attributes import Attribute
 from parpass.relay.text.literals import read_number
 from parpass.relay.text.names import read_name
-from parpass.runtime.dtypes import DTYPES, WIDTHS
+from parpass.runtime.dtypes import DTYPES, WIDTHS, is_vector_dtype
 from tests.support.lark_text.token_problems import TokenProblems
 
 _LARGEST_DIM = 2**63 - 1
@@ -76,7 +76,7 @@ class TypeActions:
         if self.type_names[str(name)] > 0:
             return Nested(RelayTypeVar(str(name)))
         dtype = WIDTHS.get(name, str(name))
-        if dtype not in DTYPES:
+        if dtype not in DTYPES and not is_vector_dtype(dtype):
             self.problems.report_unknown_at(name, "type named")
             return Nested(RelayTypeVar(str(name)))
         return Nested(TensorType((), dtype))
@@ -85,7 +85,7 @@ class TypeActions:
         """Return `Tensor[(1, ?), float32]`."""
         _, shape, name = parts
         dtype = WIDTHS.get(name, str(name))
-        if dtype not in DTYPES:
+        if dtype not in DTYPES and not is_vector_dtype(dtype):
             self.problems.report_unknown_at(name, "dtype named")
             dtype = "float32"
         return Nested(TensorType(shape, dtype))
@@ -120,7 +120,7 @@ class TypeActions:
 
     def number(self, parts: Parts) -> Nested:
         """Return an int, or a float, which ends in `f` or has a point."""
-        return Nested(self.read(parts[0], read_number, 0))
+        return Nested(self.read(parts[0], lambda text: read_number(signed(text)), 0))
 
     def truth(self, parts: Parts) -> Nested:
         """Return True or False."""
@@ -133,7 +133,8 @@ class TypeActions:
     def name_value(self, parts: Parts) -> Nested:
         """Return a type that is a value; strings have quotes."""
         (name,) = parts
-        if self.type_names[str(name)] > 0 or name in DTYPES or name in WIDTHS:
+        is_dtype = name in DTYPES or name in WIDTHS or is_vector_dtype(name)
+        if self.type_names[str(name)] > 0 or is_dtype:
             return self.named_type(parts)
         self.problems.report_at(name, f"expected a value; is '\"{name}\"' meant?")
         return Nested(None)
@@ -184,9 +185,16 @@ def _values(parts: Sequence[Nested]) -> tuple[Any, ...]:
 
 
 def _dimension(text: str) -> int:
+    text = signed(text)
     number = read_number(text)
     if not text.isdigit() or number > _LARGEST_DIM:
         raise ValueError(
             f"expected a dimension, an int from 0 on or '?', got '{text[:40]}'"
         )
     return int(number)
+
+
+def signed(text: str) -> str:
+    """Return the text of a number with one sign at most."""
+    digits = text.lstrip("-")
+    return digits if (len(text) - len(digits)) % 2 == 0 else f"-{digits}"

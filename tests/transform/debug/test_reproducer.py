@@ -78,10 +78,10 @@ def test_the_function_is_as_it_stood_when_the_failing_pass_began(
     assert found.function == "inner"
     assert found.pipeline == "InferType,FailOnExp{message=no}"
     expected = parse_pipeline("InferType,FoldConstant")(parse(PROGRAM))
-    kept = parse(found.text).functions_by_name
+    kept = parse_pipeline("InferType")(parse(found.text)).functions_by_name
     assert list(kept) == ["inner", "leaf"]
     assert str(kept["inner"]) == str(expected["inner"])
-    assert "multiply(%x, 2f)" in str(kept["inner"])
+    assert "multiply(%x, 2f" in found.text
 
 
 def test_both_drivers_write_the_same(tmp_path: Path):
