@@ -116,7 +116,12 @@ class LineParser(CallParser):
 
 def _without_types(line: str) -> str:
     """Return a line with blanks for comments, and nothing for one before its end."""
-    return f"{without_comments(line[:-1]).rstrip(' ')};" if "/*" in line else line
+    if "/*" not in line:
+        return line
+    bare, _, _ = line.rpartition(") /* ty=")
+    if line[-3:] == "*/;" and "/*" not in bare:
+        return f"{bare});"  # nearly always: the type of the call is the only one
+    return f"{without_comments(line[:-1]).rstrip(' ')};"
 
 
 def _parts(line: str) -> _Parts:

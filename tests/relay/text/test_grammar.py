@@ -29,6 +29,8 @@ INSERTED = [
     *("nn.softmax(%x, axis=-1)", "clip(%x, a_min=-inff, a_max=2f)", "-inff", "inff"),
     *("k=[1, (int8,), {1: 2,},]", "k=meta", "k=1", "_", "True", "None", "Tensor"),
     *("Tensor[(1, ?,), int8]", "Tensor[(-1), int8]", "fn (int8) -> ()", "((int8))"),
+    *("/* ty=int8 */", "/* /*", "*/ */", "1; 2", "--1", "- -1", "---1.5f", "int8x4"),
+    *("let %a = abs(1 /* ty=int8 */) /* ty=int8 */;", "3000000000", ";", "_"),
     *("/*x*/", "//c\n", "/*", '"', "\\", "/", "def", "let", "fn", "else", "free_var"),
     *("%0", ".0", ".5", "1e5", "1f3", "@g", '@"a b"', '%"x"', "%", "@", "#[", "#"),
     *("=", "==", "->", "-", "?", ":", "!", "\t", "\n", "\r", "\x0b", "free_var %z;"),
@@ -73,6 +75,14 @@ def test_printed_modules_are_read_alike(module: IRModule):
 @settings(deadline=None, max_examples=20)
 def test_printed_programs_are_read_alike(module: IRModule):
     assert is_read_alike(astext(module))
+
+
+@pytest.mark.slow
+@given(modules())
+@settings(deadline=None, max_examples=10)
+def test_typed_programs_are_read_alike(module: IRModule):
+    typed = relay.transform.InferType()(module)
+    assert is_read_alike(astext(typed))
 
 
 @given(damaged(PIECES) | damaged(LINES) | damaged(list(PRINTED)))
