@@ -18,6 +18,20 @@ import msgspec
 from parpass.errors import DiagnosticError
 
 
+class SourceName(str):
+    """What a text is called, or what something without a text is from.
+
+    TVM has a class for it; here it is a string, and any string will do.
+    """
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return str(self)
+
+
 class Span(msgspec.Struct, frozen=True):
     """A stretch of source text; lines and columns count from 1, ends are exclusive."""
 
@@ -26,6 +40,10 @@ class Span(msgspec.Struct, frozen=True):
     end_line: int
     column: int
     end_column: int
+
+    def same_as(self, other: object) -> bool:
+        """Return whether this is the very same object as `other`."""
+        return self is other
 
     def __str__(self) -> str:
         return f"{self.source_name}:{self.line}:{self.column}"

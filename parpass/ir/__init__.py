@@ -14,7 +14,13 @@ from parpass.errors.lazy_names import lazy_names
 from parpass.ir.declared import load_irs
 
 if TYPE_CHECKING:
-    from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel, Span
+    from parpass.diagnostic import (
+        Diagnostic,
+        DiagnosticContext,
+        DiagnosticLevel,
+        SourceName,
+        Span,
+    )
     from parpass.instrument import PassInstrument, pass_instrument
     from parpass.ir import diagnostics, instrument, transform
     from parpass.ir.attrs import Attrs, DictAttrs
@@ -24,7 +30,7 @@ if TYPE_CHECKING:
     from parpass.ir.op_table import Op
     from parpass.ir.prim_ty import PointerType, PrimType
     from parpass.ir.relay_expr import BaseFunc, GlobalVar, RelayExpr
-    from parpass.ir.serialization import load_json, save_json
+    from parpass.ir.serialization import load_json, make_node, save_json
     from parpass.ir.structure.structural import (
         assert_structural_equal,
         structural_equal,
@@ -79,6 +85,7 @@ __all__ = [
     "PrimType",
     "RelayExpr",
     "Sequential",
+    "SourceName",
     "Span",
     "TensorType",
     "TupleType",
@@ -92,6 +99,7 @@ __all__ = [
     "instrument",
     "list_global_func_names",
     "load_json",
+    "make_node",
     "module_pass",
     "pass_instrument",
     "register_func",
@@ -130,6 +138,7 @@ _HOME = {
     "PrimType": "parpass.ir.prim_ty",
     "RelayExpr": "parpass.ir.relay_expr",
     "Sequential": "parpass.transform",
+    "SourceName": "parpass.diagnostic",
     "Span": "parpass.diagnostic",
     "TensorType": "parpass.ir.ty",
     "TupleType": "parpass.ir.ty",
@@ -141,6 +150,7 @@ _HOME = {
     "get_global_func": "parpass.runtime.registry",
     "list_global_func_names": "parpass.runtime.registry",
     "load_json": "parpass.ir.serialization",
+    "make_node": "parpass.ir.serialization",
     "module_pass": "parpass.transform",
     "pass_instrument": "parpass.instrument",
     "register_func": "parpass.runtime.registry",

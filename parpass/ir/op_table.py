@@ -13,12 +13,13 @@ from typing import Any
 import numpy.typing as npt
 from msgspec.structs import force_setattr
 
-from parpass.diagnostic import Span
 from parpass.errors import (
     InternalError,
     IRError,
     IRTypeError,
     UnknownOpError,
+    did_you_mean,
+    quoted,
 )
 from parpass.ir.attrs import Attrs
 from parpass.ir.declared import load_irs
@@ -27,9 +28,14 @@ from parpass.ir.node import Role, reflected
 from parpass.ir.op_attr_table import op_attr, reset_op_attr
 from parpass.ir.relay_expr import RelayExpr
 from parpass.ir.ty import Type
+from parpass.ir.type_relation import (
+    TYPE_RELATIONS,
+    TypeRelation,
+    TypeRelationError,
+    refusing,
+)
 from parpass.tables import Table
 
-TypeRelation = Callable[[Sequence[Type], Any], Type]
 ArgumentTypes = Callable[[Sequence[Type | None], Any], Sequence[Type | None]]
 Compute = Callable[..., Any]
 Array = npt.NDArray[Any]
@@ -57,6 +63,9 @@ class OpPattern(enum.IntEnum):
     """Not to be fused."""
 
 
+DEFAULT_LEVEL = 10  # of support, where nothing is said
+
+
 @reflected(
     is_graph=False,
     num_inputs=Role.META,
@@ -68,6 +77,9 @@ class OpPattern(enum.IntEnum):
     pattern=Role.META,
     moves=Role.META,
     argument_types=Role.META,
+    support_level=Role.META,
+    description=Role.META,
+    arguments=Role.META,
 )
 class Op(RelayExpr, frozen=True, eq=False):
     """An operator: an entry of the table, and the expression that a call refers to.
@@ -94,6 +106,9 @@ class Op(RelayExpr, frozen=True, eq=False):
             to those that are known then, in the same order. So a weight has a type
             without an annotation. It agrees with the relation, and raises
             `TypeRelationError` as that does; None where arguments tell nothing.
+        support_level: How widely TVM supports it: 1 is for what all use.
+        description: What it does, for readers.
+        arguments: What its arguments are, for readers: names, types, descriptions.
     """
 
     name: str
@@ -106,6 +121,79 @@ class Op(RelayExpr, frozen=True, eq=False):
     pattern: OpPattern = OpPattern.OPAQUE
     moves: bool = False
     argument_types: ArgumentTypes | None = None
+    support_level: int = DEFAULT_LEVEL
+    description: str = ""
+    arguments: tuple[tuple[str, str, str], ...] = ()
+
+    def set_num_inputs(self, n: int) -> None:
+        """Say how many arguments a call has; see `declare`."""
+        self.declare(num_inputs=n)
+
+    def set_support_level(self, level: int) -> None:
+        """Say how widely the operator is supported."""
+        self.declare(support_level=level)
+
+    def add_argument(
+        self,
+        name: str,
+        type: str,  # noqa: A002 -- TVM's name
+        description: str,
+    ) -> None:
+        """Say what the next argument is."""
+        self.declare(arguments=(*self.arguments, (name, type, description)))
+
+    def set_attrs_type_key(self, key: str) -> None:
+        """Say which attributes a call has: `DictAttrs`, or an operator's by their name.
+
+        Raises:
+            IRTypeError: There are none of that name.
+        """
+        known = {one.attrs_type for one in _table.values() if one.attrs_type}
+        by_name = {f"{one.namespace}.{one.__name__}": one for one in known}
+        if key != "DictAttrs" and key not in by_name:
+            raise IRTypeError(
+                f"no attributes named '{key}'{did_you_mean(key, by_name)}"
+            )
+        self.declare(attrs_type=by_name.get(key))
+
+    def add_type_rel(
+        self, rel_name: str, type_rel_func: TypeRelation | None = None
+    ) -> None:
+        """Give the type relation.
+
+        Args:
+            rel_name: A name for it; without a function, that of a known one: `Identity`
+                or `Broadcast`.
+            type_rel_func: Returns the result's type, given those of the arguments and
+                the attributes; None, or a failing `assert`, is for what is ill-typed.
+
+        Raises:
+            IRTypeError: There is no such relation.
+        """
+        if type_rel_func is not None:
+            self.declare(relation=refusing(rel_name, type_rel_func))
+            return
+        load_irs()
+        if rel_name not in TYPE_RELATIONS:
+            raise IRTypeError(
+                f"no type relation named '{rel_name}'; there are "
+                f"{quoted(TYPE_RELATIONS)}"
+            )
+        self.declare(relation=TYPE_RELATIONS[rel_name])
+
+    def declare(self, **fields: Any) -> None:
+        """Say of an operator of the program's what it is, field by field.
+
+        Raises:
+            IRError: It is one of the library's, which stay as they are.
+        """
+        if self.name not in _table.added:
+            raise IRError(
+                f"expected an operator that this program registered, got '{self.name}'"
+            )
+        for name, value in fields.items():
+            force_setattr(self, name, value)
+        _table[self.name] = self  # so that workers are told
 
     def get_attr(self, attr_name: str) -> Any:
         """Return a property, or what `register_op_attr` gave; None where there is none.
@@ -167,14 +255,6 @@ _PROPERTIES = {
 }
 
 
-class TypeRelationError(IRTypeError):
-    """An operator does not accept the types of its arguments, or its attributes."""
-
-    def __init__(self, message: str, span: Span | None = None) -> None:
-        super().__init__(message)
-        self.span = span
-
-
 class _Operators(Table[str, Op]):
     """The table; a foreign operator is there before what it does, which may name it."""
 
@@ -207,3 +287,16 @@ def register_op(op: Op) -> Op:
         raise IRError(f"operator '{op.name}' is registered already")
     _table[op.name] = op
     return op
+
+
+__all__ = [
+    "DEFAULT_LEVEL",
+    "ArgumentTypes",
+    "Array",
+    "Compute",
+    "Op",
+    "OpPattern",
+    "TypeRelation",
+    "TypeRelationError",
+    "register_op",
+]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from parpass.diagnostic import Span
+from parpass.diagnostic import SourceName, Span
 from parpass.errors.lazy_names import lazy_names
 from parpass.ir.ty import (
     Any,
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from parpass.relay.text.parser import fromtext, parse, parse_expr
     from parpass.relay.text.printer import astext
     from parpass.relay.tvm_names.build_config import build_config
+    from parpass.relay.tvm_names.build_module import optimize
     from parpass.runtime.params import load_param_dict, save_param_dict
 
 __all__: list[str] = [
@@ -85,6 +86,7 @@ __all__: list[str] = [
     "Let",
     "Module",
     "ScopeBuilder",
+    "SourceName",
     "Span",
     "TensorType",
     "Tuple",
@@ -112,6 +114,7 @@ __all__: list[str] = [
     "load_param_dict",
     "nn",
     "op",
+    "optimize",
     "parse",
     "parse_expr",
     "post_order_rewrite",
@@ -145,6 +148,7 @@ _HOME = {
     "astext": "parpass.relay.text.printer",
     "build_config": "parpass.relay.tvm_names.build_config",
     "create_executor": "parpass.relay.interpreter.interpreter",
+    "optimize": "parpass.relay.tvm_names.build_module",
     "fromtext": "parpass.relay.text.parser",
     "load_param_dict": "parpass.runtime.params",
     "parse": "parpass.relay.text.parser",

@@ -63,6 +63,10 @@ class NDArray:
         array.source = source
         return array
 
+    def same_as(self, other: object) -> bool:
+        """Return whether this is the very same object as `other`."""
+        return self is other
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each dimension."""

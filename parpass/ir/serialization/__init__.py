@@ -17,7 +17,8 @@ spans, attributes and arrays are in the table once. The same program gives the s
 text. It is read as data: loading runs nothing that the text names.
 """
 
+from parpass.ir.serialization.node_by_name import make_node
 from parpass.ir.serialization.reader import load_json
 from parpass.ir.serialization.writer import save_json
 
-__all__ = ["load_json", "save_json"]
+__all__ = ["load_json", "make_node", "save_json"]

@@ -9,12 +9,14 @@ from parpass.relay.analysis.call_graph import CallGraph
 from parpass.relay.analysis.constancy import check_constant
 from parpass.relay.analysis.counts import (
     all_dtypes,
+    count_layers,
     get_total_mac_number,
     list_op_freqs,
 )
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.faults import function_faults
 from parpass.relay.analysis.feature import Feature, detect_feature
+from parpass.relay.analysis.fused_functions import extract_fused_functions
 from parpass.relay.analysis.traversal import node_count, post_order_visit
 from parpass.relay.analysis.type_variables import (
     all_type_vars,
@@ -40,7 +42,9 @@ __all__ = [
     "called_globals",
     "check_basic_block_normal_form",
     "check_constant",
+    "count_layers",
     "detect_feature",
+    "extract_fused_functions",
     "free_type_vars",
     "free_vars",
     "function_faults",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from parpass.ir.module import IRModule
-from parpass.ir.node import post_order
+from parpass.ir.node import Node, children, post_order
 from parpass.ir.op_table import Op
 from parpass.ir.ty import FuncType, TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, GlobalVar
@@ -118,3 +118,25 @@ _MACS: dict[str, Callable[[Call], int]] = {
     "nn.matmul": _product,
     "nn.batch_matmul": _product,
 }
+
+
+def count_layers(expr: Expr | IRModule, valid_ops: Iterable[str]) -> int:
+    """Return how many calls of some operators lie on one path, on the longest one.
+
+    Branches that are parallel count as one; what a function of the module does where it
+    is called does not count.
+
+    Args:
+        expr: An expression, or a module, whose `main` is looked at.
+        valid_ops: The names of the operators.
+
+    Raises:
+        UnknownOpError: There is no operator of a name.
+    """
+    root = expr["main"] if isinstance(expr, IRModule) else expr
+    counted = {Op.get(name) for name in valid_ops}
+    depths: dict[Node, int] = {}
+    for node in post_order(root):
+        below = max((depths[child] for child in children(node)), default=0)
+        depths[node] = below + (isinstance(node, Call) and node.op in counted)
+    return depths[root]

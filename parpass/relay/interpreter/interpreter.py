@@ -20,7 +20,7 @@ import numpy.typing as npt
 from parpass.errors import CallLimitError, EvaluationError, kind_of, quoted
 from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
-from parpass.relay.binding import bind_params_by_name
+from parpass.relay.binding import bind, bind_params_by_name
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -196,12 +196,20 @@ class Executor:
     def __init__(self, module: IRModule) -> None:
         self._module = module
 
-    def evaluate(self, expr: Expr | None = None) -> Any:
+    def evaluate(
+        self, expr: Expr | None = None, binds: Mapping[Any, Any] | None = None
+    ) -> Any:
         """Return the value of an expression.
 
         A function, or the global variable of one, gives a Python function of its
         arguments, by position and by name; None stands for the module's `main`.
+
+        Args:
+            expr: The expression.
+            binds: Values of its free variables; see `relay.bind`.
         """
+        if expr is not None and binds:
+            expr = bind(expr, binds)
         target = self._module.get_global_var("main") if expr is None else expr
         if isinstance(target, GlobalVar):
             function = self._module[target]

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 from parpass.errors.missing_names import refusing
 from parpass.ir.attrs import Attrs
+from parpass.ir.op_registration import register as register
+from parpass.ir.op_registration import register_pattern as register_pattern
+from parpass.ir.op_registration import register_stateful as register_stateful
 from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
 from parpass.relay.op import (
     annotation,
@@ -33,6 +36,7 @@ from parpass.relay.op import (
     shape,
     vm,
 )
+from parpass.relay.op import op as op
 from parpass.relay.op.annotation import device_copy
 from parpass.relay.op.broadcast import *
 from parpass.relay.op.convert import *

@@ -24,6 +24,7 @@ import msgspec
 from parpass.ir.attrs import Attrs
 from parpass.ir.effect import Effect
 from parpass.ir.op_table import (
+    DEFAULT_LEVEL,
     ArgumentTypes,
     Compute,
     Op,
@@ -34,6 +35,7 @@ from parpass.ir.op_table import (
 from parpass.relay.expr import Call, TupleWrapper, as_expr
 from parpass.relay.op.attributes import Converter
 from parpass.relay.op.normal import Field, fields_of
+from parpass.relay.op.support_levels import SUPPORT_LEVELS
 
 ELEMWISE = OpPattern.ELEMWISE
 BROADCAST = OpPattern.BROADCAST
@@ -93,7 +95,11 @@ def operator(
         names = parameters(function)
         fields = () if attrs_type is None else attrs_type.__struct_fields__
         count = sum(one not in fields for one in names)
-        op = register_op(Op(name, count, relation, compute, attrs_type, **entry))
+        level = SUPPORT_LEVELS.get(name, DEFAULT_LEVEL)
+        op = Op(
+            name, count, relation, compute, attrs_type, support_level=level, **entry
+        )
+        register_op(op)
         if attrs_type is None:
             build = _plain_builder(op, function, argument)
         else:

@@ -12,6 +12,7 @@ from typing import Any
 from parpass.ir.op_table import TypeRelationError
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import Dim, TensorType, TupleType, Type
+from parpass.ir.type_relation import TYPE_RELATIONS
 
 Shape = tuple[Dim, ...]
 
@@ -265,3 +266,11 @@ def bool_broadcast(types: Sequence[Type], _attrs: Any) -> TensorType:
 def comparison(types: Sequence[Type], _attrs: Any) -> TensorType:
     """Relate two tensors of one dtype to bools in the shape they broadcast to."""
     return TensorType(_broadcast(types).shape, "bool")
+
+
+def broadcast(types: Sequence[Type], _attrs: Any) -> TensorType:
+    """Relate tensors of one dtype to what they broadcast to."""
+    return _broadcast(types)
+
+
+TYPE_RELATIONS.update(Identity=identity, Broadcast=broadcast)

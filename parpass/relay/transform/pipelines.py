@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import cast
 
 from parpass.errors import ArgumentError
@@ -35,6 +35,7 @@ from parpass.relay.transform.simplify.fast_math import FastMath
 from parpass.relay.transform.simplify.simplify_expr import SimplifyExpr
 from parpass.relay.transform.simplify.simplify_inference import SimplifyInference
 from parpass.transform import Pass, Sequential, register_pass
+from parpass.transform.info import names
 
 # From so many nodes on a function is cut: its passes take seconds. To cut it, to put it
 # together, and what runs again take a fifth of that, and the way to the workers some
@@ -72,7 +73,9 @@ _ON_THE_WHOLE: tuple[tuple[int, Callable[[], Pass]], ...] = (
 
 @register_pass("relay._transform.DefaultPipeline")
 def default_pipeline(
-    opt_level: int = 2, entry_functions: Iterable[str] | None = None
+    opt_level: int = 2,
+    entry_functions: Iterable[str] | None = None,
+    required: Iterable[str] = (),
 ) -> Sequential:
     """Return the passes of an optimization level, from simplification to fusion.
 
@@ -94,10 +97,11 @@ def default_pipeline(
             from 4 on parallel operators are combined and functions approximated.
         entry_functions: The names of the functions to keep, with what they call; None
             for all.
+        required: The names of passes of higher levels that run as well.
 
     Raises:
-        ArgumentError: The level is no int from 0 on, or `entry_functions` no list of
-            names.
+        ArgumentError: The level is no int from 0 on, or `entry_functions` or `required`
+            no list of names.
     """
     if not isinstance(cast("object", opt_level), int) or opt_level < 0:
         raise ArgumentError(f"expected a level from 0 on, got {opt_level!r}")
@@ -107,16 +111,29 @@ def default_pipeline(
     passes.append(InferType())
     if opt_level >= 1:
         passes.append(ToBasicBlockNormalForm())
-    on_segments = [make() for level, make in _ON_SEGMENTS if level <= opt_level]
+    asked_for = names(required, "required")
+    on_segments = _made(_ON_SEGMENTS, opt_level, asked_for)
     if opt_level >= 2:
         further = [one for one in on_segments if not isinstance(one, _ONCE_IS_ENOUGH)]
         again = [type(one).__name__ for one in further]
         on_segments = [OutlineSegments(_LARGE), *on_segments, InlineSegments(again)]
     passes += on_segments
-    passes += [make() for level, make in _ON_THE_WHOLE if level <= opt_level]
+    passes += _made(_ON_THE_WHOLE, opt_level, asked_for)
     passes.append(FuseOps(fuse_opt_level=opt_level))
     if opt_level >= Inline.pass_info.opt_level:
         passes.append(Inline())
     for one in passes:
         at_every_level(one)
     return Sequential(passes, name=f"O{opt_level}")
+
+
+def _made(
+    table: Iterable[tuple[int, Callable[[], Pass]]],
+    opt_level: int,
+    required: Container[str],
+) -> list[Pass]:
+    """Return the passes of a level and those before it, and some by their names."""
+    each = ((level, make()) for level, make in table)
+    return [
+        one for level, one in each if level <= opt_level or one.info.name in required
+    ]

@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 
 from parpass import relay
-from parpass.errors import UntypedError
+from parpass.errors import UnknownOpError, UntypedError
 from parpass.ir.module import IRModule
 from parpass.relay.analysis import all_dtypes, get_total_mac_number, list_op_freqs
 from parpass.relay.expr import Expr, Function, Tuple, const, var
 from parpass.relay.transform import InferType
+from tests.support.deep import DEPTH, calls
 
 x = var("x", shape=(1, 4, 8, 8))
 
@@ -58,3 +59,20 @@ def test_products_take_their_inner_axis_for_each_output() -> None:
 
 def test_other_operators_take_none() -> None:
     assert macs(relay.exp(x), x) == 0
+
+
+def test_layers_are_those_of_the_longest_path():
+    x = relay.var("x", shape=(1, 4))
+    parallel = relay.add(relay.nn.relu(relay.exp(x)), relay.exp(x))
+    mod = IRModule.from_expr(relay.Function([x], relay.exp(parallel)))
+    count = relay.analysis.count_layers
+    assert count(mod, ["exp"]) == count(mod["main"], ["exp"]) == 2
+    assert count(mod, ["exp", "nn.relu"]) == 3
+    assert count(mod, []) == 0
+    with pytest.raises(UnknownOpError):
+        count(mod, ["expp"])
+
+
+@pytest.mark.slow
+def test_layers_of_deep_programs_are_counted():
+    assert relay.analysis.count_layers(calls(DEPTH), ["add"]) > 1000
