@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ _made: list[str] = []
 
 
 @pytest.fixture
-def name(request: pytest.FixtureRequest) -> Iterator[str]:
+def name() -> str:
     """Give a name that no operator has yet."""
     _made.append(f"test.declared{len(_made)}")
     return _made[-1]
@@ -63,11 +63,15 @@ def _asserting(types: Sequence[relay.Type], _attrs: Any) -> relay.Type:
     return types[0]
 
 
+def _giving_none(_types: Sequence[relay.Type], _attrs: Any) -> None:
+    return None
+
+
 @pytest.mark.parametrize(
     ("relation", "message"),
     [
         (_asserting, "'rel' refuses it: expected two"),
-        (lambda _types, _attrs: None, "'rel' gives no type for the result"),
+        (_giving_none, "'rel' gives no type for the result"),
         (None, "the operator has no type relation; see Op.add_type_rel"),
     ],
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 from parpass.errors import IRTypeError, did_you_mean
 from parpass.ir.attrs import Attrs, DictAttrs
@@ -50,4 +51,6 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
 
 
 def _unlisted(value: Any) -> Any:
-    return tuple(map(_unlisted, value)) if isinstance(value, list | tuple) else value
+    if not isinstance(value, list | tuple):
+        return value
+    return tuple(map(_unlisted, cast("Sequence[Any]", value)))
