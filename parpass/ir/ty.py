@@ -46,7 +46,8 @@ Dim = int | Any
 class TensorType(Type, frozen=True):
     """A tensor of a shape and a dtype; a scalar has the shape `()`.
 
-    Dimensions are ints from 0 on that have 64 bits, or `Any()`. The dtype is one that
+    Dimensions are ints from 0 on that have 64 bits, or `Any()`, which is also what an
+    expression of ints stands for, such as `te.var("n")`. The dtype is one that
     programs may name; TVM's `float`, `int` and `uint` are those of 32 bits, and numpy's
     own dtypes are taken by their names.
 
@@ -104,10 +105,12 @@ def _dims(shape: Sequence[Dim]) -> tuple[Dim, ...]:
     return tuple(dim if isinstance(dim, Any) else _length(dim) for dim in shape)
 
 
-def _length(dim: object) -> int:
+def _length(dim: object) -> Dim:
     try:
         length = operator.index(dim)  # pyright: ignore[reportArgumentType]
     except TypeError:
+        if _is_int_expression(dim):
+            return Any()
         length = -1
     if not 0 <= length < _LIMIT:
         raise IRTypeError(
@@ -115,6 +118,13 @@ def _length(dim: object) -> int:
             f"got {dim!r:.40}"
         )
     return length
+
+
+def _is_int_expression(dim: object) -> bool:
+    """Return whether this is an expression of loop programs, such as `te.var("n")`."""
+    dtype = getattr(dim, "dtype", None)
+    is_of_an_ir = isinstance(getattr(dim, "namespace", None), str)
+    return is_of_an_ir and isinstance(dtype, str) and dtype.startswith(("int", "uint"))
 
 
 class TupleType(Type, frozen=True, eq=False, dict=True):
