@@ -190,6 +190,7 @@ class FuncType(Type, frozen=True, eq=False, dict=True):
     arg_types: tuple[Type, ...]
     ret_type: Type
     type_params: tuple[TypeVar, ...] = ()
+    type_constraints: tuple[Type, ...] = ()
 
     if TYPE_CHECKING:  # sequences become tuples below
 
@@ -198,6 +199,7 @@ class FuncType(Type, frozen=True, eq=False, dict=True):
             arg_types: Sequence[Type],
             ret_type: Type,
             type_params: Sequence[TypeVar] | None = (),
+            type_constraints: Sequence[Type] | None = (),
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -206,6 +208,13 @@ class FuncType(Type, frozen=True, eq=False, dict=True):
         if type(self.type_params) is not tuple:
             params = tuple(self.type_params or ())
             msgspec.structs.force_setattr(self, "type_params", params)
+        if self.type_constraints != ():
+            if self.type_constraints:
+                raise IRTypeError(
+                    "expected no constraints of a function type: type relations are "
+                    "those of operators, see relay.op.Op.relation"
+                )
+            msgspec.structs.force_setattr(self, "type_constraints", ())
         _check_depth(self)
         if self.type_params:
             check_size(self)

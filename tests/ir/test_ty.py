@@ -5,7 +5,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from parpass import relay
+from parpass import relay, save_json, te, tir
 from parpass.errors import IRTypeError
 from parpass.ir.ty import tensor_type
 from parpass.runtime.dtypes import DTYPES
@@ -98,3 +98,22 @@ def test_each_dtype_of_the_text_format_is_one_of_tensors(dtype: str):
     function = relay.parse_expr(f"fn (%x: {tensor}) {{ %x }}")
     assert isinstance(function, relay.Function)
     assert function.params[0].type_annotation == tensor
+
+
+def test_a_function_type_has_no_constraints():
+    typ = relay.FuncType([], relay.TensorType(()), [], [])
+    assert typ == relay.FuncType((), relay.TensorType(()))
+    assert typ.type_constraints == ()
+    assert relay.FuncType([], relay.TensorType(()), None, None) == typ
+    assert typ.span is None
+    assert '"type_constraints"' not in save_json(typ)
+    with pytest.raises(IRTypeError, match="expected no constraints"):
+        relay.FuncType([], relay.TensorType(()), [], [relay.TensorType(())])
+
+
+def test_a_dimension_that_is_an_expression_is_not_known():
+    n = te.var("n")
+    expected = relay.TensorType((relay.Any(), 2, relay.Any(), 4))
+    assert relay.TensorType((n, 2, n * 2, tir.IntImm("int32", 4))) == expected
+    with pytest.raises(IRTypeError, match="expected an int of 64 bits"):
+        relay.TensorType((tir.Var("x", "float32"),))
