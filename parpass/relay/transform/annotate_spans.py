@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from parpass.diagnostic import Span
 from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
 from parpass.relay.expr import Function
 from parpass.relay.text.parser import parse
 from parpass.relay.text.printer import text_and_constants
@@ -38,4 +40,12 @@ class AnnotateSpans(ModulePass):
         ours = {name: one for name, one in functions if isinstance(one, Function)}
         text, constants = text_and_constants(IRModule.assemble(mod, ours))
         read = parse(text, _SOURCE, mod, {"relay.Constant": constants})
-        return InferType()(read)
+        spanned = InferType()(read)
+        for name, before in ours.items():
+            if _spans(before) == _spans(spanned[name]):
+                spanned[name] = before  # it has been through this pass
+        return spanned
+
+
+def _spans(function: Function) -> list[Span | None]:
+    return [getattr(node, "span", None) for node in post_order(function)]
