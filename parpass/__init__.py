@@ -1,8 +1,8 @@
 """parpass: a pass manager for compilers written in Python that uses every core.
 
 The names below are those of a first day; the rest is in the rooms `transform`,
-`instrument`, `runner`, `relay`, `te`, `tir`, `ir`, `runtime` and `errors`. All of them
-load when they are first used, so that importing parpass costs little.
+`instrument`, `runner`, `relay`, `te`, `target`, `tir`, `ir`, `runtime` and `errors`.
+All of them load when they are first used, so that importing parpass costs little.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         relay,
         runner,
         runtime,
+        target,
         te,
         testing,
         tir,
@@ -107,6 +108,7 @@ __all__ = [
     "save_json",
     "structural_equal",
     "structural_hash",
+    "target",
     "te",
     "testing",
     "tir",
@@ -118,7 +120,7 @@ _ROOMS = {
         name: f"parpass.{name}"
         for name in (
             *("errors", "instrument", "ir", "relay", "runner", "runtime", "testing"),
-            *("te", "tir", "transform"),
+            *("target", "te", "tir", "transform"),
         )
     },
     "arith": "parpass.tir.arith",
