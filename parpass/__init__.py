@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         register_func,
         remove_global_func,
     )
+    from parpass.target.build_library import build
     from parpass.tir import arith
     from parpass.transform import (
         FunctionPass,
@@ -82,6 +83,7 @@ __all__ = [
     "Sequential",
     "arith",
     "assert_structural_equal",
+    "build",
     "convert",
     "cpu",
     "device",
@@ -131,6 +133,7 @@ _ROOMS = {
 # The registry's names come by way of `ir`, which makes the shipped passes known.
 _HOME = {
     "ParpassError": "parpass.errors",
+    "build": "parpass.target",
     "PassInstrument": "parpass.instrument",
     "pass_instrument": "parpass.instrument",
     "DataType": "parpass.runtime",
