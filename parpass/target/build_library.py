@@ -12,6 +12,7 @@ from parpass.runtime.compiled_module import Module
 from parpass.runtime.library_file import LibraryImage, Manifest, this_system
 from parpass.target.code_gen import CodeGen
 from parpass.target.compiled_func import CompiledFunc
+from parpass.target.elementary.lower_elementary import LowerElementary
 from parpass.target.elf_library import link
 from parpass.target.llvm_object import llvm_version
 from parpass.target.target import Target
@@ -44,6 +45,7 @@ def lowering(target: Any = None) -> Sequential:
     checks = bool(config.get(_CHECK_BOUNDS))
     passes: list[Pass] = [
         StorageFlatten(create_bound_attribute=True) if checks else FlattenBuffer(),
+        LowerElementary(),
         VectorizeLoop(enable_vectorize=not config.get(_DISABLE_VECTORIZE)),
         InjectDoubleBuffer(),
         UnrollLoop(),
