@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import ArgumentError, KernelError
-from parpass.runtime.dtypes import numpy_dtype
+from parpass.runtime.dtypes import name_of, numpy_dtype, parts_of
 from parpass.runtime.ndarray import NDArray
 from parpass.runtime.signature import Parameter, Passed, Signature
 
@@ -144,9 +144,9 @@ class KernelCall:
     ) -> None:
         wanted = parameter.shape or ()
         shape = array.shape[: len(wanted)]
-        fits = len(shape) == len(wanted) and array.ndim == len(wanted) + _is_vector(
-            parameter.dtype
-        )
+        lanes = parts_of(parameter.dtype)[2]
+        rank = len(wanted) + (lanes > 1)
+        fits = array.ndim == rank and array.shape[len(wanted) :] in ((), (lanes,))
         for length, extent in zip(wanted, shape, strict=False):
             if isinstance(length, str):
                 fits &= lengths.setdefault(length, extent) == extent
@@ -178,10 +178,7 @@ def _address(array: Array) -> int:
     return array.__array_interface__["data"][0]
 
 
-def _is_vector(dtype: str) -> bool:
-    return "x" in dtype
-
-
 def _fits(array: Array, dtype: str) -> bool:
-    wanted = numpy_dtype(dtype.partition("x")[0])
+    code, bits, _ = parts_of(dtype)
+    wanted = numpy_dtype(name_of(code, bits, 1))
     return array.dtype == wanted or {array.dtype.name, wanted.name} == {"bool", "int8"}

@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 
 from parpass.ir.op_table import Op
+from parpass.runtime.dtypes import name_of
 from parpass.target.elementary.polynomials import (
     ERF,
     ERF_BELOW,
@@ -20,7 +21,6 @@ from parpass.target.elementary.polynomials import (
     LOG,
     polynomial,
 )
-from parpass.tir.data_type import named
 from parpass.tir.expr import Call, Let, Select, Var
 from parpass.tir.op import add, const, left_shift, logical_or, right_shift, subtract
 from parpass.tir.prim_expr import PrimExpr
@@ -40,8 +40,8 @@ class Elementary:
     """
 
     def __init__(self, lanes: int) -> None:
-        self._dtype = named("float", 64, lanes)
-        self._ints = named("int", 64, lanes)
+        self._dtype = name_of("float", 64, lanes)
+        self._ints = name_of("int", 64, lanes)
         self._bound: list[tuple[Var, PrimExpr]] = []
 
     @property

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from parpass.errors import CodeGenError
-from parpass.target.emission.conversion import converted, is_narrow, wide
+from parpass.runtime.dtypes import name_of
+from parpass.target.emission.dtype_conversion import converted, is_narrow, wide
 from parpass.target.emission.function_writer import FunctionWriter
 from parpass.target.emission.llvm_type import constant, llvm_type
 from parpass.tir.binary_op import (
@@ -30,7 +31,7 @@ from parpass.tir.binary_op import (
     Mul,
     Sub,
 )
-from parpass.tir.data_type import data_type, named
+from parpass.tir.data_type import data_type
 from parpass.tir.expr import Broadcast
 from parpass.tir.prim_expr import IntImm, PrimExpr
 
@@ -52,7 +53,7 @@ def constant_int(expr: PrimExpr) -> int | None:
 
 def mask_type(dtype: str) -> str:
     """Return LLVM's type of bools, one for each lane of a dtype."""
-    return llvm_type(named("bool", 1, data_type(dtype).lanes))
+    return llvm_type(name_of("bool", 1, data_type(dtype).lanes))
 
 
 def compared(writer: FunctionWriter, node: Any, a: str, b: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from parpass.errors import CodeGenError
 from parpass.ir.node import Node
 from parpass.target.emission import binary_operators, intrinsic_calls, memory_access
-from parpass.target.emission.conversion import converted
+from parpass.target.emission.dtype_conversion import converted
 from parpass.target.emission.function_writer import FunctionWriter
 from parpass.target.emission.kernel_parameters import KernelParameters
 from parpass.target.emission.llvm_type import constant, llvm_type, memory_type

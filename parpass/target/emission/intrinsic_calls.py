@@ -7,11 +7,12 @@ from typing import Any
 
 from parpass.errors import CodeGenError
 from parpass.ir.op_table import Op
+from parpass.runtime.dtypes import name_of
 from parpass.target.emission.binary_operators import lane_by_lane, shifted
-from parpass.target.emission.conversion import converted, wide
+from parpass.target.emission.dtype_conversion import converted, wide
 from parpass.target.emission.function_writer import FunctionWriter
 from parpass.target.emission.llvm_type import constant, llvm_type
-from parpass.tir.data_type import data_type, named
+from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call
 from parpass.tir.prim_expr import IntImm, StringImm
 
@@ -139,7 +140,7 @@ def _ldexp(writer: FunctionWriter, node: Call, args: Args) -> str:
     # Two factors, as one power of two may have no float while the result has one.
     dtype = wide(node.dtype)
     value = converted(writer, args[0], node.dtype, dtype)
-    ints = named("int", 32, data_type(dtype).lanes)
+    ints = name_of("int", 32, data_type(dtype).lanes)
     by = converted(writer, args[1], node.args[1].dtype, ints)
     lanes = zip(writer.lanes_of(value, dtype), writer.lanes_of(by, ints), strict=True)
     one = data_type(dtype).element
@@ -204,17 +205,17 @@ def _clz(writer: FunctionWriter, node: Call, args: Args) -> str:
     if not whole:
         raise CodeGenError(f"expected a scalar for '{node.op.name}', got {dtype}")
     found = writer.call(whole, kind, (kind, args[0]), ("i1", "false"))
-    unsigned = named("uint", data_type(dtype).bits, 1)
+    unsigned = name_of("uint", data_type(dtype).bits, 1)
     return converted(writer, found, unsigned, node.dtype)
 
 
 def _multiplied_and_shifted(writer: FunctionWriter, node: Call, args: Args) -> str:
     lanes = data_type(node.dtype).lanes
-    wider = named("int", 64, lanes)
+    wider = name_of("int", 64, lanes)
     kind = llvm_type(wider)
     x, y, q, s = (
         converted(
-            writer, value, arg.dtype, named("int", 64, data_type(arg.dtype).lanes)
+            writer, value, arg.dtype, name_of("int", 64, data_type(arg.dtype).lanes)
         )
         for value, arg in zip(args, node.args, strict=True)
     )

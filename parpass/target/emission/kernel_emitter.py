@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from parpass.errors import CodeGenError
 from parpass.runtime.signature import Signature
 from parpass.target.emission import memory_access
-from parpass.target.emission.conversion import converted
+from parpass.target.emission.dtype_conversion import converted
 from parpass.target.emission.expr_emitter import ExprEmitter
 from parpass.target.emission.function_writer import FunctionWriter
 from parpass.target.emission.kernel_parameters import KernelParameters

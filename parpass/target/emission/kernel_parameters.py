@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from parpass.runtime.signature import Parameter, Passed
-from parpass.target.emission.conversion import converted, is_narrow
+from parpass.target.emission.dtype_conversion import converted, is_narrow
 from parpass.target.emission.function_writer import FunctionWriter
 from parpass.target.emission.llvm_type import llvm_type
 from parpass.tir.buffer import Buffer

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from parpass.target.emission.conversion import converted
+from parpass.runtime.dtypes import name_of
+from parpass.target.emission.dtype_conversion import converted
 from parpass.target.emission.function_writer import FunctionWriter
 from parpass.target.emission.llvm_type import (
     constant,
@@ -13,7 +14,7 @@ from parpass.target.emission.llvm_type import (
     mangled,
     memory_type,
 )
-from parpass.tir.data_type import data_type, named
+from parpass.tir.data_type import data_type
 from parpass.tir.expr import Broadcast, Ramp
 from parpass.tir.prim_expr import IntImm, PrimExpr
 
@@ -53,7 +54,7 @@ def is_true(predicate: PrimExpr) -> bool:
 def stored_dtype(dtype: str) -> str:
     """Return the dtype of the bytes that values are in memory: those of bools are."""
     found = data_type(dtype)
-    return named("uint", 8, found.lanes) if found.code == "bool" else dtype
+    return name_of("uint", 8, found.lanes) if found.code == "bool" else dtype
 
 
 def load(writer: FunctionWriter, dtype: str, place: Place) -> str:
@@ -91,7 +92,7 @@ def store(writer: FunctionWriter, dtype: str, value: str, place: Place) -> None:
 
 def address(writer: FunctionWriter, dtype: str, place: Place) -> str:
     """Return a pointer to the element, or a vector of pointers, one for each lane."""
-    wide = named("int", 64, data_type(place.index_dtype).lanes)
+    wide = name_of("int", 64, data_type(place.index_dtype).lanes)
     index = converted(writer, place.at, place.index_dtype, wide)
     element = memory_type(data_type(dtype).element)
     return writer.value(

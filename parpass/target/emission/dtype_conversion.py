@@ -8,9 +8,10 @@ answer would differ between machines. Floats of 16 bits are computed with as flo
 from __future__ import annotations
 
 from parpass.errors import CodeGenError
+from parpass.runtime.dtypes import name_of
 from parpass.target.emission.function_writer import FunctionWriter
 from parpass.target.emission.llvm_type import constant, llvm_type, mangled
-from parpass.tir.data_type import DataType, data_type, named
+from parpass.tir.data_type import DataType, data_type
 
 
 def is_narrow(dtype: str) -> bool:
@@ -21,7 +22,7 @@ def is_narrow(dtype: str) -> bool:
 
 def wide(dtype: str) -> str:
     """Return the dtype that values of this one are computed in."""
-    return named("float", 32, data_type(dtype).lanes) if is_narrow(dtype) else dtype
+    return name_of("float", 32, data_type(dtype).lanes) if is_narrow(dtype) else dtype
 
 
 def converted(writer: FunctionWriter, value: str, source: str, dtype: str) -> str:
@@ -82,7 +83,7 @@ def _widened(writer: FunctionWriter, value: str, source: str) -> str:
     if data_type(source).code == "float":
         _need_halves(writer)
         return writer.value(f"fpext {old} {value} to {new}")
-    bits = named("int", 32, data_type(source).lanes)
+    bits = name_of("int", 32, data_type(source).lanes)
     ints = llvm_type(bits)
     found = writer.value(f"zext {old} {value} to {ints}")
     found = writer.value(f"shl {ints} {found}, {constant(16, bits)}")
@@ -96,7 +97,7 @@ def _narrowed(writer: FunctionWriter, value: str, dtype: str) -> str:
     if data_type(dtype).code == "float":
         _need_halves(writer)
         return writer.value(f"fptrunc {old} {value} to {new}")
-    bits = named("int", 32, data_type(dtype).lanes)
+    bits = name_of("int", 32, data_type(dtype).lanes)
     ints = llvm_type(bits)
     found = writer.value(f"bitcast {old} {value} to {ints}")
     high = writer.value(f"lshr {ints} {found}, {constant(16, bits)}")
@@ -107,7 +108,7 @@ def _narrowed(writer: FunctionWriter, value: str, dtype: str) -> str:
     # A sum that carries would make a number of what is none.
     quiet = writer.value(f"or {ints} {high}, {constant(0x40, bits)}")
     is_none = writer.value(f"fcmp uno {old} {value}, {value}")
-    mask = llvm_type(named("bool", 1, data_type(dtype).lanes))
+    mask = llvm_type(name_of("bool", 1, data_type(dtype).lanes))
     kept = writer.value(f"select {mask} {is_none}, {ints} {quiet}, {ints} {rounded}")
     return writer.value(f"trunc {ints} {kept} to {new}")
 
@@ -119,9 +120,9 @@ def _rounded_to_odd(writer: FunctionWriter, value: str, source: str) -> str:
     "Emulation of FMA and correctly rounded sums", 2008).
     """
     lanes = data_type(source).lanes
-    single, bits = named("float", 32, lanes), named("int", 32, lanes)
+    single, bits = name_of("float", 32, lanes), name_of("int", 32, lanes)
     old, new, ints = llvm_type(source), llvm_type(single), llvm_type(bits)
-    mask = llvm_type(named("bool", 1, lanes))
+    mask = llvm_type(name_of("bool", 1, lanes))
     found = writer.value(f"fptrunc {old} {value} to {new}")
     back = writer.value(f"fpext {new} {found} to {old}")
     size = writer.intrinsic("fabs", source, back)
