@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -98,8 +99,14 @@ class Module:
         return True
 
     @functools.cached_property
-    def _code(self) -> SharedObject:
-        return SharedObject(self._image.code)
+    def _code(self) -> Any:
+        image = self._image
+        if image.manifest.format == "so":
+            return SharedObject(image.code)
+        # By name: a program that needs no LLVM does not load what needs it.
+        loader = importlib.import_module("parpass.target.object_loader")
+        symbols = [one.symbol for one in image.manifest.functions.values()]
+        return loader.LoadedObjects(image.code, symbols)
 
     def import_module(self, module: Module) -> None:
         """Have the functions of another module found here, too, if asked for."""
@@ -157,11 +164,15 @@ class Module:
         """Write the library to a file; TVM has other formats besides.
 
         Raises:
-            ArgumentError: Another format than `so` is asked for.
+            ArgumentError: Another format is asked for than its code has: `so`, or
+                `tar` where it is objects.
         """
         found = fmt or Path(file_name).suffix.removeprefix(".")
-        if found not in ("so", ""):
-            raise ArgumentError(f"expected format 'so' for a module, got '{found}'")
+        if found not in (self.manifest.format, ""):
+            raise ArgumentError(
+                f"expected format '{self.manifest.format}' for this module, got "
+                f"'{found}'"
+            )
         self.export_library(file_name)
 
     def time_evaluator(
@@ -224,12 +235,12 @@ def load_module(path: str | os.PathLike[str], fmt: str = "") -> Module:
 
     Args:
         path: The file.
-        fmt: Its format, `so`.
+        fmt: Its format, `so` or `tar`; the file itself says which.
 
     Raises:
         LibraryError: It cannot be loaded; `DamagedLibraryError`, `ForeignLibraryError`
             and `CPUFeatureError` say why.
     """
-    if fmt not in ("", "so"):
-        raise LibraryError(f"expected format 'so' for a library, got '{fmt}'")
+    if fmt not in ("", "so", "tar"):
+        raise LibraryError(f"expected format 'so' or 'tar' for a library, got '{fmt}'")
     return Module(read_library(path), "library")

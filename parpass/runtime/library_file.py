@@ -55,6 +55,8 @@ class Manifest(NamedTuple):
         functions: Its functions by name.
         entry: The name of the function that calling the library calls.
         versions: Of what made it, for people.
+        format: What its code is: `so`, a shared library of the system; or `tar`,
+            objects that LLVM loads.
     """
 
     target: str
@@ -64,6 +66,7 @@ class Manifest(NamedTuple):
     functions: dict[str, Signature]
     entry: str = ""
     versions: Mapping[str, str] = {}
+    format: str = "so"
 
 
 class LibraryImage(NamedTuple):
@@ -71,7 +74,7 @@ class LibraryImage(NamedTuple):
 
     Attributes:
         manifest: What it says of itself.
-        code: A shared library of this system.
+        code: Its code.
         weights: Arrays by name; those of a file are mapped.
     """
 
@@ -165,6 +168,7 @@ def read_library(path: str | os.PathLike[str]) -> LibraryImage:
     manifest = Manifest(
         *(said["target"], said["architecture"], said["system"]),
         *(tuple(said["features"]), functions, said["entry"], said["versions"]),
+        said["format"],
     )
     weights = {one["name"]: _mapped_array(mapped, one) for one in said["weights"]}
     return LibraryImage(manifest, mapped[: said["code"]], weights)

@@ -9,12 +9,13 @@ from parpass.errors import CodeGenError, kind_of
 from parpass.ir.module import IRModule
 from parpass.runner import run_pipeline_sync
 from parpass.runtime.compiled_module import Module
-from parpass.runtime.library_file import LibraryImage, Manifest, this_system
+from parpass.runtime.library_file import LibraryImage, Manifest
 from parpass.target.code_gen import CodeGen
 from parpass.target.compiled_func import CompiledFunc
 from parpass.target.elementary.lower_elementary import LowerElementary
 from parpass.target.elf_library import link
 from parpass.target.llvm_object import llvm_version
+from parpass.target.object_loader import packed
 from parpass.target.target import Target
 from parpass.tir.function import PrimFunc
 from parpass.tir.transform import (
@@ -97,8 +98,12 @@ def _module(inputs: Any, name: str) -> IRModule:
     return mod
 
 
-def linked(mod: IRModule) -> Module:
+def linked(mod: IRModule, fmt: str = "") -> Module:
     """Return compiled functions as one library, in the order of the module.
+
+    Args:
+        mod: The functions.
+        fmt: `so`, or `tar` for objects that LLVM loads; what the target's system has.
 
     Raises:
         CodeGenError: They are for several targets, or two have one symbol.
@@ -110,10 +115,16 @@ def linked(mod: IRModule) -> Module:
     target = Target(targets.pop())
     signatures = {n: one.signature for n, one in functions.items()}
     symbols = [one.symbol for one in signatures.values()]
-    code = link((one.code for one in functions.values()), symbols)
+    codes = [one.code for one in functions.values()]
+    has_libraries = (target.architecture, target.system) == ("x86_64", "linux")
+    fmt = fmt or ("so" if has_libraries else "tar")
+    if fmt == "so":
+        code = link(codes, symbols)
+    else:
+        code = packed(zip(symbols, codes, strict=True))
     manifest = Manifest(
-        *(str(target), target.architecture, this_system(), target.features()),
-        *(signatures, _entry(functions), {"llvm": llvm_version()}),
+        *(str(target), target.architecture, target.system, target.features()),
+        *(signatures, _entry(functions), {"llvm": llvm_version()}, fmt),
     )
     return Module(LibraryImage(manifest, code))
 

@@ -23,7 +23,7 @@ def object_code(text: str, target: Target, symbol: str = "") -> bytes:
     Raises:
         CodeGenError: llvmlite is not installed, or does not accept the text.
     """
-    llvm = _llvm()
+    llvm = llvm_binding()
     machine = _machine(target.triple, target.features())
     with llvm.create_context() as context:
         try:
@@ -46,7 +46,7 @@ def object_code(text: str, target: Target, symbol: str = "") -> bytes:
 
 def llvm_version() -> str:
     """Return LLVM's version, which bytes depend on."""
-    return ".".join(map(str, _llvm().llvm_version_info))
+    return ".".join(map(str, llvm_binding().llvm_version_info))
 
 
 def _whole(text: str, triple: str, machine: Any) -> str:
@@ -59,7 +59,12 @@ def _whole(text: str, triple: str, machine: Any) -> str:
 
 
 @functools.cache
-def _llvm() -> Any:
+def llvm_binding() -> Any:
+    """Return llvmlite's binding, ready for use.
+
+    Raises:
+        CodeGenError: llvmlite is not installed.
+    """
     try:
         # It takes a quarter of a second to load, and is an extra.
         import llvmlite.binding as llvm
@@ -72,7 +77,7 @@ def _llvm() -> Any:
 
 @functools.lru_cache(maxsize=8)
 def _machine(triple: str, features: tuple[str, ...]) -> Any:
-    llvm = _llvm()
+    llvm = llvm_binding()
     try:
         found = llvm.Target.from_triple(triple)
     except RuntimeError as error:

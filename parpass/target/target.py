@@ -108,6 +108,13 @@ class Target:
         """The first of these, such as `x86_64`."""
         return self.triple.split("-")[0]
 
+    @property
+    def system(self) -> str:
+        """The system's name: `linux`, `darwin`, `windows`, or as the triple has it."""
+        known = ("linux", "darwin", "windows")
+        named = (one for one in known if one in self.triple)
+        return next(named, self.triple.split("-")[-1])
+
     def features(self) -> tuple[str, ...]:
         """Return what code may use beyond the architecture's least, sorted.
 

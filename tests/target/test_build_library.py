@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,15 @@ from hypothesis import given, settings
 
 import parpass as tvm
 from parpass import IRModule, tir
-from parpass.errors import CodeGenError, TargetError, UnknownFunctionError
+from parpass.errors import (
+    CodeGenError,
+    ForeignLibraryError,
+    TargetError,
+    UnknownFunctionError,
+)
 from parpass.runner import Runner
 from parpass.runtime import Module
-from parpass.target.build_library import build, lowering
+from parpass.target.build_library import build, linked, lowering
 from parpass.target.compiled_func import CompiledFunc
 from parpass.transform import PassContext
 from tests.support.loop_programs import modules
@@ -117,6 +123,27 @@ def test_what_was_compiled_is_left_alone_by_other_passes():
     again = lowering("llvm")(done)
     assert all(again[name] is done[name] for name in done.functions_by_name)
     assert str(done).startswith("compiled f0(A, B)")
+
+
+def test_objects_are_loaded_where_there_is_no_library(tmp_path: Path):
+    made = linked(lowering("llvm")(several()), "tar")
+    made.export_library(tmp_path / "made.tar")
+    x, y = np.ones(3, "float32"), np.zeros(3, "float32")
+    for module in (made, tvm.runtime.load_module(tmp_path / "made.tar")):
+        assert module.manifest.format == "tar"
+        module["f3"](x, y)
+        np.testing.assert_allclose(y, np.exp(x) * 3, rtol=1e-6)
+    with tarfile.open(tmp_path / "made.tar") as tar:  # so others can unpack it
+        assert len(tar.getnames()) == 5
+
+
+def test_a_library_for_another_machine_is_made_and_not_run(tmp_path: Path):
+    for triple in ("aarch64-unknown-linux-gnu", "arm64-apple-darwin"):
+        made = build(scaled(2.0), target=f"llvm -mtriple={triple}", workers=0)
+        assert made.manifest.format == "tar"
+        made.export_library(tmp_path / "made.tar")
+        with pytest.raises(ForeignLibraryError, match="and this is"):
+            tvm.runtime.load_module(tmp_path / "made.tar")
 
 
 def test_the_current_target_is_built_for():
