@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from parpass.ir.module import IRModule
@@ -50,4 +51,5 @@ class CodeGen(PrimFuncPass):
         if len(text) > LARGE_TEXT:
             ctx.count("long kernels")
         code = object_code(text, target, symbol)
-        return CompiledFunc(code, signature, self.target, func.attrs)
+        interface = json.dumps(signature.export())
+        return CompiledFunc(code, interface, self.target, func.attrs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ class CompiledFunc(BaseFunc, frozen=True, eq=False):
 
     Attributes:
         code: The object, in the format of the target's system.
-        signature: How the function is called.
+        interface: How the function is called, as JSON has it.
         target: The text of the target that it is for, resolved.
         attrs: Those that the function had.
     """
@@ -28,9 +29,14 @@ class CompiledFunc(BaseFunc, frozen=True, eq=False):
     namespace: ClassVar[str] = "target"
 
     code: bytes
-    signature: Signature
+    interface: str
     target: str
     attrs: Mapping[str, Any] | None = None
+
+    @property
+    def signature(self) -> Signature:
+        """How the function is called."""
+        return Signature.restored(json.loads(self.interface))
 
 
 class _CompiledTenant(Tenant):

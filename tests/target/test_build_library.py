@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import subprocess
 import sys
 import tarfile
@@ -27,28 +28,11 @@ from parpass.runtime import Module
 from parpass.target.build_library import build, linked, lowering
 from parpass.target.compiled_func import CompiledFunc
 from parpass.transform import PassContext
+from tests.support.kernels import codes, objects, scaled, several
 from tests.support.loop_programs import modules
 from tests.support.pooled import POOLED
 
 ROOT = Path(__file__).parents[2]
-
-
-def scaled(factor: float, name: str = "main") -> tir.PrimFunc:
-    """Return `B[i] = exp(A[i]) * factor`."""
-    n, i = tir.SizeVar("n"), tir.Var("i")
-    a, b = (tir.decl_buffer((n,), "float32", name) for name in "AB")
-    value = tir.exp(tir.BufferLoad(a, [i])) * tir.const(factor, "float32")
-    loop = tir.For(i, 0, n, tir.ForKind.SERIAL, tir.BufferStore(b, value, [i]))
-    return tir.PrimFunc((a, b), loop).with_attr("global_symbol", name)
-
-
-def several() -> IRModule:
-    """Return a module of a few functions."""
-    return IRModule({f"f{at}": scaled(at, f"f{at}") for at in range(5)})
-
-
-def objects(mod: IRModule) -> list[bytes]:
-    return [function.code for function in mod.functions_by_name.values()]
 
 
 def test_a_function_is_built_and_called():
@@ -81,7 +65,7 @@ def test_workers_make_the_same_bytes(runner: Runner):
     serial = lowering("llvm")(mod)
     context = PassContext(config=POOLED)
     parallel: Any = runner.run_sync(mod, lowering("llvm"), context=context)
-    assert objects(parallel) == objects(serial)
+    assert codes(parallel) == codes(serial)
     assert all(type(one) is CompiledFunc for one in parallel.functions.values())
     assert [one.signature for one in parallel.functions.values()] == [
         one.signature for one in serial.functions.values()
@@ -94,28 +78,30 @@ def test_workers_make_the_same_bytes(runner: Runner):
 def test_so_they_do_of_generated_programs(runner: Runner, mod: IRModule):
     context = PassContext(config=POOLED)
     parallel: Any = runner.run_sync(mod, lowering("llvm"), context=context)
-    assert objects(parallel) == objects(lowering("llvm")(mod))
+    assert codes(parallel) == objects(mod)
 
 
 PROGRAM = """
-import hashlib, sys
-from tests.target.test_build_library import lowering, objects, several
-print(hashlib.sha256(b"".join(objects(lowering("llvm")(several())))).hexdigest())
+import hashlib
+from tests.support.kernels import objects, several
+print(hashlib.sha256(b"".join(objects(several()))).hexdigest())
 """
 
 
 @pytest.mark.slow
 def test_no_hash_seed_shows_in_the_bytes():
-    here = hashlib.sha256(b"".join(objects(lowering("llvm")(several())))).hexdigest()
-    for seed in "017":
-        output = subprocess.check_output(
+    here = hashlib.sha256(b"".join(objects(several()))).hexdigest()
+    running = [
+        subprocess.Popen(
             [sys.executable, "-c", PROGRAM],
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
             cwd=ROOT,
             text=True,
-            timeout=60,
+            stdout=subprocess.PIPE,
         )
-        assert output.strip() == here
+        for seed in ("0", "1", "77")
+    ]
+    assert {one.communicate(timeout=60)[0].strip() for one in running} == {here}
 
 
 def test_what_was_compiled_is_left_alone_by_other_passes():
@@ -144,6 +130,14 @@ def test_a_library_for_another_machine_is_made_and_not_run(tmp_path: Path):
         made.export_library(tmp_path / "made.tar")
         with pytest.raises(ForeignLibraryError, match="and this is"):
             tvm.runtime.load_module(tmp_path / "made.tar")
+
+
+def test_what_was_compiled_goes_through_json_and_pickles():
+    done = lowering("llvm")(several())
+    for again in (tvm.load_json(tvm.save_json(done)), pickle.loads(pickle.dumps(done))):
+        tvm.assert_structural_equal(again, done)
+        assert again["f1"].signature == done["f1"].signature
+        assert list(linked(again).manifest.functions) == list(done.functions_by_name)
 
 
 def test_the_current_target_is_built_for():
