@@ -20,6 +20,11 @@ LLVM_NEEDED = "machine code needs llvmlite: pip install 'parpass[llvm]'"
 def object_code(text: str, target: Target, symbol: str = "") -> bytes:
     """Return the object code of a function in LLVM's text, for a resolved target.
 
+    Args:
+        text: The function, with what it declares.
+        target: The machine.
+        symbol: The function's name, for messages.
+
     Raises:
         CodeGenError: llvmlite is not installed, or does not accept the text.
     """
@@ -29,9 +34,8 @@ def object_code(text: str, target: Target, symbol: str = "") -> bytes:
         try:
             module = llvm.parse_assembly(_whole(text, target.triple, machine), context)
         except RuntimeError as error:
-            raise CodeGenError(
-                f"LLVM refuses the text of a function: {error}"
-            ) from None
+            told = f"LLVM refuses the text of '{symbol}': {error}"
+            raise CodeGenError(told, symbol) from None
         with module:
             tuning = llvm.create_pipeline_tuning_options(speed_level=1)
             tuning.loop_vectorization = tuning.slp_vectorization = False
@@ -53,7 +57,7 @@ def _whole(text: str, triple: str, machine: Any) -> str:
     return (
         f'target triple = "{triple}"\n'
         f'target datalayout = "{machine.target_data}"\n'
-        f"{text}"
+        f"{text}\n"
         'attributes #0 = { nounwind "no-builtins" }\n'
     )
 
