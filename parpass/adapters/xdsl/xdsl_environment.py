@@ -1,0 +1,93 @@
+"""The dialects that passes may ask for: a `Context` of xDSL, as a value that travels.
+
+Dialects of xDSL's universe, to which plug-ins belong, are known by name in every
+process. Others travel themselves.
+"""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+from xdsl.context import Context
+from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.universe import Universe
+
+
+@functools.cache
+def universe() -> Universe:
+    """Return the dialects and passes of xDSL and of plug-ins."""
+    return Universe.get_multiverse()
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What a `Context` knows.
+
+    Attributes:
+        allow_unregistered: Whether operations may be of no dialect.
+        registered: The names of dialects that are loaded when something of them is
+            asked for; those of the universe.
+        loaded: The names of those that are loaded, in order.
+        others: A pickle of dialects and classes of operations that are not of the
+            universe.
+    """
+
+    allow_unregistered: bool = False
+    registered: tuple[str, ...] = ()
+    loaded: tuple[str, ...] = ()
+    others: bytes = b""
+
+    @staticmethod
+    def of(context: Context) -> Environment:
+        """Return what a context knows."""
+        known = universe().all_dialects
+        dialects = {one.name: one for one in context.loaded_dialects}
+        waiting = [n for n in context.registered_dialect_names if n not in dialects]
+        strange = [name for name in waiting if name not in known]
+        if strange:
+            aside = context.clone()
+            dialects |= {one: aside.get_dialect(one) for one in strange}
+        from_dialects = {op for one in dialects.values() for op in one.operations}
+        ops = [
+            op
+            for op in context.loaded_ops
+            if op not in from_dialects and not issubclass(op, UnregisteredOp)
+        ]
+        others = [one for name, one in dialects.items() if name not in known]
+        return Environment(
+            context.allow_unregistered,
+            tuple(name for name in context.registered_dialect_names if name in known),
+            tuple(name for name in dialects if name in known),
+            cloudpickle.dumps((others, ops)) if others or ops else b"",
+        )
+
+    @staticmethod
+    def of_universe() -> Environment:
+        """Return what `xdsl-opt` knows."""
+        return Environment(registered=tuple(universe().all_dialects))
+
+    def context(self) -> Context:
+        """Return a new context that knows as much."""
+        return _context(self).clone()
+
+
+@functools.lru_cache(16)
+def _context(environment: Environment) -> Context:
+    context = Context(environment.allow_unregistered)
+    known: Mapping[str, Any] = universe().all_dialects
+    for name in environment.registered:
+        context.register_dialect(name, known[name])
+    for name in environment.loaded:
+        context.get_dialect(name)
+    if environment.others:
+        dialects, ops = pickle.loads(environment.others)
+        for dialect in dialects:
+            context.load_dialect(dialect)
+        for op in ops:
+            context.load_op(op)
+    return context
