@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from parpass.errors.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from parpass.adapters.xdsl.function_local import FUNCTION_LOCAL, function_local
+    from parpass.adapters.xdsl.locality import FUNCTION_LOCAL, function_local
     from parpass.adapters.xdsl.parallel_pipeline import ParallelPipeline
 
 __all__ = ["FUNCTION_LOCAL", "ParallelPipeline", "function_local"]
@@ -17,8 +17,8 @@ _ROOM = "parpass.adapters.xdsl"
 __getattr__, __dir__ = lazy_names(
     _ROOM,
     {
-        "FUNCTION_LOCAL": f"{_ROOM}.function_local",
+        "FUNCTION_LOCAL": f"{_ROOM}.locality",
         "ParallelPipeline": f"{_ROOM}.parallel_pipeline",
-        "function_local": f"{_ROOM}.function_local",
+        "function_local": f"{_ROOM}.locality",
     },
 )

@@ -18,60 +18,62 @@ from parpass.adapters.xdsl.modules import REST, XDSLModule, empty_module
 
 
 class Surroundings:
-    """What a box refers to in its module.
+    """A module around a function, with what it refers to.
 
     Args:
-        box: The box.
-        mod: The module.
+        box: The function.
+        mod: The module that it is a part of.
 
     Attributes:
-        stated: What the others state of themselves, by name, as bytes.
+        stated: What others state of themselves, by name, as bytes.
     """
 
     def __init__(self, box: Box, mod: XDSLModule) -> None:
-        self._mod = mod
-        boxes = mod.boxes
-        asked = [name for name in box.symbols if name in boxes]
-        # The names are those of roots; the rest has names that are not boxes.
-        self.stated = {name: _signature(boxes, name) for name in asked}
-        unknown = [name for name in box.symbols if name not in boxes]
-        if unknown and REST in boxes and boxes[REST] is not box:
-            self.stated |= _of_rest(boxes[REST], unknown)
+        self._shell = mod.shell
+        boxes, symbols = mod.boxes, box.symbols
+        known = [name for name in symbols if name in boxes]
+        self.stated = {name: _signature(boxes, name) for name in known}
+        others = [name for name in symbols if name not in boxes]
+        if others and REST in boxes and boxes[REST] is not box:
+            self.stated |= _of_rest(boxes[REST], others)
 
-    def around(self, ops: Sequence[Operation]) -> tuple[ModuleOp, set[str]]:
-        """Return a module with operations, and the names of what is around them."""
-        [first] = ops[:1] or [None]
+    def put(self, ops: Sequence[Operation]) -> ModuleOp:
+        """Return a module with operations that were taken out of the box."""
         own = {symbol_of(op) for op in ops}
-        stated = {name: one for name, one in self.stated.items() if name not in own}
-        if isinstance(first, ModuleOp) and symbol_of(first) is None:
-            module = first  # the rest, which is a module already
+        around = {name: one for name, one in self.stated.items() if name not in own}
+        self._around = around.keys()
+        self._own = symbol_of(ops[0]) if ops else None
+        if ops and isinstance(ops[0], ModuleOp) and self._own is None:
+            module = ops[0]  # the rest is a module already
+            self._is_rest = True
         else:
-            module = empty_module(self._mod.shell)
+            module = empty_module(self._shell)
             module.body.block.add_ops(ops)
-        for content in stated.values():
-            module.body.block.add_ops(decode(content))
-        return module, set(stated)
+            self._is_rest = False
+        self._declared = [op for content in around.values() for op in decode(content)]
+        module.body.block.add_ops(self._declared)
+        return module
 
+    def inside(self, module: ModuleOp) -> list[Operation]:
+        """Return what is in the module, but for what was put around it, own first."""
+        # A pass may have put another one in the place of what it is not to touch.
+        ops = [
+            op
+            for op in module.body.block.ops
+            if symbol_of(op) not in self._around and op not in self._declared
+        ]
+        return sorted(ops, key=lambda op: symbol_of(op) != self._own)
 
-def taken_out(
-    module: ModuleOp, ops: Sequence[Operation], around: set[str]
-) -> Sequence[Operation]:
-    """Return what is in a module, but for what was put around it.
-
-    Args:
-        module: The module of `Surroundings.around`, after a pass.
-        ops: The operations that were put into it.
-        around: The names of what was put around them.
-    """
-    left = [op for op in module.body.block.ops if symbol_of(op) not in around]
-    if ops[:1] == [module]:
-        for op in list(module.body.block.ops):
-            if op not in left:
+    def take(self, module: ModuleOp) -> Sequence[Operation]:
+        """Take the operations out of the module."""
+        inside = self.inside(module)
+        if self._is_rest:
+            for op in set(module.body.block.ops).difference(inside):
                 op.detach()
-        return ops
-    for op in left:
-        op.detach()
-    return left
+            return [module]
+        for op in inside:
+            op.detach()
+        return inside
 
 
 def _signature(boxes: Any, name: str) -> bytes:

@@ -77,8 +77,8 @@ class Box:
     def signature(self) -> bytes:
         """What functions that refer to this one may rely on: it without its body."""
         if self._signature is None:
-            ops = self._read()
-            self._signature = encode([_declaration(op) for op in ops])
+            own = self._read()[:1]  # what passes have added is behind it
+            self._signature = encode([_declaration(op) for op in own])
         return self._signature
 
     @property

@@ -13,12 +13,16 @@ import sys
 from importlib import import_module
 from operator import attrgetter
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import cloudpickle
 from xdsl.dialects.builtin import UnregisteredAttr, UnregisteredOp
 
 # What `marshal` writes: "module:qualname", a pickle, or what makes an unregistered one.
 Name = str | bytes | tuple[str, str]
+
+# The pickles of classes, which are names only if they stay the same.
+_pickled: WeakKeyDictionary[type[Any], bytes] = WeakKeyDictionary()
 
 _OP, _ATTRIBUTE, _TYPE = "op", "attribute", "type"
 
@@ -33,7 +37,9 @@ def name_of(kind: type[Any]) -> str | bytes:
                 return name
         except AttributeError:
             pass
-    return cloudpickle.dumps(kind)
+    if kind not in _pickled:
+        _pickled[kind] = cloudpickle.dumps(kind)
+    return _pickled[kind]
 
 
 def name_of_op(op: Any) -> Name:
@@ -57,7 +63,9 @@ def named(name: Name) -> type[Any]:
         loaded = sys.modules.get(module) or import_module(module)
         return attrgetter(qualname)(loaded)
     if isinstance(name, bytes):
-        return pickle.loads(name)  # written by a process of ours
+        kind = pickle.loads(name)  # written by a process of ours
+        _pickled.setdefault(kind, name)
+        return kind
     return _unregistered(*name)
 
 

@@ -138,11 +138,9 @@ def merged(
         if name == REST:
             continue
         ops = [kept[name]] if name in kept else box.take()
-        named = [op for op in ops if symbol_of(op) == name] or list(ops[:1])
-        own[name] = named
-        for op in ops:
-            if op not in named:
-                _add(op, name, added)
+        own[name] = list(ops[:1])
+        for op in ops[1:]:
+            _add(op, name, added)
     order: list[Operation] = []
     for op in rest:
         order += own.pop(op, ()) if isinstance(op, str) else [op]

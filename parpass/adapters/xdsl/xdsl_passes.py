@@ -1,7 +1,7 @@
 """Passes of xDSL as passes of parpass: on functions, on modules, and verification.
 
 xDSL's passes see modules. One that is known to work on each function by itself
-(`function_local`) is given one function at a time, in a module of its own, and so can
+(`locality`) is given one function at a time, in a module of its own, and so can
 be run on many at once.
 """
 
@@ -13,9 +13,9 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass as XDSLPass
 
-from parpass.adapters.xdsl.around_functions import Surroundings, taken_out
-from parpass.adapters.xdsl.box import Box, symbol_of
-from parpass.adapters.xdsl.function_local import is_function_local
+from parpass.adapters.xdsl.around_functions import Surroundings
+from parpass.adapters.xdsl.box import Box
+from parpass.adapters.xdsl.locality import is_function_local
 from parpass.adapters.xdsl.modules import XDSLModule
 from parpass.transform import (
     FunctionPass,
@@ -53,10 +53,9 @@ class XDSLFunctionPass(_OfXDSL, FunctionPass):
     def transform_function(self, func: Box, mod: XDSLModule, ctx: PassContext) -> Box:
         """Return what it makes of a function; the same box if nothing changed."""
         surroundings = Surroundings(func, mod)
-        ops = func.take()
-        module, around = surroundings.around(ops)
+        module = surroundings.put(func.take())
         self.xdsl_pass.apply(mod.environment.context(), module)
-        made = Box(taken_out(module, ops, around), made_by=self.info.name)
+        made = Box(surroundings.take(module), made_by=self.info.name)
         if made.content != func.content:
             return made
         func.give_back(made.take())
@@ -108,18 +107,16 @@ class Verify(FunctionwisePass):
         surroundings = Surroundings(func, mod)
         if func.verified_with == surroundings.stated:
             return func
-        ops = func.take()
-        module, around = surroundings.around(ops)
+        module = surroundings.put(func.take())
         try:
             module.verify(verify_nested_ops=False)
-            for op in module.ops:
-                if symbol_of(op) not in around:
-                    op.verify()
+            for op in surroundings.inside(module):
+                op.verify()
         except Exception as error:
             if func.made_by:
                 error.add_note(f"after pass '{func.made_by}'")
             raise
-        func.give_back(taken_out(module, ops, around))
+        func.give_back(surroundings.take(module))
         func.verified_with = surroundings.stated
         return func
 
