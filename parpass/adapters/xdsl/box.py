@@ -8,14 +8,15 @@ new box.
 
 from __future__ import annotations
 
-import marshal
 from collections.abc import Sequence
+from io import StringIO
+from typing import Any
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
+from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
 
-from parpass.adapters.xdsl.attribute_bytes import VERSION
 from parpass.adapters.xdsl.codec import decode, encode, symbols_in
 
 # Functions that may be without a body.
@@ -32,9 +33,12 @@ class Box:
         content: They as bytes.
         signature: What others rely on, if that is known; see `signature`.
         made_by: The pass that made it, if one did.
+        prints: Whether its text is wanted in the end, so that workers print it.
+        text: Its text, if that is known.
 
     Attributes:
         made_by: The same as the argument.
+        prints: The same as the argument.
         verified_with: What others stated of themselves when this was last verified.
     """
 
@@ -45,13 +49,16 @@ class Box:
         content: bytes | None = None,
         signature: bytes | None = None,
         made_by: str = "",
+        prints: bool = False,
+        text: str | None = None,
     ) -> None:
         # A list, as to pop from one is atomic: several threads may run passes on a box.
         self._own = [] if ops is None else [ops]
         self._lent: Operation | None = None
         self._content = content
         self._signature = signature
-        self.made_by = made_by
+        self._text = text
+        self.made_by, self.prints = made_by, prints
         self.verified_with: object = None
 
     @classmethod
@@ -77,9 +84,29 @@ class Box:
     def signature(self) -> bytes:
         """What functions that refer to this one may rely on: it without its body."""
         if self._signature is None:
-            own = self._read()[:1]  # what passes have added is behind it
-            self._signature = encode([_declaration(op) for op in own])
+            self._signature = self.stated_by(self._read())
         return self._signature
+
+    @staticmethod
+    def stated_by(ops: Sequence[Operation]) -> bytes:
+        """Return the signature of a box of operations."""
+        # What passes have added is behind the first.
+        return encode([_declaration(op) for op in ops[:1]])
+
+    @property
+    def text(self) -> str:
+        """Its text, without a line's end."""
+        if self._text is None:
+            stream = StringIO()
+            for op in self._read():
+                Printer(stream).print_op(op)
+            self._text = stream.getvalue()
+        return self._text
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it is one operation, to which passes have added none."""
+        return self._text is not None or len(self._read()) == 1
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -112,17 +139,26 @@ class Box:
         assert self._content is not None
         return decode(self._content)
 
-    def pack(self) -> bytes:
-        """Return the box as bytes."""
-        return marshal.dumps((self.content, self.signature, self.made_by), VERSION)
+    def pack(self) -> tuple[Any, ...]:
+        """Return what `marshal` writes of it."""
+        text = self.text if self.prints and self.is_one else None
+        return self.content, self.signature, self.made_by, self.prints, text
 
     @staticmethod
-    def unpack(packed: bytes | memoryview) -> Box:
+    def unpack(*packed: Any) -> Box:
         """Return the box from `pack`."""
-        content, signature, made_by = marshal.loads(packed)
-        return Box(content=content, signature=signature, made_by=made_by)
+        content, signature, made_by, prints, text = packed
+        return Box(
+            content=content,
+            signature=signature,
+            made_by=made_by,
+            prints=prints,
+            text=text,
+        )
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return isinstance(other, Box) and self.content == other.content
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] -- as of a list

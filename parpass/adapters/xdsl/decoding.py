@@ -6,6 +6,7 @@ import marshal
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from parpass.adapters.xdsl.attribute_bytes import decoded
@@ -33,6 +34,7 @@ class _Decoder:
         _, classes, attributes, templates, code, names, orders, has_forward = (
             marshal.loads(content)
         )
+        self._names_of_kinds = classes
         self._kinds = [named(one) for one in classes]
         self._attributes = [decoded(one) for one in attributes]
         self._templates = [self._template(one) for one in templates]
@@ -49,12 +51,14 @@ class _Decoder:
 
     def _template(self, encoded: Any) -> _Template:
         kind, types, properties, attributes, location, counts = encoded
-        values = self._attributes
+        values, own = self._attributes, {}
+        if isinstance(self._names_of_kinds[kind], tuple):
+            own["op_name__"] = StringAttr(self._names_of_kinds[kind][1])
         return _Template(
             self._kinds[kind],
             [values[one] for one in types],
             {name: values[one] for name, one in properties},
-            {name: values[one] for name, one in attributes},
+            {name: values[one] for name, one in attributes} | own,
             values[location],
             *counts,
         )

@@ -199,7 +199,11 @@ class _Encoder:
                 self._classes.setdefault(name_of_op(op), len(self._classes)),
                 tuple(map(number_of, types)),
                 tuple((k, number_of(one)) for k, one in properties.items()),
-                tuple((k, number_of(one)) for k, one in attributes.items()),
+                tuple(
+                    (k, number_of(one))
+                    for k, one in attributes.items()
+                    if k != "op_name__"  # the class has it
+                ),
                 number_of(op.location),
                 counts,
             )

@@ -7,6 +7,7 @@ module, in which the others have their places marked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
@@ -15,6 +16,7 @@ from types import MappingProxyType
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
 from xdsl.ir import Block, Operation
 from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove
 
 from parpass.adapters.xdsl.box import Box, is_isolated, symbol_of
 from parpass.adapters.xdsl.codec import decode, encode
@@ -26,6 +28,9 @@ REST = "builtin.module"
 
 _PLACE = "parpass.place"  # an operation that marks where those of a box are
 _PlaceOp = UnregisteredOp.with_name(_PLACE)
+_PRINTED_PLACE = re.compile(
+    rf'^( *)"{re.escape(_PLACE)}"\(\) \{{name = ""\}} : \(\) -> \(\)', re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -36,21 +41,35 @@ class XDSLModule:
         boxes: Its functions, and whatever else has a name, in order.
         shell: The module without anything in it, as bytes.
         environment: The dialects that are known.
+        is_checked: Whether it is valid, as passes expect it to be; else it is verified
+            before the first of them.
     """
 
     boxes: Mapping[str, Box] = field(default_factory=dict[str, Box])
     shell: bytes = b""
     environment: Environment = field(default_factory=Environment)
+    is_checked: bool = True
 
     @staticmethod
-    def of(module: ModuleOp, environment: Environment) -> XDSLModule:
-        """Return a module as boxes, which are read from it when somebody asks."""
+    def of(
+        module: ModuleOp,
+        environment: Environment,
+        placed: Mapping[str, Box] = MappingProxyType({}),
+    ) -> XDSLModule:
+        """Return a module as boxes, which are read from it when somebody asks.
+
+        Args:
+            module: The module.
+            environment: The dialects that are known.
+            placed: Boxes of which there are places in the module, by name.
+        """
         boxes: dict[str, Box] = {}
         names = dict(_named(module))
         shell = module.clone_without_regions()
         if len(names) < len(tuple(module.ops)) or module.body.block.args:
             boxes[REST] = Box(content=_rest(module, names))
-        boxes |= {name: Box.of(op) for op, name in names.items()}
+        for op, name in names.items():
+            boxes[name] = placed[name] if name in placed else Box.of(op)
         return XDSLModule(boxes, encode([shell]), environment)
 
     def to_op(self) -> ModuleOp:
@@ -73,9 +92,43 @@ class XDSLModule:
         return op
 
     def __str__(self) -> str:
-        stream = StringIO()
-        Printer(stream).print_op(self.to_op())
+        return text_of(self)
+
+
+def text_of(mod: XDSLModule) -> str:
+    """Return the text of a module, of functions as they were printed by workers."""
+    stream = StringIO()
+    boxes = {name: box for name, box in mod.boxes.items() if name != REST}
+    frame = mod.frame()
+    block = frame.body.block
+    if not (all(box.is_one for box in boxes.values()) and _has_no_names(block)):
+        Printer(stream).print_op(mod.to_op())
         return stream.getvalue() + "\n"
+    known = [place_of(op) for op in block.ops]
+    block.add_ops([new_place(name) for name in boxes if name not in known])
+    texts = [boxes[name].text for op in block.ops if (name := place_of(op))]
+    for op in block.ops:
+        if place_of(op):
+            op.attributes["name"] = StringAttr("")
+    Printer(stream).print_op(frame)
+    printed = iter(texts)
+
+    def text(found: re.Match[str]) -> str:
+        return next(printed).replace("\n", f"\n{found[1]}").join((found[1], ""))
+
+    return _PRINTED_PLACE.sub(text, stream.getvalue()) + "\n"
+
+
+def _has_no_names(block: Block) -> bool:
+    """Return whether all names of values in a module are those of functions alone."""
+    return not block.args and all(
+        not op.results
+        and (
+            not op.regions
+            or op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
+        )
+        for op in block.ops
+    )
 
 
 def empty_module(shell: bytes) -> ModuleOp:
@@ -90,18 +143,19 @@ def _named(module: ModuleOp) -> Iterator[tuple[Operation, str]]:
     """Yield the operations that are in boxes of their own, with their names."""
     seen: set[str] = {REST}
     for op in module.ops:
-        name = symbol_of(op)
+        name = place_of(op) or symbol_of(op)
         if name is not None and name not in seen and is_isolated(op):
             seen.add(name)
             yield op, name
 
 
 def _rest(module: ModuleOp, names: Mapping[Operation, str]) -> bytes:
-    places = {
-        op: _PlaceOp.create(attributes={"name": StringAttr(name)})
-        for op, name in names.items()
-    }
-    return encode([module], places)
+    return encode([module], {op: new_place(name) for op, name in names.items()})
+
+
+def new_place(name: str) -> Operation:
+    """Return a mark for the place of the box of a name."""
+    return _PlaceOp.create(attributes={"name": StringAttr(name)})
 
 
 def place_of(op: Operation) -> str | None:

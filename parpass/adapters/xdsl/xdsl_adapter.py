@@ -9,6 +9,7 @@ from typing import Any
 
 from parpass.adapters.xdsl.box import Box
 from parpass.adapters.xdsl.modules import XDSLModule
+from parpass.adapters.xdsl.text_box import packed, unpacked
 from parpass.adapters.xdsl.xdsl_passes import Verify
 from parpass.transform import (
     KeepOutside,
@@ -59,22 +60,21 @@ class XDSLAdapter(ModuleAdapter):
 
     def encode_function(self, function: Box, keep_outside: KeepOutside) -> bytes:
         """Return a box as bytes."""
-        return function.pack()
+        return packed(function)
 
     def decode_function(
         self, encoded: bytes | memoryview, outside: Sequence[Source], mod: XDSLModule
     ) -> Box:
         """Return a box from bytes; its operations are made when a pass takes them."""
-        return Box.unpack(encoded)
+        return unpacked(encoded, mod.environment)
 
     def encode_shell(self, mod: XDSLModule) -> bytes:
         """Return all but the boxes as bytes."""
-        return pickle.dumps((mod.shell, mod.environment), protocol=5)
+        return pickle.dumps((mod.shell, mod.environment, mod.is_checked), protocol=5)
 
     def decode_shell(self, encoded: bytes) -> XDSLModule:
         """Return a module without boxes."""
-        shell, environment = pickle.loads(encoded)  # written by a coordinator
-        return XDSLModule({}, shell, environment)
+        return XDSLModule({}, *pickle.loads(encoded))  # written by a coordinator
 
 
 register_adapter(XDSLModule, XDSLAdapter())

@@ -15,13 +15,33 @@ from typing import Any
 import cloudpickle
 from xdsl.context import Context
 from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.ir import Dialect
 from xdsl.universe import Universe
+
+from parpass.tables import Table
 
 
 @functools.cache
 def universe() -> Universe:
     """Return the dialects and passes of xDSL and of plug-ins."""
     return Universe.get_multiverse()
+
+
+_own = Table[str, Dialect]("dialect of a program")
+
+
+def register_dialect(dialect: Dialect) -> None:
+    """Have the command know a dialect that is not of xDSL's universe."""
+    _own[dialect.name] = dialect
+
+
+def known_dialects() -> Environment:
+    """Return the dialects of the universe and of the program; others are allowed."""
+    context = Environment.of_universe().context()
+    context.allow_unregistered = True
+    for dialect in _own.values():
+        context.load_dialect(dialect)
+    return Environment.of(context)
 
 
 @dataclass(frozen=True)

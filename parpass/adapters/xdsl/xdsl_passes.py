@@ -17,6 +17,7 @@ from parpass.adapters.xdsl.around_functions import Surroundings
 from parpass.adapters.xdsl.box import Box
 from parpass.adapters.xdsl.locality import is_function_local
 from parpass.adapters.xdsl.modules import XDSLModule
+from parpass.adapters.xdsl.text_box import TextBox
 from parpass.transform import (
     FunctionPass,
     FunctionwisePass,
@@ -52,11 +53,16 @@ class XDSLFunctionPass(_OfXDSL, FunctionPass):
 
     def transform_function(self, func: Box, mod: XDSLModule, ctx: PassContext) -> Box:
         """Return what it makes of a function; the same box if nothing changed."""
+        if not (mod.is_checked or func.made_by):
+            verify(func, mod)
         surroundings = Surroundings(func, mod)
         module = surroundings.put(func.take())
         self.xdsl_pass.apply(mod.environment.context(), module)
-        made = Box(surroundings.take(module), made_by=self.info.name)
-        if made.content != func.content:
+        made = Box(
+            surroundings.take(module), made_by=self.info.name, prints=func.prints
+        )
+        # Text comes back as a worker prints it, even if nothing else changed.
+        if isinstance(func, TextBox) or made.content != func.content:
             return made
         func.give_back(made.take())
         return func
@@ -68,6 +74,8 @@ class XDSLModulePass(_OfXDSL, ModulePass):
     def transform_module(self, mod: XDSLModule, ctx: PassContext) -> XDSLModule:
         """Return what it makes of a module; boxes that are as before are the same."""
         module = mod.to_op()
+        if not mod.is_checked:
+            module.verify()
         self.xdsl_pass.apply(mod.environment.context(), module)
         module.verify()
         made = XDSLModule.of(module, mod.environment)
@@ -104,21 +112,26 @@ class Verify(FunctionwisePass):
         Raises:
             VerifyException: It is wrong.
         """
-        surroundings = Surroundings(func, mod)
-        if func.verified_with == surroundings.stated:
-            return func
-        module = surroundings.put(func.take())
-        try:
-            module.verify(verify_nested_ops=False)
-            for op in surroundings.inside(module):
-                op.verify()
-        except Exception as error:
-            if func.made_by:
-                error.add_note(f"after pass '{func.made_by}'")
-            raise
-        func.give_back(surroundings.take(module))
-        func.verified_with = surroundings.stated
+        verify(func, mod)
         return func
+
+
+def verify(func: Box, mod: XDSLModule) -> None:
+    """Verify a function of a module; see `Verify`."""
+    surroundings = Surroundings(func, mod)
+    if func.verified_with == surroundings.stated:
+        return
+    module = surroundings.put(func.take())
+    try:
+        module.verify(verify_nested_ops=False)
+        for op in surroundings.inside(module):
+            op.verify()
+    except Exception as error:
+        if func.made_by:
+            error.add_note(f"after pass '{func.made_by}'")
+        raise
+    func.give_back(surroundings.take(module))
+    func.verified_with = surroundings.stated
 
 
 def pass_of(xdsl_pass: XDSLPass) -> Pass:
