@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
+from parpass.adapters.xdsl import pass_factories as _passes_by_name
 from parpass.adapters.xdsl.cutting import Cut, Piece, cut
 from parpass.adapters.xdsl.modules import XDSLModule, new_place, text_of
 from parpass.adapters.xdsl.text_box import FunctionText, TextBox
@@ -97,3 +98,4 @@ def _source(
 
 
 register_adapter(XDSLModule, MLIRPrograms())
+_ = _passes_by_name  # its import registers them

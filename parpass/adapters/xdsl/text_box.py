@@ -75,6 +75,7 @@ class TextBox(Box):
     def __init__(self, source: FunctionText, environment: Environment) -> None:
         super().__init__(prints=True)
         self._source, self._environment = source, environment
+        self._is_parsed = False
 
     @property
     def size(self) -> int:
@@ -94,7 +95,8 @@ class TextBox(Box):
         return (tuple(self._source),)
 
     def _read(self) -> Sequence[Operation]:
-        if self._content is None and not self._own:
+        if not self._is_parsed:
+            self._is_parsed = True
             self._own.append(self._source.parsed(self._environment))
         return super()._read()
 

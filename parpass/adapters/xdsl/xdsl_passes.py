@@ -39,6 +39,10 @@ class _OfXDSL(Pass):
         self.xdsl_pass = xdsl_pass
         self.pass_info = PassInfo(0, xdsl_pass.name)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What made it is for printing pipelines, and would take long to load.
+        return {name: one for name, one in vars(self).items() if name != "factory"}
+
     def __getattr__(self, name: str) -> Any:
         fields = self.__dict__.get("xdsl_pass")  # not there while it is unpickled
         if fields is None or name not in (
