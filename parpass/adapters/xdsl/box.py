@@ -56,7 +56,7 @@ class Box:
         self._own = [] if ops is None else [ops]
         self._lent: Operation | None = None
         self._content = content
-        self._signature = signature
+        self._signature: bytes | None = signature
         self._text = text
         self.made_by, self.prints = made_by, prints
         self.verified_with: object = None

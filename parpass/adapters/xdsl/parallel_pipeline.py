@@ -11,10 +11,10 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass as XDSLPass
 from xdsl.passes import PassPipeline
 
-from parpass.adapters.xdsl import xdsl_adapter as _registers_itself
+from parpass.adapters.xdsl import mlir_programs as _registers_itself
 from parpass.adapters.xdsl.modules import REST, XDSLModule, merged, place_of
+from parpass.adapters.xdsl.pass_factories import printable
 from parpass.adapters.xdsl.xdsl_environment import Environment, universe
-from parpass.adapters.xdsl.xdsl_passes import pass_of
 from parpass.runner import Runner, run_pipeline_sync
 from parpass.transform import Pass, Sequential
 
@@ -51,7 +51,7 @@ class ParallelPipeline:
             given = PassPipeline.parse_spec(universe().all_passes, passes).passes
         else:
             given = passes
-        self.passes = [pass_of(p) if isinstance(p, XDSLPass) else p for p in given]
+        self.passes = [printable(p) if isinstance(p, XDSLPass) else p for p in given]
         self._workers, self._runner, self._options = workers, runner, options
 
     def apply(self, ctx: Context, module: ModuleOp) -> None:

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass as XDSLPass
 
 from parpass.adapters.xdsl.xdsl_environment import universe
 from parpass.adapters.xdsl.xdsl_passes import pass_of
-from parpass.transform import Pass, register_pass
+from parpass.transform import Pass, register_pass, registered_passes
 
 KindT = TypeVar("KindT", bound=type[XDSLPass])
 
@@ -78,6 +78,15 @@ def register_xdsl_pass(kind: KindT) -> KindT:
     """
     register_pass(f"xdsl.{kind.name}")(PassFactory(kind))
     return kind
+
+
+def printable(xdsl_pass: XDSLPass) -> Pass:
+    """Return a pass of xDSL as one that pipelines in text can name, if it is known."""
+    made, kind = pass_of(xdsl_pass), type(xdsl_pass)
+    known = registered_passes().get(kind.name)
+    if isinstance(known, PassFactory) and known.kind is kind:
+        made.factory = known
+    return made
 
 
 for _name in universe().all_passes:

@@ -16,7 +16,6 @@ from parpass.transform import (
     ModuleAdapter,
     Pass,
     Source,
-    register_adapter,
 )
 
 _VERIFY = Verify()
@@ -75,6 +74,3 @@ class XDSLAdapter(ModuleAdapter):
     def decode_shell(self, encoded: bytes) -> XDSLModule:
         """Return a module without boxes."""
         return XDSLModule({}, *pickle.loads(encoded))  # written by a coordinator
-
-
-register_adapter(XDSLModule, XDSLAdapter())

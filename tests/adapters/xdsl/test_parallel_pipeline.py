@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
+from xdsl.dialects.builtin import (
+    FunctionType,
+    ModuleOp,
+    StringAttr,
+    UnregisteredOp,
+    i64,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Dialect, Operation
 from xdsl.irdl import IRDLOperation, irdl_op_definition, traits_def
 from xdsl.passes import ModulePass, PassPipeline
+from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from parpass.adapters.xdsl import FUNCTION_LOCAL, ParallelPipeline, function_local
 from parpass.adapters.xdsl.xdsl_environment import universe
+from parpass.cli import main
 from parpass.errors import ArgumentError
 from parpass.runner import Runner
 from parpass.transform import PassContext
@@ -208,6 +218,48 @@ def test_what_passes_add_to_functions_is_merged_by_name(place: Any):
         apply([Declare("i64")], parsed(PROGRAM), *place)
 
 
+@function_local
+@dataclass(frozen=True)
+class Widen(ModulePass):
+    """Makes numbers of a function wide, and so its signature, and calls of others."""
+
+    name = "widen"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for one in op.ops:
+            if not isinstance(one, FuncOp) or one.is_declaration:
+                continue
+            block = one.body.blocks[0]
+            for value in [*block.args, *(r for i in one.walk() for r in i.results)]:
+                Rewriter.replace_value_with_new_type(value, i64)
+            one.function_type = FunctionType.from_lists([i64], [i64])
+
+
+CHAIN = "".join(
+    f"""
+    func.func @f{at}(%a: i32) -> i32 {{
+      %b = func.call @f{(at + 1) % 6}(%a) : (i32) -> i32
+      %c = "test.op"(%b) : (i32) -> i32
+      func.return %c : i32
+    }}
+    """
+    for at in range(6)
+)
+
+
+@pytest.mark.slow
+def test_calls_are_verified_with_what_others_state_after_the_pass(place: Any):
+    by_itself = parsed(CHAIN)
+    Widen().apply(context(), by_itself)
+    by_itself.verify()
+    passes = [
+        universe().all_passes["cse"]()(),
+        Widen(),
+        universe().all_passes["dce"]()(),
+    ]
+    assert apply(passes, parsed(CHAIN), *place) == generic_text(by_itself)
+
+
 @irdl_op_definition
 class OwnOp(IRDLOperation):
     name = "own.op"
@@ -241,6 +293,17 @@ def test_dialects_and_operations_of_the_program_travel(runner: Runner):
     with PassContext(config=dict(POOLED)):
         ParallelPipeline([AddOwn()], runner=runner).apply(known, module)
     assert sum(isinstance(op, OwnOp) for op in module.walk()) == 3
+
+
+@pytest.mark.slow
+def test_failures_of_modules_are_replayed(tmp_path: Path):
+    path = tmp_path / "failure.mlir"
+    passes = "cse,riscv-allocate-registers{allocation-strategy=unknown}"
+    config = {"parpass.reproducer": str(path)}
+    with pytest.raises(Exception, match="unknown"):
+        apply(passes, parsed(PROGRAM), config, None)
+    result = CliRunner().invoke(main, ["replay", str(path)])
+    assert "The same failure came back." in result.output
 
 
 def test_passes_that_are_not_known_to_be_local_are_run_on_modules():
