@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import pickle
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import cloudpickle
 from xdsl.context import Context
-from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.dialects.builtin import UnregisteredAttr, UnregisteredOp
 from xdsl.ir import Dialect
 from xdsl.universe import Universe
 
@@ -53,8 +53,8 @@ class Environment:
         registered: The names of dialects that are loaded when something of them is
             asked for; those of the universe.
         loaded: The names of those that are loaded, in order.
-        others: A pickle of dialects and classes of operations that are not of the
-            universe.
+        others: A pickle of dialects, and classes of operations and attributes, that are
+            not of the universe.
     """
 
     allow_unregistered: bool = False
@@ -72,18 +72,22 @@ class Environment:
         if strange:
             aside = context.clone()
             dialects |= {one: aside.get_dialect(one) for one in strange}
-        from_dialects = {op for one in dialects.values() for op in one.operations}
-        ops = [
-            op
-            for op in context.loaded_ops
-            if op not in from_dialects and not issubclass(op, UnregisteredOp)
-        ]
+        of_dialects = {
+            kind
+            for one in dialects.values()
+            for kind in (*one.operations, *one.attributes)
+        }
+        ops = [one for one in context.loaded_ops if _is_alone(one, of_dialects)]
+        kinds = (*context.loaded_attrs, *context.loaded_types)
+        attributes = [one for one in kinds if _is_alone(one, of_dialects)]
         others = [one for name, one in dialects.items() if name not in known]
         return Environment(
             context.allow_unregistered,
             tuple(name for name in context.registered_dialect_names if name in known),
             tuple(name for name in dialects if name in known),
-            cloudpickle.dumps((others, ops)) if others or ops else b"",
+            cloudpickle.dumps((others, ops, attributes))
+            if others or ops or attributes
+            else b"",
         )
 
     @staticmethod
@@ -105,9 +109,17 @@ def _context(environment: Environment) -> Context:
     for name in environment.loaded:
         context.get_dialect(name)
     if environment.others:
-        dialects, ops = pickle.loads(environment.others)
+        dialects, ops, attributes = pickle.loads(environment.others)
         for dialect in dialects:
             context.load_dialect(dialect)
         for op in ops:
             context.load_op(op)
+        for attribute in attributes:
+            context.load_attr_or_type(attribute)
     return context
+
+
+def _is_alone(kind: type[Any], of_dialects: Collection[type[Any]]) -> bool:
+    """Return whether a class was loaded by itself, and not with its dialect."""
+    unregistered = issubclass(kind, UnregisteredOp | UnregisteredAttr)
+    return kind not in of_dialects and not unregistered

@@ -17,8 +17,13 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Dialect, Operation
-from xdsl.irdl import IRDLOperation, irdl_op_definition, traits_def
+from xdsl.ir import Dialect, Operation, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    traits_def,
+)
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
@@ -266,6 +271,16 @@ class OwnOp(IRDLOperation):
     traits = traits_def(Pure())
 
 
+@irdl_op_definition
+class LooseOp(IRDLOperation):
+    name = "loose.op"
+
+
+@irdl_attr_definition
+class LooseType(ParametrizedAttribute, TypeAttribute):
+    name = "loose.type"
+
+
 @function_local
 @dataclass(frozen=True)
 class AddOwn(ModulePass):
@@ -274,7 +289,8 @@ class AddOwn(ModulePass):
     name = "add-own"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        assert ctx.get_op("own.op").name == "own.op"
+        assert ctx.get_op("loose.op").name == "loose.op"
+        assert ctx.get_type("loose.type").name == "loose.type"
         kind = ctx.get_op("not.known")
         assert issubclass(kind, UnregisteredOp)
         for one in op.ops:
@@ -289,6 +305,8 @@ class AddOwn(ModulePass):
 def test_dialects_and_operations_of_the_program_travel(runner: Runner):
     known = context()
     known.load_dialect(Dialect("own", [OwnOp], []))
+    known.load_op(LooseOp)
+    known.load_attr_or_type(LooseType)
     module = parsed(PROGRAM)
     with PassContext(config=dict(POOLED)):
         ParallelPipeline([AddOwn()], runner=runner).apply(known, module)
