@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from parpass.ir.attrs import DictAttrs
+from parpass.ir.text.attribute import Attribute, dict_attrs
+from parpass.ir.text.cursor import is_name, is_string
+from parpass.ir.text.problems import Problems
+from parpass.ir.text.scanner import END, STRAY
 from parpass.relay.expr import Expr, Function, GlobalVar
-from parpass.relay.text.call_attributes import Attribute, dict_attrs
-from parpass.relay.text.cursor import is_name, is_string
 from parpass.relay.text.expr_parser import ExprParser
 from parpass.relay.text.open_parts import Head
-from parpass.relay.text.problems import Problems
-from parpass.relay.text.scanner import END, STRAY
 from parpass.runtime.ndarray import NDArray
 
 
@@ -125,7 +125,7 @@ class ModuleParser(ExprParser):
         if self.texts[at][:1] != "@":
             self.fail("a function's name such as @main")
         self.at = at + 1
-        var = self.global_named(at)
+        var = self.globals.named(self.name(at), self.span(at, at))
         if var.name_hint in self._defined:
             message = f"function '{self.texts[at]}' is defined twice"
             self.problems.report(self.span(at, at), message)
@@ -146,7 +146,4 @@ class ModuleParser(ExprParser):
 
     def check_global_uses(self) -> None:
         """Report the uses of functions that the module does not have."""
-        for name, (token, place) in self.global_uses.items():
-            if name not in self._defined:
-                known = (f"@{known}" for known in self._defined)
-                self.problems.report_unknown(place, "function named", token, known)
+        self.globals.check_uses(self._defined, self.problems)

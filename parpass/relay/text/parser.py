@@ -18,12 +18,12 @@ import msgspec
 
 from parpass.errors.missing_names import refusing
 from parpass.ir.module import IRModule
+from parpass.ir.text.cursor import SyntaxFault
+from parpass.ir.text.pieces import piece_at
+from parpass.ir.text.problems import Problems
 from parpass.relay.expr import Expr
 from parpass.relay.text.constant_section import read_section
-from parpass.relay.text.cursor import SyntaxFault
 from parpass.relay.text.module_parser import ModuleParser
-from parpass.relay.text.pieces import piece_at
-from parpass.relay.text.problems import Problems
 from parpass.runtime.ndarray import NDArray
 
 import_module("parpass.relay.op")  # enters the operators in their table

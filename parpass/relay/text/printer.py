@@ -19,6 +19,8 @@ from parpass.errors import SizeLimitError
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children, post_order
 from parpass.ir.op_table import Op
+from parpass.ir.text.literals import attrs_text, items_text
+from parpass.ir.text.names import VarNames, name_text
 from parpass.ir.ty import Type, type_text
 from parpass.relay.analysis.scopes import ScopeTree
 from parpass.relay.analysis.variables import free_vars
@@ -35,8 +37,6 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.text.constant_section import ConstantPool
-from parpass.relay.text.literals import attrs_text, items_text
-from parpass.relay.text.names import VarNames, name_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -238,14 +238,14 @@ class _ExprPrinter:
             case Op():
                 return expr.name
             case Var():
-                return self._vars.text_of(expr)
+                return self._vars.text_of(expr, expr.name_hint)
             case TupleGetItem() if expr not in self._names:
                 return self._projection(expr)
             case _:
                 return self._names[expr]
 
     def _bind(self, var: Var) -> str:
-        name, annotation = self._vars.text_of(var), var.type_annotation
+        name, annotation = self._reference(var), var.type_annotation
         if annotation is None:
             return name
         return self._budget.spend(f"{name}: {self._budget.type_text(annotation)}")

@@ -13,15 +13,15 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from parpass.errors import SizeLimitError
+from parpass.ir.text.attribute import Attribute
+from parpass.ir.text.cursor import Cursor, is_name, is_string
+from parpass.ir.text.literals import read_number
+from parpass.ir.text.names import read_name
+from parpass.ir.text.problems import Problems
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import Dim, FuncType, IncompleteType, TensorType, TupleType, Type
 from parpass.ir.ty import TypeVar as RelayTypeVar
 from parpass.ir.type_structure import MAX_NESTING
-from parpass.relay.text.call_attributes import Attribute
-from parpass.relay.text.cursor import Cursor, is_name, is_string
-from parpass.relay.text.literals import read_number
-from parpass.relay.text.names import read_name
-from parpass.relay.text.problems import Problems
 from parpass.runtime.dtypes import DTYPES, WIDTHS
 
 _LARGEST_DIM = 2**63 - 1
