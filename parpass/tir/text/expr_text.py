@@ -34,7 +34,7 @@ from parpass.tir.reduction import CommReducer, Reduce
 from parpass.tir.tensor import ProducerLoad, Tensor
 from parpass.tir.text.leaf_text import float_text, int_text
 from parpass.tir.text.notation import ITER_WORDS, SIGN_OF, WORD_OF
-from parpass.tir.text.variables import Variables
+from parpass.tir.text.text_variables import Variables
 
 _OPERATOR = re.compile(r"tir(?:\.[A-Za-z_][A-Za-z0-9_]*)+")
 

@@ -19,7 +19,7 @@ from parpass.tir.prim_expr import IntImm
 from parpass.tir.stmt import Stmt
 from parpass.tir.text.leaf_text import attribute_text, loop_type_text
 from parpass.tir.text.stmt_text import StmtText
-from parpass.tir.text.variables import Variables
+from parpass.tir.text.text_variables import Variables
 
 _MOST_NODES = 2**23  # in a text
 

@@ -15,7 +15,7 @@ from parpass.ir.node import Node
 from parpass.ir.text.parts import Part, indent
 from parpass.tir.expr import Var
 from parpass.tir.iteration import IterVar
-from parpass.tir.prim_expr import IntImm
+from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import (
     Allocate,
     AssertStmt,
@@ -34,8 +34,8 @@ from parpass.tir.stmt import (
 )
 from parpass.tir.text.expr_text import ExprText
 from parpass.tir.text.leaf_text import attribute_text
-from parpass.tir.text.notation import FOR_WORDS
-from parpass.tir.text.variables import Variables
+from parpass.tir.text.notation import FOR_WORDS, SIGN_OF
+from parpass.tir.text.text_variables import Variables
 
 
 class StmtText(ExprText):
@@ -152,15 +152,24 @@ class StmtText(ExprText):
         ]
 
     def _while(self, stmt: While, depth: int) -> list[Part]:
-        condition = self.expr(stmt.condition)
-        return ["while (", condition, ") ", *self._braces(stmt.body, depth)]
+        return [
+            "while ",
+            *self._in_parentheses(stmt.condition),
+            " ",
+            *self._braces(stmt.body, depth),
+        ]
 
     def _if(self, stmt: IfThenElse, depth: int) -> list[Part]:
         then_case = self._braces(stmt.then_case, depth)
-        parts = ["if (", self.expr(stmt.condition), ") ", *then_case]
+        parts = ["if ", *self._in_parentheses(stmt.condition), " ", *then_case]
         if stmt.else_case is not None:
             parts += [" else ", *self._braces(stmt.else_case, depth)]
         return parts
+
+    def _in_parentheses(self, condition: PrimExpr) -> list[Part]:
+        if type(condition) in SIGN_OF:  # it has its own
+            return [self.expr(condition)]
+        return ["(", self.expr(condition), ")"]
 
     def _realize(self, stmt: BufferRealize, depth: int) -> list[Part]:
         bound = stmt.buffer.declared
