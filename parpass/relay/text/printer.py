@@ -59,6 +59,8 @@ def astext(program: Expr | IRModule, *, show_meta_data: bool = True) -> str:
     """
     if isinstance(program, IRModule):
         return program.astext(show_meta_data)
+    if program.namespace != Function.namespace:
+        return f"{program}\n"  # a loop program, say
     constants = ConstantPool()
     text = _ExprPrinter(program, constants, _Budget()).expression()
     return text + constants.section() if show_meta_data else text.rstrip("\n")
