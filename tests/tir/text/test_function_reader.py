@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -148,3 +149,14 @@ def test_what_would_be_written_too_often_is_refused():
         shared = tir.Add(shared, shared)
     with pytest.raises(SizeLimitError, match="save_json keeps shared"):
         str(shared)
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "loop-text.md"
+
+
+def test_the_program_of_the_page_is_written_as_it_stands_there():
+    page = PAGE.read_text(encoding="utf-8")
+    text = page.split("```\n")[1]
+    mod = relay.parse(text)
+    assert mod.astext() == text
+    assert relay.astext(mod["kernel"]) in text
