@@ -87,7 +87,7 @@ def test_programs_are_parted_by_lines(program: Path):
             "one.toy",
             "f",
             ["--ir", "c"],
-            "there are mlir, mute, relay, toy. An adapter names",
+            "there are mlir, mute, relay, tir, toy. An adapter",
         ),
         ("one.toy", "f 1", ["-o", "out.json"], "Relay module as JSON, got another IR"),
     ],

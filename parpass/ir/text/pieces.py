@@ -6,10 +6,20 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from parpass.relay.text.scanner import END, OPEN_COMMENT, Tokens, line_starts, scan
+from parpass.ir.text.scanner import (
+    END,
+    GLOBAL,
+    OPEN_COMMENT,
+    Tokens,
+    line_starts,
+    scan,
+)
 
 _LEAST = 1 << 16  # characters
-_DEFINITION = re.compile(r"^[ \t]*(?=def[ \t]+@)", re.MULTILINE)
+# A function begins with `def @f`, or with `@f = primfn`.
+_DEFINITION = re.compile(
+    rf"^[ \t]*(?=(def)[ \t]+@|({GLOBAL})[ \t]*=[ \t]*primfn\b)", re.MULTILINE
+)
 
 
 class Piece(NamedTuple):
@@ -29,9 +39,10 @@ class Piece(NamedTuple):
 def piece_at(text: str, begin: int) -> Piece:
     """Return the piece of a text that begins at a place, with a line.
 
-    A piece ends before a line that begins with `def @`. No token goes on from one line
-    to the next, so that is the beginning of a function, or an error, or stands in a
-    comment: then the piece is longer. The `def` is the last token of the piece.
+    A piece ends before a line that begins as a function does. No token goes on from one
+    line to the next, so that is the beginning of a function, or an error, or stands in
+    a comment: then the piece is longer. The last token of the piece is the first one of
+    that function, such as `def`.
     """
     length = _LEAST
     while True:
@@ -46,6 +57,6 @@ def piece_at(text: str, begin: int) -> Piece:
             break
         length = max(2 * length, comment_end - begin)
     if following and texts[-2] == END:
-        texts[-2] = "def"
+        texts[-2] = following[1] or following[2]
         starts[-1] = following.end() - begin
     return Piece(tokens, line_starts(piece), end)

@@ -8,9 +8,10 @@ from string import ascii_letters
 from typing import NoReturn, TypeVar
 
 from parpass.diagnostic import Span
-from parpass.relay.text.pieces import Piece
-from parpass.relay.text.problems import Problems
-from parpass.relay.text.scanner import END, OPEN_COMMENT, STRAY, scan_line
+from parpass.ir.text.names import read_name
+from parpass.ir.text.pieces import Piece
+from parpass.ir.text.problems import Problems
+from parpass.ir.text.scanner import END, OPEN_COMMENT, STRAY, scan_line
 
 _KEYWORDS = {"def", "else", "fn", "free_var", "if", "let"}
 _LONGEST_SHOWN = 30
@@ -19,6 +20,18 @@ _LETTERS = {*ascii_letters, "_"}
 DIGITS = {*"0123456789"}
 
 T = TypeVar("T")
+
+
+class GivenUp(Exception):  # noqa: N818 -- it never leaves the parser
+    """A function cannot be read on, for a reason that has been reported.
+
+    Attributes:
+        at: The token at which the reading ended.
+    """
+
+    def __init__(self, at: int) -> None:
+        super().__init__(at)
+        self.at = at
 
 
 class SyntaxFault(Exception):  # noqa: N818 -- it never leaves the parser
@@ -82,6 +95,13 @@ class Cursor:
         self.texts, self.starts, at = self.outer
         self.at, self.outer = at + 1, None
 
+    def go_on_from(self, other: Cursor) -> None:
+        """Go to the place where another cursor of the same text is."""
+        self.texts, self.starts, self.at = other.texts, other.starts, other.at
+        self._lines, self._first_line = other._lines, other._first_line
+        self._line, self._line_start = other._line, other._line_start
+        self._line_end, self.outer = other._line_end, other.outer
+
     def span(self, first: int, last: int) -> Span:
         """Return the stretch of text from one token to another one."""
         return self.stretch(
@@ -141,6 +161,13 @@ class Cursor:
             self.fail("a name")
         self.at += 1
         return self.at - 1
+
+    def name(self, at: int) -> str:
+        """Return the name that follows the sigil of a token."""
+        name = self.texts[at][1:]
+        if name[0] == '"':
+            return self.converted((at, at), name, read_name, "")
+        return name
 
     def fail(self, expected: str) -> NoReturn:
         """Give up the piece: the next token is not what was expected."""

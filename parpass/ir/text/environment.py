@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from parpass.relay.expr import Expr
+from typing import Any
 
 
 class Environment:
-    """What the names `%x`, `%0` mean here; leaving a scope undoes its bindings.
+    """What the names `%x`, `%0`, `i` mean here; leaving a scope undoes its bindings.
 
     Entering and leaving a scope cost no more than what is bound in it, so that blocks
     may be nested as deep as one likes.
@@ -21,8 +18,8 @@ class Environment:
     """
 
     def __init__(self) -> None:
-        self.meanings: dict[str, Expr] = {}
-        self._before: list[tuple[str, Expr | None]] = []
+        self.meanings: dict[str, Any] = {}
+        self._before: list[tuple[str, Any]] = []
         self._opened: list[int] = []
 
     def open(self) -> None:
@@ -44,7 +41,7 @@ class Environment:
         while self._opened:
             self.close()
 
-    def bind(self, name: str, expr: Expr) -> None:
+    def bind(self, name: str, meaning: Any) -> None:
         """Give a name its meaning until the innermost scope is left."""
         self._before.append((name, self.meanings.get(name)))
-        self.meanings[name] = expr
+        self.meanings[name] = meaning

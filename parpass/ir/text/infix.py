@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from parpass.diagnostic import Span
-from parpass.ir.op_table import Op
-from parpass.relay.expr import Call, Expr
 
 
 class Operand(NamedTuple):
@@ -17,29 +15,23 @@ class Operand(NamedTuple):
     that was read before.
     """
 
-    expr: Expr
+    expr: Any
     begin: int
 
 
-class _Operator(NamedTuple):
+class Operator(NamedTuple):
+    """An operator of the language.
+
+    Attributes:
+        precedence: Which operators bind their operands more tightly: those of a larger
+            number; of equal ones, the left one.
+        make: Makes the expression of its operands, which is over a stretch of text.
+        operands: How many it has: one that has one stands before it.
+    """
+
     precedence: int
-    name: str
-    place: int = 0
-
-
-_NEGATIVE = _Operator(5, "negative")
-OPERATORS = {
-    "*": _Operator(4, "multiply"),
-    "/": _Operator(4, "divide"),
-    "+": _Operator(3, "add"),
-    "-": _Operator(3, "subtract"),
-    "<": _Operator(2, "less"),
-    "<=": _Operator(2, "less_equal"),
-    ">": _Operator(2, "greater"),
-    ">=": _Operator(2, "greater_equal"),
-    "==": _Operator(1, "equal"),
-    "!=": _Operator(1, "not_equal"),
-}
+    make: Callable[[tuple[Any, ...], Span], Any]
+    operands: int = 2
 
 
 class Row:
@@ -55,18 +47,17 @@ class Row:
     def __init__(self, span: Callable[[int, int], Span]) -> None:
         self._span = span
         self._operands: list[Operand] = []
-        self._waiting: list[_Operator] = []
+        self._waiting: list[tuple[Operator, int]] = []
 
-    def sign(self, place: int) -> None:
-        """Take in a minus before an operand."""
-        self._waiting.append(_NEGATIVE._replace(place=place))
+    def sign(self, operator: Operator, place: int) -> None:
+        """Take in an operator that stands before its operand."""
+        self._waiting.append((operator, place))
 
-    def operator(self, left: Operand, text: str, place: int) -> None:
+    def operator(self, left: Operand, operator: Operator, place: int) -> None:
         """Take in an operand, and the operator that follows it."""
-        operator = OPERATORS[text]
         self._operands.append(left)
         self._apply_down_to(operator.precedence, place - 1)
-        self._waiting.append(operator)
+        self._waiting.append((operator, place))
 
     def end(self, operand: Operand, last: int) -> Operand:
         """Take in the last operand and its last token, and return the whole row."""
@@ -75,12 +66,12 @@ class Row:
         return self._operands.pop()
 
     def _apply_down_to(self, precedence: int, last: int) -> None:
-        while self._waiting and self._waiting[-1].precedence >= precedence:
-            _, name, begin = self._waiting.pop()
+        while self._waiting and self._waiting[-1][0].precedence >= precedence:
+            operator, begin = self._waiting.pop()
             right = self._operands.pop()
             args = (right.expr,)
-            if name != _NEGATIVE.name:
+            if operator.operands == 2:
                 left, begin = self._operands.pop()
                 args = (left, right.expr)
-            call = Call(Op.get(name), args, span=self._span(begin, last))
-            self._operands.append(Operand(call, begin))
+            made = operator.make(args, self._span(begin, last))
+            self._operands.append(Operand(made, begin))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from parpass.relay.expr import Var
+from collections.abc import Callable
+from typing import Any
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -31,17 +29,32 @@ def read_name(text: str) -> str:
         raise ValueError(f"not a JSON string: {error.msg}") from None
 
 
-class VarNames:
-    """Gives every variable a name of its own: `%x`, `%x_1`, ... by first appearance."""
+def relay_name(name: str) -> str:
+    """Return the name of a Relay variable: `%x`, `%"a b"`."""
+    return f"%{name_text(name)}"
 
-    def __init__(self) -> None:
-        self._names: dict[Var, str] = {}
+
+class VarNames:
+    """Gives every variable a name of its own: `x`, `x_1`, ... by first appearance.
+
+    Args:
+        as_text: How a name is written.
+    """
+
+    def __init__(self, as_text: Callable[[str], str] = relay_name) -> None:
+        self._as_text = as_text
+        self._names: dict[Any, str] = {}
         self._suffixes: dict[str, int] = {}
 
-    def text_of(self, var: Var) -> str:
-        """Return the name of a variable."""
+    def text_of(self, var: Any, hint: str) -> str:
+        """Return the name of a variable.
+
+        Args:
+            var: The variable.
+            hint: The name that it has, if no other one has it.
+        """
         if var not in self._names:
-            self._names[var] = f"%{name_text(self._unique(var.name_hint))}"
+            self._names[var] = self._as_text(self._unique(hint))
         return self._names[var]
 
     def _unique(self, hint: str) -> str:

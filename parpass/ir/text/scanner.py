@@ -22,6 +22,7 @@ OPEN_COMMENT = STRAY + "/"
 # of the text. If it was none, it would be looked for again from each quote in it.
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
+GLOBAL = rf"@(?:{_NAME}(?:\.{_NAME})*|{_STRING})"
 _REST = r'[^()"/;\n]*'
 _LINE = (
     rf"(?:let\ )?%(?:{_NAME}|[0-9]+)\ =\ [%@A-Za-z0-9_.]+"
@@ -33,8 +34,8 @@ _TOKEN = rf"""
     | meta\[relay\.Constant\]\[[0-9]+\]
     | {_NAME}(?:\.{_NAME})*
     | [0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?:f(?:16|32|64)?|[iu](?:8|16|32|64))?
-    | [<>=]=? | -> | [-+*\[] | != | \#\[
-    | @(?:{_NAME}(?:\.{_NAME})*|{_STRING})
+    | [<>=]=? | -> | [-+*\[] | !=? | && | \|\| | \#\[
+    | {GLOBAL}
     | {_STRING}
     | \.[0-9]+
     | "[^\n]*(?:\n|\Z)

@@ -6,14 +6,14 @@ import functools
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import numpy as np
 
+from parpass.ir.text.names import name_text
 from parpass.ir.ty import Type, type_text
-from parpass.relay.text.names import name_text
 from parpass.runtime.ndarray import NDArray
 
 if TYPE_CHECKING:
@@ -55,6 +55,18 @@ def scalar_text(data: NDArray) -> str | None:
     return f"{digits}{_SUFFIXES[data.dtype]}"
 
 
+def read_number_of(text: str) -> tuple[int | float, str]:
+    """Return the number of which this is the text, and its dtype.
+
+    Without a suffix it is an int32, or a float32 if it has a point or exponent.
+
+    Raises:
+        ValueError: It is no number.
+    """
+    value, suffix = _number(text)
+    return value, _DTYPES[suffix or ("f" if isinstance(value, float) else "")]
+
+
 def read_scalar(text: str) -> NDArray:
     """Return the scalar of which this is the text.
 
@@ -65,8 +77,7 @@ def read_scalar(text: str) -> NDArray:
     """
     if text in {"True", "False"}:
         return NDArray(np.array(text == "True"))
-    value, suffix = _number(text)
-    dtype = _DTYPES[suffix or ("f" if isinstance(value, float) else "")]
+    value, dtype = read_number_of(text)
     if isinstance(value, int):
         limits = np.iinfo(dtype)
         fits = limits.min <= value <= limits.max
@@ -112,22 +123,28 @@ def _number(text: str) -> tuple[int | float, str]:
     return int(whole), suffix
 
 
-def value_text(value: Any) -> str:
-    """Return the value of an attribute; a sequence in brackets, a float ends in `f`."""
+def value_text(value: Any, of_type: Callable[[Type], str] = type_text) -> str:
+    """Return the value of an attribute; a sequence in brackets, a float ends in `f`.
+
+    Args:
+        value: The value.
+        of_type: Gives the text of a type in it.
+    """
     if isinstance(value, str):
         return json.dumps(value)
     if isinstance(value, float):
         return f"{float.__repr__(value)}f"
     if isinstance(value, tuple | list):
-        items = map(value_text, cast("Sequence[Any]", value))
-        return f"[{', '.join(items)}]"
+        items = cast("Sequence[Any]", value)
+        return f"[{', '.join(value_text(item, of_type) for item in items)}]"
     if isinstance(value, Mapping):
-        entries = cast("Mapping[str, Any]", value).items()
-        return (
-            f"{{{', '.join(f'{value_text(k)}: {value_text(v)}' for k, v in entries)}}}"
+        entries = cast("Mapping[Any, Any]", value).items()
+        pairs = (
+            f"{value_text(k, of_type)}: {value_text(v, of_type)}" for k, v in entries
         )
+        return f"{{{', '.join(pairs)}}}"
     if isinstance(value, Type):
-        return type_text(value)
+        return of_type(value)
     return repr(value)
 
 

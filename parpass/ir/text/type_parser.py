@@ -13,15 +13,15 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from parpass.errors import SizeLimitError
+from parpass.ir.text.attribute import Attribute
+from parpass.ir.text.cursor import Cursor, is_name, is_string
+from parpass.ir.text.literals import read_number
+from parpass.ir.text.names import read_name
+from parpass.ir.text.problems import Problems
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import Dim, FuncType, IncompleteType, TensorType, TupleType, Type
 from parpass.ir.ty import TypeVar as RelayTypeVar
 from parpass.ir.type_structure import MAX_NESTING
-from parpass.relay.text.call_attributes import Attribute
-from parpass.relay.text.cursor import Cursor, is_name, is_string
-from parpass.relay.text.literals import read_number
-from parpass.relay.text.names import read_name
-from parpass.relay.text.problems import Problems
 from parpass.runtime.dtypes import DTYPES, WIDTHS
 
 _LARGEST_DIM = 2**63 - 1
@@ -151,7 +151,7 @@ class TypeParser(Cursor):
             expected = _expected(waiting, "a value" if are_values else "a type")
             if are_values:
                 return self._value_leaf(expected)
-            return _Nested(self._type_leaf(expected))
+            return _Nested(self.type_leaf(expected))
         if self.texts[self.at] != opened.closing:
             waiting.append(opened)
             return None
@@ -206,7 +206,16 @@ class TypeParser(Cursor):
         self.problems.report(place, problem)
         return _Nested(TupleType(()))
 
-    def _type_leaf(self, expected: str) -> Type:
+    def begins_type(self, token: str) -> bool:
+        """Return whether a name is that of a type, or begins one."""
+        return token in {"Tensor", *DTYPES, *WIDTHS}
+
+    def type_leaf(self, expected: str) -> Type:
+        """Read a type that is not made of others, as tuples are.
+
+        Args:
+            expected: What may stand here, in words.
+        """
         at = self.at
         token = self.texts[at]
         if token == "Tensor":
@@ -299,8 +308,8 @@ class TypeParser(Cursor):
             return _Nested(read_number(token + self.texts[at + 1]))
         if not is_name(token):
             self.fail(expected)
-        if self.type_names[token] > 0 or token in {"Tensor", *DTYPES, *WIDTHS}:
-            return _Nested(self._type_leaf(expected))
+        if self.type_names[token] > 0 or self.begins_type(token):
+            return _Nested(self.type_leaf(expected))
         place = self.span(at, at)
         self.problems.report(place, f"expected a value; is '\"{token}\"' meant?")
         self.at += 1
