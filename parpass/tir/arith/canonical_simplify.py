@@ -19,7 +19,7 @@ from parpass.tir.binary_op import Add, Div, FloorDiv, FloorMod, Mod, Mul, Sub
 from parpass.tir.const_fold import INDEX
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Cast
-from parpass.tir.prim_expr import IntImm
+from parpass.tir.prim_expr import IntImm, PrimExpr
 
 
 class CanonicalSimplifier(RewriteSimplifier):
@@ -32,6 +32,15 @@ class CanonicalSimplifier(RewriteSimplifier):
         self._dividing = SumDivision(self._nodes, known.bounds)
 
     # -- sums
+
+    def sum_of(self, expr: PrimExpr) -> Sum:
+        """Return an expression of the table as a sum."""
+        self.visit(expr)
+        return self._sum_of(expr)
+
+    def expr_of(self, form: Sum, dtype: str) -> PrimExpr:
+        """Return a sum as an expression."""
+        return self._nodes.node(form, dtype)
 
     def visited_before(self, expr: Any) -> Any:
         """Return the children; of a sum, what is added in all of it."""

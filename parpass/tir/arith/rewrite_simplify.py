@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Any, cast
+
+from msgspec import structs
 
 from parpass.ir.node import children
 from parpass.ir.op_table import Op
 from parpass.ir.relay_expr import GlobalVar
+from parpass.tir.arith import interval
 from parpass.tir.arith.knowledge import Known
+from parpass.tir.arith.reduce_components import without_axes, without_unused
 from parpass.tir.arith.rule_engine import FOLDED, RuleEngine
 from parpass.tir.binary_op import (
     GE,
@@ -17,6 +21,7 @@ from parpass.tir.binary_op import (
 from parpass.tir.const_fold import fold
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Broadcast, Call, Cast, Let, Not, Select, Var
+from parpass.tir.iteration import IterVar
 from parpass.tir.op import (
     bitwise_and,
     bitwise_or,
@@ -26,6 +31,7 @@ from parpass.tir.op import (
     right_shift,
 )
 from parpass.tir.prim_expr import FloatImm, IntImm
+from parpass.tir.reduction import CommReducer, Reduce
 
 MAX_SCOPES = 32  # conditions within conditions that are made use of
 # What two branches share is simplified in each: conditions are made use of until so
@@ -124,6 +130,46 @@ class RewriteSimplifier(RuleEngine):
             return (yield op.body)
         body = yield op.body
         return self._table.rebuilt(op, [op.var, value, body])
+
+    def visit_comm_reducer_(self, op: CommReducer) -> Any:
+        """Simplify what two values make, and what leaves one as it is."""
+        parts = {}
+        for name in ("result", "identity_element"):
+            new: list[Any] = []
+            for one in getattr(op, name):
+                new.append((yield one))  # noqa: PERF401 -- no yield in a comprehension
+            parts[name] = tuple(new)
+        new_op: Any = structs.replace(op, **parts)
+        return self._table.first(new_op)
+
+    def visit_reduce_(self, op: Reduce) -> Generator[Any, Any, Any]:
+        """Simplify the values where the axes are in their ranges."""
+        if not op.axis:
+            return (yield without_axes(op))
+        self._bind_axes(op.axis)
+        combiner = yield op.combiner
+        smaller = without_unused(structs.replace(op, combiner=combiner))
+        condition = yield smaller.condition
+        source, init = list[Any](), list[Any]()
+        for one in smaller.source:
+            value = yield from self._under(condition, one)
+            source.append(value)
+        for one in smaller.init:
+            init.append((yield one))
+        new = structs.replace(smaller, source=source, condition=condition, init=init)
+        return self._table.first(new)
+
+    def _bind_axes(self, axes: Iterable[IterVar]) -> None:
+        known = self._known
+        for axis in axes:
+            first = known.table.first(axis.dom.min)
+            extent = known.table.first(axis.dom.extent)
+            ends = known.bounds.of(first), known.bounds.of(extent)
+            behind = interval.add(*ends)
+            known.facts.variables[axis.var] = interval.clipped(
+                ends[0].low, behind.high - 1
+            )
+        known.forget_derived()
 
     def _under(self, condition: Any, expr: Any) -> Generator[Any, Any, Any]:
         """Simplify an expression where a condition holds."""

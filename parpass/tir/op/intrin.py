@@ -12,17 +12,11 @@ from parpass.ir.op_table import Op
 from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call
-from parpass.tir.op import (
-    abs as absolute,
-)
-from parpass.tir.op import (
-    cast_to,
-    const,
-    infinity,
-    logical_and,
-    logical_not,
-    match_types,
-)
+from parpass.tir.op.conditions import logical_and, logical_not
+from parpass.tir.op.conversion import cast_to, const
+from parpass.tir.op.limits import infinity
+from parpass.tir.op.numeric import abs as absolute
+from parpass.tir.op.operands import match_types
 from parpass.tir.prim_expr import FloatImm, PrimExpr, StringImm, as_prim_expr
 
 
