@@ -155,7 +155,10 @@ def test_indices_are_taken_not_to_overflow():
 
 
 def reduced(combine: Any, identity: Any, values: Any, axes: Any, **kwargs: Any) -> Any:
-    return comm_reducer(combine, lambda *_: identity)(values, axes, **kwargs)
+    def of_dtypes(*dtypes: str) -> Any:
+        return identity
+
+    return comm_reducer(combine, of_dtypes)(values, axes, **kwargs)
 
 
 def test_reductions_are_simplified_where_their_axes_are():

@@ -85,7 +85,7 @@ def indices(draw: Draw) -> Any:
 
 @pytest.mark.slow
 @given(st.lists(indices(), min_size=1, max_size=2), st.data())
-@settings(max_examples=60, database=None, deadline=None)
+@settings(max_examples=30, database=None, deadline=None)
 def test_every_element_of_the_region_is_touched(starts: list[Any], data: Any):
     bounds = st.tuples(st.integers(0, 1), st.sampled_from((4, 5, 8, 12)))
     (x, width), (y, height) = data.draw(bounds), data.draw(bounds)
