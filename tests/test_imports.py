@@ -84,6 +84,7 @@ EXPLAINED = (
     "parpass.relay",
     "parpass.runner",
     "parpass.runtime",
+    "parpass.target",
     "parpass.tir",
     "parpass.transform",
 )

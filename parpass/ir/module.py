@@ -18,7 +18,8 @@ from parpass.ir.attrs import DictAttrs
 from parpass.ir.closedness import check_closed
 from parpass.ir.node import Node, with_replaced
 from parpass.ir.relay_expr import BaseFunc, GlobalVar
-from parpass.ir.tenants import Annotate, Tenant, tenant_of
+from parpass.ir.tenants import Annotate, FunctionPrinter, Tenant, tenant_of
+from parpass.ir.text.literals import items_text
 from parpass.ir.ty import FuncType, Type
 
 Key = str | GlobalVar
@@ -235,10 +236,10 @@ class IRModule:
     def astext(
         self, show_meta_data: bool = True, annotate: Annotate | None = None
     ) -> str:
-        """Return the module as text, each IR's functions in the format of that IR.
+        """Return the module as text, each function in the format of its IR.
 
         Args:
-            show_meta_data: Whether the values of large constants are shown as well.
+            show_meta_data: Whether large constants are shown, in a section at the end.
             annotate: Returns what is written behind a node, such as `/* here */`; by
                 default that is the type of a call or a constant, where it is known.
         """
@@ -251,19 +252,18 @@ class IRModule:
         self, *, show_meta_data: bool = False, annotate: Annotate | None = None
     ) -> str:
         """Return `astext` without what a text of its own begins with."""
-        by_tenant: dict[Tenant, dict[str, Any]] = {}
+        attrs = items_text(self.attrs)
+        parts = [f"#[attrs({', '.join(attrs)})]\n"] if attrs else []
+        printers: dict[Tenant, FunctionPrinter] = {}
         for name, function in self._functions.items():
-            by_tenant.setdefault(tenant_of(function), {})[name] = function
-        if not by_tenant:
-            by_tenant[tenant_of(GlobalVar)] = {}
-        return "\n".join(
-            tenant.text(
-                IRModule.assemble(self, part),
-                show_meta_data=show_meta_data,
-                annotate=annotate,
-            )
-            for tenant, part in by_tenant.items()
-        )
+            tenant = tenant_of(function)
+            if tenant not in printers:
+                printers[tenant] = tenant.printer(annotate)
+            parts.append(printers[tenant].function(name, function))
+        text = "\n".join(parts)
+        if not show_meta_data:
+            return text.rstrip("\n")
+        return text + "".join(printer.section() for printer in printers.values())
 
     def show(self) -> None:
         """Print the module as text, without the values of its constants."""

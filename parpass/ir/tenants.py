@@ -17,6 +17,21 @@ if TYPE_CHECKING:
 Annotate = Callable[[Any], str]
 
 
+class FunctionPrinter:
+    """Writes the functions of one IR in the text of a module, one after the other."""
+
+    def function(self, name: str, function: Any) -> str:
+        """Return the text of a function that has a name in the module."""
+        return f"{name} = {function!r}\n"
+
+    def section(self) -> str:
+        """Return what the functions so far refer to, such as large constants.
+
+        It stands at the end of the text, and is left out where it shall be short.
+        """
+        return ""
+
+
 class Tenant:
     """What the base asks of an IR; one that has an answer overrides the method.
 
@@ -30,18 +45,27 @@ class Tenant:
     text_header: ClassVar[str] = ""
 
     def text(
-        self, program: Any, *, show_meta_data: bool, annotate: Annotate | None = None
+        self,
+        node: Any,
+        *,
+        show_meta_data: bool = False,
+        annotate: Annotate | None = None,
     ) -> str:
-        """Return a node, or a module whose functions are all of this IR, as text.
+        """Return a node as text.
 
         Args:
-            program: The node or the module.
+            node: The node.
             show_meta_data: Whether large constants are shown as well.
             annotate: Returns what is written behind a node; None for what the IR
                 writes there by itself.
         """
         del show_meta_data, annotate
-        return repr(program)
+        return repr(node)
+
+    def printer(self, annotate: Annotate | None = None) -> FunctionPrinter:
+        """Return what writes this IR's functions in the text of a module."""
+        del annotate
+        return FunctionPrinter()
 
     def brief(self, node: Any) -> str:
         """Return what tells a node from others of its kind, in a few words."""

@@ -8,7 +8,7 @@ is not too large.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
@@ -277,25 +277,29 @@ def _are_tensors(parts: tuple[Type, ...]) -> bool:
     return {*map(type, parts)} <= {TensorType}
 
 
-def type_text(typ: Type) -> str:
+def type_text(typ: Type, of_leaf: Callable[[Type], str] = str) -> str:
     """Return the whole text of a type; `str` leaves out inner parts of a large one.
+
+    Args:
+        typ: The type.
+        of_leaf: Gives the text of a part that is not made of others.
 
     Raises:
         SizeLimitError: It is too large to be written.
     """
     check_size(typ)
-    return _text(typ, MAX_TYPE_SIZE)
+    return _text(typ, MAX_TYPE_SIZE, of_leaf)
 
 
-def _text(typ: Type, most: int) -> str:
+def _text(typ: Type, most: int, of_leaf: Callable[[Type], str] = str) -> str:
     """Return a type as text; `...` stands for parts beyond `most`."""
     if not isinstance(typ, TupleType | FuncType):
-        return str(typ)
+        return of_leaf(typ)
     if most == 0:
         return "..."
     fields = typ.fields if isinstance(typ, TupleType) else typ.arg_types
     inner = most if extent(typ).size <= most else most // len(typ.parts)
-    texts = [_text(field, inner) for field in fields[:most]]
+    texts = [_text(field, inner, of_leaf) for field in fields[:most]]
     comma = "," if len(texts) == 1 and isinstance(typ, TupleType) else ""
     texts += ["..."] if len(fields) > most else []
     listed = f"({', '.join(texts)}{comma})"
@@ -303,7 +307,7 @@ def _text(typ: Type, most: int) -> str:
         return listed
     params = ", ".join(str(param) for param in typ.type_params)
     head = f"fn <{params}>" if params else "fn "
-    return f"{head}{listed} -> {_text(typ.ret_type, inner)}"
+    return f"{head}{listed} -> {_text(typ.ret_type, inner, of_leaf)}"
 
 
 def scalar_type(dtype: str = "float32") -> TensorType:

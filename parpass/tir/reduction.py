@@ -120,7 +120,7 @@ class Reduce(PrimExpr, frozen=True, eq=False):
         set_dtype(self, self.source[self.value_index].dtype)
 
 
-def comm_reducer(fcombine: Combine, fidentity: Identity, name: str) -> Any:
+def comm_reducer(fcombine: Combine, fidentity: Identity, name: str = "reduce") -> Any:
     """Return a function that makes a reduction over axes, as TVM's does.
 
     Args:

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.module import IRModule
 from parpass.ir.node import Node, Role, reflected
 from parpass.ir.node_functor import NodeFunctor, NodeMutator
 from parpass.ir.op_table import Op
 from parpass.ir.relay_expr import BaseFunc, GlobalVar
-from parpass.ir.tenants import Annotate, Tenant, register_tenant
+from parpass.ir.tenants import Annotate, FunctionPrinter, Tenant, register_tenant
 from parpass.ir.type_structure import Type
 
 ResultT = TypeVar("ResultT")
@@ -116,6 +115,11 @@ class _Text(ToyFunctor[str]):
         return f"@{leaf.name_hint}" if isinstance(leaf, GlobalVar) else str(leaf)
 
 
+class _Printer(FunctionPrinter):
+    def function(self, name: str, function: Any) -> str:
+        return f"toy {name} = {function}\n"
+
+
 class ToyTenant(Tenant):
     """What the base is told of this IR."""
 
@@ -123,15 +127,15 @@ class ToyTenant(Tenant):
 
     def text(
         self,
-        program: Node | IRModule,
+        node: Node,
         *,
-        show_meta_data: bool,
+        show_meta_data: bool = False,
         annotate: Annotate | None = None,
     ) -> str:
-        if isinstance(program, Node):
-            return _Text().visit(program)
-        functions = program.functions_by_name.items()
-        return "".join(f"toy {name} = {function}\n" for name, function in functions)
+        return _Text().visit(node)
+
+    def printer(self, annotate: Annotate | None = None) -> FunctionPrinter:
+        return _Printer()
 
 
 register_tenant("toy", ToyTenant())

@@ -7,7 +7,7 @@ from typing import Any
 from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
 from parpass.ir.relay_expr import GlobalVar
-from parpass.ir.tenants import Annotate, Tenant, register_tenant
+from parpass.ir.tenants import Annotate, FunctionPrinter, Tenant, register_tenant
 from parpass.relay.expr import Call, Expr, Function, as_expr, eta_expanded
 from parpass.relay.text.brief import brief
 from parpass.runtime.registry import declare_functions
@@ -22,15 +22,21 @@ class RelayTenant(Tenant):
 
     def text(
         self,
-        program: Expr | IRModule,
+        node: Expr,
         *,
-        show_meta_data: bool,
+        show_meta_data: bool = False,
         annotate: Annotate | None = None,
     ) -> str:
-        """Return an expression or a module in Relay's text format."""
+        """Return an expression in Relay's text format."""
         from parpass.relay.text.printer import astext  # workers print nothing
 
-        return astext(program, show_meta_data=show_meta_data, annotate=annotate)
+        return astext(node, show_meta_data=show_meta_data, annotate=annotate)
+
+    def printer(self, annotate: Annotate | None = None) -> FunctionPrinter:
+        """Return what writes functions in Relay's text format."""
+        from parpass.relay.text.printer import RelayPrinter  # workers print nothing
+
+        return RelayPrinter(annotate)
 
     def brief(self, node: Expr) -> str:
         """Return what tells an expression from others of its kind."""

@@ -15,7 +15,7 @@ import msgspec
 
 from parpass.errors import ArgumentError, kind_of
 from parpass.ir.serialization.arrays import array_as_json, array_from_json
-from parpass.relay.text.literals import scalar_text
+from parpass.ir.text.literals import scalar_text
 from parpass.runtime.ndarray import NDArray
 
 _CONSTANT = "relay.Constant"

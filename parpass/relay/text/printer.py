@@ -5,20 +5,21 @@ encloses all its uses; so the text shows which nodes are shared, and its length 
 linear in the size of the program. Only what is used once and ends a block, or is
 bound by a `let`, is written in place, as are leaves and projections of tuples.
 Behind calls and constants of a typed program stand their types, as comments.
-
-Blocks deeper than a screen is wide are indented no further: the text of 100,000
-nested blocks would be quadratic in size otherwise.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children, post_order
 from parpass.ir.op_table import Op
+from parpass.ir.tenants import FunctionPrinter
+from parpass.ir.text.literals import attrs_text, items_text
+from parpass.ir.text.names import VarNames, name_text
+from parpass.ir.text.parts import Part, indent, written
 from parpass.relay.analysis.scopes import ScopeTree
 from parpass.relay.analysis.variables import free_vars
 from parpass.relay.expr import (
@@ -34,19 +35,16 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.text.constant_section import ConstantPool
-from parpass.relay.text.literals import attrs_text, items_text
-from parpass.relay.text.names import VarNames, name_text
 from parpass.relay.text.remarks import Remarks
 from parpass.relay.text.type_texts import TypeTexts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from parpass.ir.tenants import Annotate
     from parpass.relay.analysis.scopes import Scope
     from parpass.runtime.ndarray import NDArray
 
-_DEEPEST_INDENT = 20
 _LEAVES = Constant | GlobalVar | Op | Var
 
 
@@ -70,49 +68,54 @@ def astext(
         SizeLimitError: There are types or attributes too large to be written; what
             they share is written wherever it stands.
     """
-    text, constants = _written(program, annotate)
-    bare = text.rstrip("\n")
-    if not show_meta_data:
-        return bare
-    section = constants.section()
-    return f"{bare}\n{section}" if section else text
+    if isinstance(program, IRModule):
+        return program.text(show_meta_data=show_meta_data, annotate=annotate)
+    if program.namespace != Function.namespace:
+        return f"{program}\n"  # a loop program, say
+    constants = ConstantPool()
+    printer = _ExprPrinter(program, constants, TypeTexts(), Remarks(annotate))
+    text = printer.expression().rstrip("\n")
+    section = constants.section() if show_meta_data else ""
+    return f"{text}\n{section}" if section else text
 
 
-def text_and_constants(program: Expr | IRModule) -> tuple[str, Sequence[NDArray]]:
-    """Return a program as text without types, and the constants that it refers to.
+def text_and_constants(
+    functions: Mapping[str, Function],
+) -> tuple[str, Sequence[NDArray]]:
+    """Return functions as text without types, and the constants that it refers to.
 
     They are what `parse` takes as a table, so that no value of theirs is written.
 
     Raises:
         SizeLimitError: See `astext`.
     """
-    text, constants = _written(program, lambda _: "")
-    return text, constants.arrays
+    printer = RelayPrinter(lambda _: "")
+    texts = [printer.function(name, one) for name, one in functions.items()]
+    return "\n".join(texts), printer.constants.arrays
 
 
-def _written(
-    program: Expr | IRModule, annotate: Annotate | None
-) -> tuple[str, ConstantPool]:
-    constants, types, remarks = ConstantPool(), TypeTexts(), Remarks(annotate)
-    if isinstance(program, IRModule):
-        return _module_text(program, constants, types, remarks), constants
-    printer = _ExprPrinter(program, constants, types, remarks)
-    return printer.expression().rstrip("\n"), constants
+class RelayPrinter(FunctionPrinter):
+    """Writes Relay's functions in the text of a module.
 
+    Args:
+        annotate: Returns what stands behind a node; see `astext`.
 
-def _module_text(
-    module: IRModule, constants: ConstantPool, types: TypeTexts, remarks: Remarks
-) -> str:
-    attrs = items_text(module.attrs)
-    parts = [f"#[attrs({', '.join(attrs)})]\n"] if attrs else []
-    for name, function in module.functions_by_name.items():
-        printer = _ExprPrinter(function, constants, types, remarks)
-        parts.append(printer.global_function(name_text(name)))
-    return "\n".join(parts)
+    Attributes:
+        constants: What the functions so far refer to.
+    """
 
+    def __init__(self, annotate: Annotate | None = None) -> None:
+        self.constants = ConstantPool()
+        self._types, self._remarks = TypeTexts(), Remarks(annotate)
 
-# A part of the text: a string, or what gives further parts when its turn has come.
-_Part: TypeAlias = "str | Callable[[], Sequence[_Part]]"
+    def function(self, name: str, function: Function) -> str:
+        """Return `def @main(...) { ... }`."""
+        printer = _ExprPrinter(function, self.constants, self._types, self._remarks)
+        return printer.global_function(name_text(name))
+
+    def section(self) -> str:
+        """Return the constants."""
+        return self.constants.section()
 
 
 class _ExprPrinter:
@@ -143,56 +146,45 @@ class _ExprPrinter:
         free = free_vars(self._root)
         header = [f"free_var {self._bind(var)};\n" for var in free]
         scope = self._scopes.around[self._root]
-        return "".join(header) + self._write(self._block(scope, self._root, 0))
+        return "".join(header) + written(self._block(scope, self._root, 0))
 
     def global_function(self, name: str) -> str:
         """Return the text of the function as that of a global name."""
         function = cast("Function", self._root)
-        return self._write([*self._function(f"def @{name}", function, 0), "\n"])
+        return written([*self._function(f"def @{name}", function, 0), "\n"])
 
-    def _write(self, parts: Sequence[_Part]) -> str:
-        written: list[str] = []
-        waiting = [*reversed(parts)]
-        while waiting:
-            part = waiting.pop()
-            if isinstance(part, str):
-                written.append(part)
-            else:
-                waiting += reversed(part())
-        return "".join(written)
-
-    def _line(self, node: Expr, depth: int) -> list[_Part]:
+    def _line(self, node: Expr, depth: int) -> list[Part]:
         name = self._names[node] = f"%{len(self._names)}"
-        return [f"{_indent(depth)}{name} = ", *self._definition(node, depth), ";\n"]
+        return [f"{indent(depth)}{name} = ", *self._definition(node, depth), ";\n"]
 
-    def _block(self, scope: Scope, result: Expr, depth: int) -> list[_Part]:
+    def _block(self, scope: Scope, result: Expr, depth: int) -> list[Part]:
         """Return the lines of a scope and the expression that ends it."""
         nodes = self._lines.get(scope, ())
-        lines: list[_Part] = [partial(self._line, node, depth) for node in nodes]
+        lines: list[Part] = [partial(self._line, node, depth) for node in nodes]
         if isinstance(result, Let) and result in self._in_place:
             return [*lines, partial(self._let, result, depth)]
-        return [*lines, _indent(depth), partial(self._value, result, depth), "\n"]
+        return [*lines, indent(depth), partial(self._value, result, depth), "\n"]
 
-    def _let(self, let: Let, depth: int) -> list[_Part]:
+    def _let(self, let: Let, depth: int) -> list[Part]:
         (scope,) = self._scopes.opened[let]
         return [
-            f"{_indent(depth)}let {self._bind(let.var)} = ",
+            f"{indent(depth)}let {self._bind(let.var)} = ",
             partial(self._value, let.value, depth),
             ";\n",
             partial(self._block, scope, let.body, depth),
         ]
 
-    def _value(self, expr: Expr, depth: int) -> list[_Part]:
+    def _value(self, expr: Expr, depth: int) -> list[Part]:
         if expr in self._in_place:
             return self._definition(expr, depth)
         return [self._reference(expr)]
 
-    def _definition(self, expr: Expr, depth: int) -> list[_Part]:
+    def _definition(self, expr: Expr, depth: int) -> list[Part]:
         parts = self._whole(expr, depth)
         remark = "" if isinstance(expr, _LEAVES) else self._remarks.behind(expr)
         return [*parts, remark] if remark else parts
 
-    def _whole(self, expr: Expr, depth: int) -> list[_Part]:
+    def _whole(self, expr: Expr, depth: int) -> list[Part]:
         match expr:
             case Call():
                 return [self._call(expr)]
@@ -207,7 +199,7 @@ class _ExprPrinter:
                 return self._if(expr, depth)
             case Let():
                 inner = partial(self._let, expr, depth + 1)
-                return ["(\n", inner, f"{_indent(depth)})"]
+                return ["(\n", inner, f"{indent(depth)})"]
             case _:
                 return [self._reference(expr)]
 
@@ -225,7 +217,7 @@ class _ExprPrinter:
         named = isinstance(item.tuple_value, Var) or item.tuple_value in self._names
         return f"{of if named else f'({of})'}.{item.index}"
 
-    def _function(self, head: str, function: Function, depth: int) -> list[_Part]:
+    def _function(self, head: str, function: Function, depth: int) -> list[Part]:
         types = ", ".join(map(str, function.type_params))
         params = [*map(self._bind, function.params), *items_text(function.attrs)]
         result = ""
@@ -236,17 +228,17 @@ class _ExprPrinter:
         return [
             f"{head}{f'<{types}>' if types else ''}({', '.join(params)}){result} {{\n",
             partial(self._block, scope, function.body, depth + 1),
-            f"{_indent(depth)}}}",
+            f"{indent(depth)}}}",
         ]
 
-    def _if(self, expr: If, depth: int) -> list[_Part]:
+    def _if(self, expr: If, depth: int) -> list[Part]:
         true_scope, false_scope = self._scopes.opened[expr]
         return [
             f"if ({self._reference(expr.cond)}) {{\n",
             partial(self._block, true_scope, expr.true_branch, depth + 1),
-            f"{_indent(depth)}}} else {{\n",
+            f"{indent(depth)}}} else {{\n",
             partial(self._block, false_scope, expr.false_branch, depth + 1),
-            f"{_indent(depth)}}}",
+            f"{indent(depth)}}}",
         ]
 
     def _reference(self, expr: Expr) -> str:
@@ -260,14 +252,14 @@ class _ExprPrinter:
             case Op():
                 return expr.name
             case Var():
-                return self._vars.text_of(expr)
+                return self._vars.text_of(expr, expr.name_hint)
             case TupleGetItem() if expr not in self._names:
                 return self._projection(expr)
             case _:
                 return self._names[expr]
 
     def _bind(self, var: Var) -> str:
-        name, annotation = self._vars.text_of(var), var.type_annotation
+        name, annotation = self._reference(var), var.type_annotation
         if annotation is not None:
             name = self._types.spend(f"{name}: {self._types.text(annotation)}")
         return name + self._remarks.behind(var)
@@ -300,7 +292,3 @@ def _written_in_place(order: Sequence[Node]) -> set[Node]:
                 continue
         found.update(end for end in ends if uses[end] == 1)
     return found
-
-
-def _indent(depth: int) -> str:
-    return "  " * min(depth, _DEEPEST_INDENT)

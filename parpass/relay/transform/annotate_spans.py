@@ -38,7 +38,7 @@ class AnnotateSpans(ModulePass):
         """Return the module with spans and types."""
         functions = mod.functions_by_name.items()
         ours = {name: one for name, one in functions if isinstance(one, Function)}
-        text, constants = text_and_constants(IRModule.assemble(mod, ours))
+        text, constants = text_and_constants(ours)
         read = parse(text, _SOURCE, mod, {"relay.Constant": constants})
         spanned = InferType()(read)
         for name, before in ours.items():

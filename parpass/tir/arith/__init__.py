@@ -9,6 +9,7 @@ from parpass.tir.arith.int_set import IntSet
 from parpass.tir.arith.interval_set import IntervalSet
 from parpass.tir.arith.linear_equation import detect_clip_bound, detect_linear_equation
 from parpass.tir.arith.modular_set import ModularSet
+from parpass.tir.arith.region_bound import estimate_region_lower_bound
 
 __all__ = [
     "Analyzer",
@@ -20,5 +21,6 @@ __all__ = [
     "detect_clip_bound",
     "detect_linear_equation",
     "domain_touched",
+    "estimate_region_lower_bound",
     "int_set",
 ]

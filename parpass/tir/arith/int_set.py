@@ -13,16 +13,30 @@ from parpass.tir.arith.interval_set import (
     NOTHING,
     POS_INF,
     IntervalSet,
+    from_min_extent,
     greatest,
     least,
     single_point,
     union_of,
 )
+from parpass.tir.arith.region_bound import estimate_region_lower_bound
 from parpass.tir.arith.set_arithmetic import intersection
 from parpass.tir.expr import Var
 from parpass.tir.iteration import Range
 from parpass.tir.op import add, const, subtract
-from parpass.tir.prim_expr import IntImm, PrimExpr, as_prim_expr
+from parpass.tir.prim_expr import PrimExpr, as_prim_expr
+
+__all__ = [
+    "IntSet",
+    "IntervalSet",
+    "estimate_region_lower_bound",
+    "eval_set",
+    "intersect",
+    "neg_inf",
+    "pos_inf",
+    "union",
+    "union_lower_bound",
+]
 
 
 class IntSet(abc.ABC):  # noqa: B024 -- what makes sets needs sets: it knows them
@@ -41,10 +55,7 @@ class IntSet(abc.ABC):  # noqa: B024 -- what makes sets needs sets: it knows the
     @staticmethod
     def from_min_extent(min_value: Any, extent: Any) -> IntervalSet:
         """Return so many ints from one on."""
-        low, count = as_prim_expr(min_value), as_prim_expr(extent)
-        if isinstance(count, IntImm) and count.value == 1:
-            return single_point(low)
-        return IntervalSet(low, subtract(add(count, low), const(1, low.dtype)))
+        return from_min_extent(as_prim_expr(min_value), as_prim_expr(extent))
 
     @staticmethod
     def from_range(given: Range) -> IntervalSet:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from parpass.tir.expr import Var
-from parpass.tir.op import maximum, minimum
+from parpass.tir.op import add, const, maximum, minimum, subtract
 from parpass.tir.prim_expr import IntImm, PrimExpr, as_prim_expr
 
 NEG_INF = Var("neg_inf", "handle")
@@ -70,6 +70,13 @@ def single_point(value: Any) -> IntervalSet:
     """Return the set of one value."""
     expr = as_prim_expr(value)
     return IntervalSet(expr, expr)
+
+
+def from_min_extent(low: PrimExpr, count: PrimExpr) -> IntervalSet:
+    """Return the set of so many ints, from one on."""
+    if isinstance(count, IntImm) and count.value == 1:
+        return single_point(low)
+    return IntervalSet(low, subtract(add(count, low), const(1, low.dtype)))
 
 
 EVERYTHING = IntervalSet(NEG_INF, POS_INF)

@@ -52,9 +52,10 @@ from parpass.tir.op import (
     truncmod,
 )
 from parpass.tir.prim_expr import IntImm, PrimExpr
-from parpass.tir.stmt import AttrStmt, BufferStore, For, Store
+from parpass.tir.stmt import AttrStmt, BufferStore, For, Stmt, Store
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 from parpass.tir.transform.bits_needed import THREADS, BitsNeeded
+from parpass.tir.transform.ssa import convert_ssa
 
 # What brings its operands to one dtype, so that the value may be narrower, too.
 _BUILD: Mapping[type[Any], Callable[..., PrimExpr]] = {
@@ -79,6 +80,15 @@ _CALLED: Mapping[str, Callable[..., PrimExpr]] = {
     "tir.shift_right": right_shift,
     "tir.bitwise_and": bitwise_and,
 }
+
+
+def narrowed(body: Stmt, target_bits: int) -> Stmt:
+    """Return a statement with narrower indices; itself if there are none."""
+    stmt = convert_ssa(body)  # where a variable is bound twice it has two ranges
+    needed = BitsNeeded(target_bits)
+    needed.visit(stmt)
+    new = DataTypeRewriter(needed).visit_stmt(stmt)
+    return body if new is stmt else new
 
 
 class DataTypeRewriter(StmtExprMutator):

@@ -45,11 +45,10 @@ from parpass.tir.transform.partition_finder import (
 )
 from parpass.tir.transform.ssa import convert_ssa
 
-# How often an outermost loop, with its parts and the loops in them, is looked at: a
-# nest of n loops has 3**n parts, if each is cut in three. Loops that are deeper in
-# others than this stay whole: each look at a loop goes through all that is in it.
-MAX_ATTEMPTS = 200
-MAX_DEPTH = 16
+# How many nodes of an outermost loop, of its parts and of theirs, are gone through: a
+# nest of n loops has 3**n parts, if each is cut in three.
+MAX_NODES = 100_000
+MAX_DEPTH = 16  # loops that are deeper in others stay whole
 
 
 class _Middle(NamedTuple):
@@ -83,7 +82,7 @@ class LoopPartitioner(StmtMutator):
         self._hints: dict[Var, IntervalSet] = {}  # of variables around where we are
         self._relaxed: dict[Var, IntervalSet] = {}  # of axes of threads around it
         self._in_parts = 0  # of loops that were cut
-        self._attempts = 0
+        self._nodes = 0  # gone through so far
 
     def partitioned(self, body: Stmt) -> Stmt:
         """Return a statement with its loops in parts, and without marks and hints."""
@@ -96,6 +95,7 @@ class LoopPartitioner(StmtMutator):
     def _select(self, stmt: Stmt) -> None:
         selector = CandidateSelector(self._config.partition_const_loop, self._hinted)
         selector.visit(stmt)
+        self._nodes += len(selector.memo_map)
         self._candidates |= selector.candidates
 
     def visit_attr_stmt_(self, op: AttrStmt) -> Any:
@@ -115,7 +115,7 @@ class LoopPartitioner(StmtMutator):
     def visit_for_(self, op: For) -> Any:
         """Cut a loop, and its parts; or go into it, if it stays whole."""
         if not self._hints and not self._in_parts:
-            self._attempts = 0
+            self._nodes = 0
         parts = self._parts(op) if op in self._candidates else None
         if parts is None:
             return (yield from self._whole(op))
@@ -140,8 +140,7 @@ class LoopPartitioner(StmtMutator):
 
     def _parts(self, op: For) -> list[_Part] | None:
         """Return the parts of a loop, those that may have rounds; None for no cut."""
-        self._attempts += 1
-        if self._attempts > MAX_ATTEMPTS or len(self._hints) > MAX_DEPTH:
+        if self._nodes > MAX_NODES or len(self._hints) > MAX_DEPTH:
             return None
         values = IntervalSet(op.min, _before(add(op.min, op.extent)))
         middle = self._middle(op, values)
@@ -173,6 +172,7 @@ class LoopPartitioner(StmtMutator):
             all_conditions=op.loop_var in self._hinted,
         )
         finder.visit(op.body)
+        self._nodes += len(finder.memo_map)
         for truth in (True, False):
             known = {
                 condition: found

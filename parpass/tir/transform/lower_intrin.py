@@ -10,11 +10,11 @@ from parpass.tir.binary_op import Div, FloorDiv, FloorMod, Mod
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Broadcast, Let, Select, Var
 from parpass.tir.function import PrimFunc
-from parpass.tir.intrin import floor
 from parpass.tir.op import (
     add,
     bitwise_and,
     const,
+    floor,
     logical_and,
     logical_or,
     multiply,

@@ -14,9 +14,8 @@ from parpass.ir.prim_ty import PointerType, PrimType
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call, Load, Var
 from parpass.tir.function import PrimFunc
-from parpass.tir.intrin import ret
 from parpass.tir.op import any as any_of
-from parpass.tir.op import cast_to, const, equal
+from parpass.tir.op import cast_to, const, equal, ret
 from parpass.tir.packed_abi import POINTERS, ArgTypeCode, CallingConv, StructField
 from parpass.tir.prim_expr import PrimExpr, StringImm
 from parpass.tir.stmt import Evaluate, For, ForKind, SeqStmt, Stmt, Store

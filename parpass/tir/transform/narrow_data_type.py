@@ -6,7 +6,6 @@ from parpass.errors import IRTypeError
 from parpass.ir.module import IRModule
 from parpass.tir.function import PrimFunc
 from parpass.tir.transform.function_pass import PrimFuncPass
-from parpass.tir.transform.ssa import convert_ssa
 from parpass.transform import PassContext, PassInfo, register_pass
 
 _WIDTHS = (8, 16, 32, 64)
@@ -48,12 +47,7 @@ class NarrowDataType(PrimFuncPass):
     ) -> PrimFunc:
         """Return the function with narrower indices."""
         # The analysis takes longer to load than all passes, which are loaded together.
-        from parpass.tir.transform.bits_needed import BitsNeeded
-        from parpass.tir.transform.data_type_rewriter import DataTypeRewriter
+        from parpass.tir.transform.data_type_rewriter import narrowed
 
-        # Where a variable is bound twice it has two ranges.
-        body = convert_ssa(func.body)
-        needed = BitsNeeded(self.target_bits)
-        needed.visit(body)
-        new = DataTypeRewriter(needed).visit_stmt(body)
-        return func if new is body else func.with_body(new)
+        new = narrowed(func.body, self.target_bits)
+        return func if new is func.body else func.with_body(new)

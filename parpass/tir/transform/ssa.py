@@ -94,14 +94,21 @@ class _Renaming(StmtExprMutator):
         return self._buffers[key]
 
     def _renamed(self, node: Node, again: Sequence[Var]) -> Generator[Node, Node, Node]:
-        before, known = self._new, self.memo_map
-        fresh = {var: structs.replace(var) for var in again}
+        known = self.memo_map
+        before = {var: self._new.get(var) for var in again}
+        fresh: dict[Node, Var] = {var: structs.replace(var) for var in again}
         self._bound.update(fresh.values())
         # What is outside of the scope of the variables is visited with them as well:
         # it does not mention them.
-        self._new, self.memo_map = {**before, **fresh}, {}
+        self._new.update(fresh)
+        self.memo_map = {}
         new = yield from self._visited(node)
-        self._new, self.memo_map = before, known
+        self.memo_map = known
+        for var, one in before.items():
+            if one is None:
+                del self._new[var]
+            else:
+                self._new[var] = one
         return new
 
     def _visited(self, node: Node) -> Generator[Node, Node, Node]:

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parpass import structural_equal, tir
+from parpass import structural_equal, te, tir
 from parpass.errors import IRError
 from parpass.tir.arith import Analyzer, ConstIntBound, ModularSet
+from parpass.tir.reduction import comm_reducer
 from tests.support.prim_strategies import VARIABLES, conditions, indices
 from tests.support.prim_values import Undefined, value_of
 
@@ -151,6 +152,44 @@ def test_a_variable_is_bound_to_a_range_or_to_an_expression():
 
 def test_indices_are_taken_not_to_overflow():
     assert Analyzer().can_prove(X < X + 1)
+
+
+def reduced(combine: Any, identity: Any, values: Any, axes: Any, **kwargs: Any) -> Any:
+    def of_dtypes(*dtypes: str) -> Any:
+        return identity
+
+    return comm_reducer(combine, of_dtypes)(values, axes, **kwargs)
+
+
+def test_reductions_are_simplified_where_their_axes_are():
+    axis = te.reduce_axis((0, 10), "k")
+    chosen = tir.Select(axis + 2 < 12, axis * 4 // 4, 0)
+    found = Analyzer().simplify(te.sum(chosen, axis))
+    assert structural_equal(found, te.sum(axis.var, axis))
+
+
+def test_a_reduction_over_nothing_is_one_value():
+    loaded = te.placeholder((10,), "int32", "A")[3]
+    for simplify in (Analyzer().canonical_simplify, Analyzer().rewrite_simplify):
+        assert structural_equal(simplify(te.sum(loaded, [])), loaded)
+        assert structural_equal(simplify(te.sum(loaded, [], init=2)), loaded + 2)
+        assert structural_equal(
+            simplify(te.sum(loaded, [], where=X < X, init=2)), tir.const(2)
+        )
+
+
+def test_a_reduction_loses_the_values_that_its_result_is_not_made_of():
+    def both(x: Any, y: Any) -> Any:
+        return x[0] + y[0], x[1] * y[1]
+
+    axis = te.reduce_axis((0, 10), "k")
+    identity = tir.const(0), tir.Sub(tir.const(5), tir.const(4))
+    pair = reduced(both, identity, (axis.var, axis + 1), axis)
+    found = Analyzer().canonical_simplify(pair[0])
+    assert structural_equal(found, te.sum(axis.var, axis))
+    acts = tir.call_extern("int32", "act", axis.var)
+    kept = reduced(both, identity, (axis.var, acts), axis)[0]
+    assert len(Analyzer().canonical_simplify(kept).source) == 2
 
 
 def chain(depth: int) -> Any:

@@ -39,7 +39,7 @@ def within(value: int, found: IntervalSet, values: dict[Any, int]) -> bool:
 
 @pytest.mark.slow
 @given(comparisons(), st.sampled_from([(1, 3), (-3, -1), (-1, 2)]), st.booleans())
-@settings(max_examples=40, database=None, deadline=None)
+@settings(max_examples=20, database=None, deadline=None)
 def test_the_comparison_holds_in_all_of_the_set(
     comparison: Any, hinted: tuple[int, int], relaxed: bool
 ):

@@ -127,7 +127,7 @@ def test_a_set_knows_whether_it_is_empty_or_a_point():
     assert IntervalSet(pos_inf(), neg_inf()).is_nothing()
     assert IntervalSet(neg_inf(), pos_inf()).is_everything()
     assert isinstance(IntervalSet(0, 1), IntSet)
-    assert ends(IntSet.from_range(tir.Range(2, 4))) == (2, 5)
+    assert ends(IntSet.from_range(tir.Range.from_min_extent(2, 4))) == (2, 5)
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,7 @@ def test_a_variable_of_a_let_counts_by_what_it_is():
     assert conditions(cut) == ["IntImm", "LT"]
 
 
+@pytest.mark.slow
 def test_a_nest_of_many_loops_has_a_bounded_number_of_parts():
     variables = [tir.Var(f"i{at}") for at in range(8)]
     body = store(0)
@@ -198,7 +199,7 @@ def partitionable(draw: Draw) -> Any:
 
 @pytest.mark.slow
 @given(func=partitionable(), constants=st.booleans())
-@settings(deadline=None, max_examples=60, database=None)
+@settings(deadline=None, max_examples=25, database=None)
 def test_the_parts_do_what_the_loops_do(func: Any, constants: bool):
     with PassContext(config={"tir.LoopPartition": {"partition_const_loop": constants}}):
         after: Any = LoopPartition()(IRModule({"main": func}))["main"]

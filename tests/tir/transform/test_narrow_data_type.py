@@ -151,7 +151,7 @@ def long_programs(draw: st.DrawFn) -> Any:
 
 @pytest.mark.slow
 @given(func=long_programs(), bits=st.sampled_from((8, 16, 32)))
-@settings(deadline=None, max_examples=60, database=None)
+@settings(deadline=None, max_examples=25, database=None)
 def test_narrow_programs_do_the_same(func: Any, bits: int):
     a_pass = NarrowDataType(bits)
     after: Any = a_pass(IRModule({"main": func}))["main"]

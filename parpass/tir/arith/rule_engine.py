@@ -1,0 +1,228 @@
+"""What rewriting rules are given: nodes that they build, and what is known."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from parpass.tir.arith.knowledge import Known
+from parpass.tir.arith.rule_tables import CONDITIONS, INDICES, VECTOR
+from parpass.tir.binary_op import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Add,
+    And,
+    Div,
+    FloorDiv,
+    FloorMod,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Or,
+    Sub,
+)
+from parpass.tir.const_fold import INDEX, DivisionByZeroError, fold, int_imm
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import Broadcast, Not, Ramp, Select
+from parpass.tir.expr_functor import ExprFunctor
+from parpass.tir.prim_expr import IntImm, PrimExpr
+
+MAX_DEPTH = 6  # how often what a rule gives is simplified by a rule again
+
+_BINARY = (Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max)
+FOLDED = frozenset((*_BINARY, EQ, NE, LT, LE, And, Or))
+_COMPARED = frozenset((EQ, NE, LT, LE))
+
+
+class RuleEngine(ExprFunctor[Any]):
+    """Applies rules to nodes of simplified parts, and answers what rules ask."""
+
+    def __init__(self, known: Known) -> None:
+        super().__init__()
+        self._known = known
+        self._table = known.table
+        self._depth = 0
+
+    # -- what rules build
+
+    def make(self, kind: type[PrimExpr], *parts: Any) -> Any:
+        """Return a node of simplified parts, simplified."""
+        if kind is Not or kind is Select:
+            node = self._table.node(kind, *parts)
+        elif kind is Broadcast or kind is Ramp:
+            node = self._vector(kind, *parts)
+        else:
+            found = fold(kind, *parts) if kind in FOLDED else None
+            if found is not None:
+                return self._table.first(found)
+            node = self._table.node(kind, *parts)
+        if self._depth >= MAX_DEPTH:
+            return node
+        self._depth += 1
+        try:
+            return self._simplified(node)
+        finally:
+            self._depth -= 1
+
+    def _vector(self, kind: type[Ramp | Broadcast], *parts: Any) -> Any:
+        return self._table.first(kind(*parts))
+
+    def imm(self, node: Any, value: int) -> IntImm:
+        """Return an int of the dtype that the operands of a node have."""
+        operand = node.a
+        while operand.dtype == "bool" and hasattr(operand, "a"):
+            operand = operand.a  # in a condition, what is compared
+        dtype = operand.dtype
+        element = data_type(dtype).element if "x" in dtype else dtype
+        return self._table.imm(element, int_imm(element, value).value)
+
+    def truth(self, value: bool) -> IntImm:
+        """Return a condition that holds always, or never."""
+        return self._table.imm("bool", int(value))
+
+    # -- what rules ask
+
+    def nonneg(self, expr: PrimExpr) -> bool:
+        """Return whether an expression is known not to be negative."""
+        return self._known.bounds.of(expr).low >= 0
+
+    def same(self, a: PrimExpr, b: PrimExpr) -> bool:
+        """Return whether two expressions are equal."""
+        return a is b
+
+    def stays_within(self, base: PrimExpr, reach: int, divisor: int) -> bool:
+        """Return whether a divisor's multiple is not passed from base to base + reach.
+
+        That is told by the remainder of the base modulo what divides both.
+        """
+        found = self._known.moduli.of(base)
+        block = _gcd(found.coeff, divisor)
+        return 0 <= found.base % block + reach < block if reach >= 0 else False
+
+    def may_reduce(self, base: PrimExpr, divisor: int) -> bool:
+        """Return whether what the base leaves is a constant that it is not yet."""
+        found = self._known.moduli.of(base)
+        is_reduced = isinstance(base, IntImm) and 0 <= base.value < divisor
+        return found.coeff % divisor == 0 and not is_reduced
+
+    # -- the simplification of a node of simplified parts
+
+    def _simplified(self, node: Any) -> Any:
+        memo = self.memo_map
+        if node in memo:
+            return memo[node]
+        found = None if self._table.is_impure(node) else self._rewritten(node)
+        result = node if found is None else found
+        memo[node] = result
+        return result
+
+    def _rewritten(self, node: Any) -> Any:
+        kind = cast("type[Any]", type(node))
+        truth = self._known.facts.truths.get(node)
+        if truth is not None and node.dtype == "bool":
+            return self.truth(truth)
+        if kind in (GT, GE):
+            return self.make(LT if kind is GT else LE, node.b, node.a)
+        is_scalar = node.dtype in INDEX or node.dtype == "bool"
+        if not is_scalar:
+            return self._by_vector_rules(node)
+        if kind in _COMPARED:
+            return self._comparison(node)
+        if kind in _BINARY and node.dtype in INDEX:
+            found = self._decided(node)
+            return self._by_rules(node) if found is None else found
+        if kind in (And, Or, Not, Select):
+            return self._condition(node)
+        return None
+
+    def _by_vector_rules(self, node: Any) -> Any:
+        kind = cast("type[Any]", type(node))
+        if kind in (Div, Mod, FloorDiv, FloorMod):
+            divisor = node.b.value if isinstance(node.b, Broadcast) else node.b
+            if isinstance(divisor, IntImm) and divisor.value == 0:
+                raise DivisionByZeroError(
+                    f"Divide by zero: the divisor is the constant 0 of {node.dtype}"
+                )
+        if kind is Select:
+            return self._condition(node)
+        if kind is LE or kind is NE or "x" in node.dtype:
+            return _first(VECTOR.fitting(node), node, self) if _binary(node) else None
+        return None
+
+    def _comparison(self, node: Any) -> Any:
+        if node.a.dtype not in INDEX:
+            return None
+        if isinstance(node, LE | NE):  # a <= b is not b < a
+            opposite = LT if isinstance(node, LE) else EQ
+            parts = (node.b, node.a) if opposite is LT else (node.a, node.b)
+            plain = self._table.node(opposite, *parts)
+            found = self.make(opposite, *parts)
+            return None if found is plain else self.make(Not, found)
+        found = self._decided_comparison(node)
+        return self._by_rules(node) if found is None else found
+
+    def _by_rules(self, node: Any) -> Any:
+        return _first(INDICES.fitting(node), node, self)
+
+    def _decided_comparison(self, node: Any) -> Any:
+        if node.a is node.b:
+            return self.truth(isinstance(node, EQ))
+        gap = self.make(Sub, node.a, node.b)
+        low, high = self._known.bounds.of(gap)
+        if isinstance(node, LT):
+            if high < 0 or low >= 0:
+                return self.truth(high < 0)
+            return None
+        coeff, base = self._known.moduli.of(gap)
+        if low > 0 or high < 0 or (coeff > 1 and base) or (coeff == 0 and base):
+            return self.truth(False)
+        return self.truth(True) if low == high == 0 else None
+
+    def _decided(self, node: Any) -> Any:
+        """Return what bounds and remainders say that a node is."""
+        if isinstance(node, Min | Max):
+            low, high = self._known.bounds.of(self.make(Sub, node.a, node.b))
+            if high <= 0 or low >= 0:
+                return node.a if (high <= 0) == isinstance(node, Min) else node.b
+        elif isinstance(node, Mod | FloorMod) and isinstance(node.b, IntImm):
+            divisor = node.b.value
+            coeff, base = self._known.moduli.of(node.a)
+            exact = isinstance(node, FloorMod) or self.nonneg(node.a)
+            if divisor > 0 and coeff % divisor == 0 and exact:
+                return self.imm(node, base % divisor)
+        return None
+
+    def _condition(self, node: Any) -> Any:
+        if isinstance(node, Select):
+            condition = node.condition
+            if isinstance(condition, IntImm):
+                return node.true_value if condition.value else node.false_value
+            return _first(CONDITIONS.fitting(node), node, self)
+        if isinstance(node, Not):
+            if isinstance(node.a, IntImm):
+                return self.truth(not node.a.value)
+            if isinstance(node.a, EQ | NE | LT | LE) and node.a.a.dtype not in INDEX:
+                return None  # of floats, none of a < b and b <= a may hold
+        return _first(CONDITIONS.fitting(node), node, self)
+
+
+def _first(rules: Any, node: Any, simplifier: Any) -> Any:
+    for apply in rules:
+        found = apply(node, simplifier)
+        if found is not None:
+            return found
+    return None
+
+
+def _binary(node: Any) -> bool:
+    return hasattr(node, "a")
+
+
+def _gcd(a: int, b: int) -> int:
+    while b:
+        a, b = b, a % b
+    return a

@@ -1,0 +1,209 @@
+"""Calls of operators, under TVM's names: of mathematics, of external functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from parpass.diagnostic import Span
+from parpass.errors import IRTypeError
+from parpass.ir.op_table import Op
+from parpass.tir.buffer import Buffer
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import Call
+from parpass.tir.op.conditions import logical_and, logical_not
+from parpass.tir.op.conversion import cast_to, const
+from parpass.tir.op.limits import infinity
+from parpass.tir.op.numeric import abs as absolute
+from parpass.tir.op.operands import match_types
+from parpass.tir.prim_expr import FloatImm, PrimExpr, StringImm, as_prim_expr
+
+
+def call_intrin(
+    dtype: str, func_name: Any, *args: Any, span: Span | None = None
+) -> Call:
+    """Return a call of an operator, by its name."""
+    return Call(dtype, func_name, args, span)
+
+
+def call_extern(
+    dtype: str, func_name: str, *args: Any, span: Span | None = None
+) -> Call:
+    """Return a call of an external C function, which may do anything."""
+    return Call(dtype, Op.get("tir.call_extern"), _named(func_name, args), span)
+
+
+def call_pure_extern(
+    dtype: str, func_name: str, *args: Any, span: Span | None = None
+) -> Call:
+    """Return a call of an external C function that does nothing but give a value."""
+    return Call(dtype, Op.get("tir.call_pure_extern"), _named(func_name, args), span)
+
+
+def call_packed(*args: Any, span: Span | None = None) -> Call:
+    """Return a call of a function of the registry, whose name comes first."""
+    found = _named(args[0], args[1:])
+    return Call("int32", Op.get("tir.tvm_call_packed"), found, span)
+
+
+def ret(val: Any, span: Span | None = None) -> PrimExpr:
+    """Return what, evaluated, ends the function with a value."""
+    value = as_prim_expr(val)
+    return Call(value.dtype, Op.get("tir.ret"), (value,), span)
+
+
+def _named(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    values = [one.access_ptr("rw") if isinstance(one, Buffer) else one for one in args]
+    return (StringImm(name), *values)
+
+
+Unary = Callable[[Any], PrimExpr]
+
+
+def _unary(name: str, dtype: str | None = None) -> Unary:
+    def build(x: Any) -> PrimExpr:
+        expr = as_prim_expr(x)
+        return Call(dtype or expr.dtype, Op.get(f"tir.{name}"), (expr,))
+
+    build.__name__ = name
+    build.__doc__ = f"Return a call of `tir.{name}`."
+    return build
+
+
+exp = _unary("exp")
+exp2 = _unary("exp2")
+exp10 = _unary("exp10")
+erf = _unary("erf")
+tanh = _unary("tanh")
+sigmoid = _unary("sigmoid")
+log = _unary("log")
+log2 = _unary("log2")
+log10 = _unary("log10")
+log1p = _unary("log1p")
+tan = _unary("tan")
+cos = _unary("cos")
+cosh = _unary("cosh")
+acos = _unary("acos")
+acosh = _unary("acosh")
+sin = _unary("sin")
+sinh = _unary("sinh")
+asin = _unary("asin")
+asinh = _unary("asinh")
+atan = _unary("atan")
+atanh = _unary("atanh")
+sqrt = _unary("sqrt")
+rsqrt = _unary("rsqrt")
+popcount = _unary("popcount")
+clz = _unary("clz", "int32")
+
+
+def _rounding(name: str, compute: Callable[[float], float]) -> Any:
+    def build(x: Any, span: Span | None = None) -> PrimExpr:
+        expr = as_prim_expr(x)
+        if data_type(expr.dtype).is_integral:
+            return expr
+        if isinstance(expr, FloatImm) and math.isfinite(expr.value):
+            return FloatImm(expr.dtype, float(compute(expr.value)), expr.span)
+        return Call(expr.dtype, Op.get(f"tir.{name}"), (expr,), span)
+
+    build.__name__ = name
+    build.__doc__ = f"Return `tir.{name}` of a float; of an int, itself."
+    return build
+
+
+floor = _rounding("floor", math.floor)
+ceil = _rounding("ceil", math.ceil)
+trunc = _rounding("trunc", math.trunc)
+nearbyint = _rounding("nearbyint", round)
+round = _rounding("round", round)  # noqa: A001 -- TVM's name
+
+
+def _binary(name: str, x: Any, y: Any) -> PrimExpr:
+    lhs = as_prim_expr(x)
+    return Call(lhs.dtype, Op.get(f"tir.{name}"), (lhs, as_prim_expr(y)))
+
+
+def atan2(x1: Any, x2: Any) -> PrimExpr:
+    """Return the angle of the point (x2, x1)."""
+    return _binary("atan2", x1, x2)
+
+
+def nextafter(x1: Any, x2: Any) -> PrimExpr:
+    """Return the float after `x1` on the way to `x2`."""
+    return _binary("nextafter", x1, x2)
+
+
+def hypot(x1: Any, x2: Any) -> PrimExpr:
+    """Return the root of the sum of squares."""
+    return _binary("hypot", x1, x2)
+
+
+def copysign(x1: Any, x2: Any) -> PrimExpr:
+    """Return `x1` with the sign of `x2`."""
+    return _binary("copysign", x1, x2)
+
+
+def ldexp(x1: Any, x2: Any) -> PrimExpr:
+    """Return `x1` times two to the power of `x2`."""
+    return _binary("ldexp", x1, x2)
+
+
+def fmod(x: Any, y: Any) -> PrimExpr:
+    """Return what a division of floats, rounded towards zero, leaves."""
+    return _binary("fmod", x, y)
+
+
+def power(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
+    """Return a power of a float.
+
+    Raises:
+        IRTypeError: It is none.
+    """
+    lhs, rhs = match_types(x, y)
+    if not data_type(lhs.dtype).is_floating:
+        raise IRTypeError(
+            f"expected floats: power only applies to float, got {lhs.dtype}"
+        )
+    return Call(lhs.dtype, Op.get("tir.pow"), (lhs, rhs), span)
+
+
+def q_multiply_shift(x: Any, y: Any, q: Any, s: Any) -> PrimExpr:
+    """Return the product of two fixed-point numbers, rounded, shifted by `s`."""
+    return Call("int32", Op.get("tir.q_multiply_shift"), (x, y, q, s))
+
+
+def _bools_like(expr: PrimExpr) -> str:
+    return data_type("bool").with_lanes(data_type(expr.dtype).lanes)
+
+
+def isnan(x: Any, span: Span | None = None) -> PrimExpr:
+    """Return whether a number is none."""
+    expr = as_prim_expr(x)
+    dtype, kind = _bools_like(expr), data_type(expr.dtype)
+    if kind.is_integral:
+        return const(False, dtype)
+    if not kind.is_floating:
+        raise IRTypeError(f"expected numbers for isnan, got {expr.dtype}")
+    if isinstance(expr, FloatImm):
+        return const(math.isnan(expr.value), dtype)
+    if kind.bits == 16:
+        expr = cast_to(expr, data_type("float32").with_lanes(kind.lanes))
+    return Call(dtype, Op.get("tir.isnan"), (expr,), span)
+
+
+def isinf(x: Any, span: Span | None = None) -> PrimExpr:
+    """Return whether a number is infinite."""
+    expr = as_prim_expr(x)
+    kind = data_type(expr.dtype)
+    if kind.is_integral:
+        return const(False, _bools_like(expr))
+    if not kind.is_floating:
+        raise IRTypeError(f"expected numbers for isinf, got {expr.dtype}")
+    is_infinite = absolute(expr).equal(infinity(kind.element))
+    return logical_and(is_infinite, logical_not(isnan(expr)), span)
+
+
+def isfinite(x: Any, span: Span | None = None) -> PrimExpr:
+    """Return whether a number is one, and finite."""
+    return logical_and(logical_not(isinf(x)), logical_not(isnan(x)), span)
