@@ -6,10 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from parpass.ir.module import IRModule
 from parpass.ir.node import Node, reflected
 from parpass.ir.relay_expr import BaseFunc
-from parpass.ir.tenants import Tenant, register_tenant
+from parpass.ir.tenants import FunctionPrinter, Tenant, register_tenant
 from parpass.runtime.signature import Signature
 
 
@@ -45,15 +44,21 @@ class _CompiledTenant(Tenant):
     def brief(self, node: Node) -> str:
         return node.signature.symbol if isinstance(node, CompiledFunc) else ""
 
-    def text(self, program: Node | IRModule, *, show_meta_data: bool) -> str:
-        del show_meta_data
-        if isinstance(program, CompiledFunc):
-            parameters = ", ".join(one.name for one in program.signature.parameters)
-            size = f"{len(program.code)} bytes for '{program.target}'"
-            return f"compiled {program.signature.symbol}({parameters})  # {size}"
-        if isinstance(program, IRModule):
-            return "\n".join(map(str, program.functions_by_name.values()))
-        return repr(program)
+    def text(self, node: Node) -> str:
+        if not isinstance(node, CompiledFunc):
+            return repr(node)
+        parameters = ", ".join(one.name for one in node.signature.parameters)
+        size = f"{len(node.code)} bytes for '{node.target}'"
+        return f"compiled {node.signature.symbol}({parameters})  # {size}"
+
+    def printer(self) -> FunctionPrinter:
+        return _CompiledPrinter()
+
+
+class _CompiledPrinter(FunctionPrinter):
+    def function(self, name: str, function: CompiledFunc) -> str:
+        del name  # which it has itself
+        return f"{function}\n"
 
 
 register_tenant("target", _CompiledTenant())
