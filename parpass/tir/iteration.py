@@ -18,8 +18,8 @@ from parpass.tir.prim_expr import ExprOp, Operand, as_prim_expr
 class Range(Node, frozen=True, eq=False):
     """The ints from `min` on, `extent` of them.
 
-    As in TVM, `Range(begin, end)` is made by the numbers that Python's `range` takes,
-    and `Range.from_min_extent` by how many there are.
+    `make_range` makes one by the numbers that Python's `range` takes, as TVM's
+    constructor does; that of a node takes its fields.
     """
 
     namespace: ClassVar[str] = "tir"
