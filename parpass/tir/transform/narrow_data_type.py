@@ -49,6 +49,8 @@ class NarrowDataType(PrimFuncPass):
         """Return the function with narrower indices."""
         # The analysis takes longer to load than all passes, which are loaded together.
         from parpass.tir.transform.bits_needed import BitsNeeded
+
+        # So does the rewriter.
         from parpass.tir.transform.data_type_rewriter import DataTypeRewriter
 
         # Where a variable is bound twice it has two ranges.
