@@ -128,6 +128,8 @@ _HOME = {
     "PassInstrument": "parpass.instrument",
     "PointerType": "parpass.ir.prim_ty",
     "PrimType": "parpass.ir.prim_ty",
+    "PrimExpr": "parpass.tir",  # above, so by name alone; as TVM's
+    "Range": "parpass.tir",
     "RelayExpr": "parpass.ir.relay_expr",
     "Sequential": "parpass.transform",
     "Span": "parpass.diagnostic",

@@ -124,6 +124,7 @@ def reflected(
     scopes: int = 0,
     structure: Callable[[Any], list[Any]] | None = None,
     bindings: Callable[[Any], tuple[Any, ...]] | None = None,
+    rebuild: Callable[[Any, Sequence[Any]], Any] | None = None,
     **special: Role,
 ) -> Callable[[type[NodeT]], type[NodeT]]:
     """Register the reflection of a node class; a class decorator.
@@ -136,6 +137,8 @@ def reflected(
             something equal for the others.
         bindings: Where a node binds other variables than those in fields of the role
             BINDING or BINDINGS: returns all that it binds.
+        rebuild: Where a node is not made of its fields in their order: makes one like
+            it with other children.
         **special: The role of each field that is no plain value. `span` and
             `checked_type_` are META always.
     """
@@ -157,7 +160,7 @@ def reflected(
             type_bindings=_tuple_getter(roles, {Role.TYPE_BINDINGS}),
             children=_tuple_getter(roles, _CHILDREN),
             bindings=bindings or _tuple_getter(roles, _BOUND),
-            rebuild=_rebuilder(kind, roles),
+            rebuild=rebuild or _rebuilder(kind, roles),
             is_graph=is_graph,
             is_variable=is_variable,
             scopes=scopes,
