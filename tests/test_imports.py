@@ -26,6 +26,7 @@ COUNTERPARTS = (
 
 # Names that two modules have all the same, and why.
 SHARED = {
+    "adt": "of types, and of matches, as in TVM",
     "parser": "of programs, and of pipelines",
     "printer": "of programs, and of pipelines",
 }

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from parpass.diagnostic import Span
 from parpass.errors.lazy_names import lazy_names
+from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
 from parpass.ir.ty import (
     Any,
     FuncType,
     IncompleteType,
+    RelayRefType,
     TensorType,
     TupleType,
     Type,
@@ -24,6 +26,15 @@ from parpass.ir.ty import (
     scalar_type,
 )
 from parpass.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
+from parpass.relay.adt import (
+    Clause,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+)
 from parpass.relay.binding import bind
 from parpass.relay.expr import (
     Call,
@@ -33,6 +44,9 @@ from parpass.relay.expr import (
     GlobalVar,
     If,
     Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
     Tuple,
     TupleGetItem,
     TupleWrapper,
@@ -48,9 +62,12 @@ from parpass.relay.functor import (
 )
 from parpass.relay.scope_builder import ScopeBuilder
 
+RefType = RelayRefType  # as TVM calls it here
+
 if TYPE_CHECKING:
     from parpass.ir.module import Module
     from parpass.relay import (
+        adt,
         analysis,
         build_module,
         dataflow_pattern,
@@ -72,18 +89,31 @@ if TYPE_CHECKING:
 __all__: list[str] = [
     "Any",
     "Call",
+    "Clause",
     "Constant",
+    "Constructor",
     "Expr",
     "ExprFunctor",
     "ExprMutator",
     "ExprVisitor",
     "FuncType",
     "Function",
+    "GlobalTypeVar",
     "GlobalVar",
     "If",
     "IncompleteType",
     "Let",
+    "Match",
     "Module",
+    "Pattern",
+    "PatternConstructor",
+    "PatternTuple",
+    "PatternVar",
+    "PatternWildcard",
+    "RefCreate",
+    "RefRead",
+    "RefType",
+    "RefWrite",
     "ScopeBuilder",
     "Span",
     "TensorType",
@@ -92,12 +122,15 @@ __all__: list[str] = [
     "TupleType",
     "TupleWrapper",
     "Type",
+    "TypeCall",
+    "TypeData",
     "TypeFunctor",
     "TypeKind",
     "TypeMutator",
     "TypeVar",
     "TypeVisitor",
     "Var",
+    "adt",
     "analysis",
     "astext",
     "bind",
@@ -128,6 +161,7 @@ if TYPE_CHECKING:  # they are public here, too; loaded when one is asked for
 
 _ROOMS = {
     "_transform": "parpass.relay.tvm_names._transform",
+    "adt": "parpass.relay.adt",
     "analysis": "parpass.relay.analysis",
     "build_module": "parpass.relay.tvm_names.build_module",
     "dataflow_pattern": "parpass.relay.dataflow_pattern",

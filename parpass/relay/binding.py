@@ -11,7 +11,18 @@ from parpass.errors import IRTypeError, did_you_mean, kind_of
 from parpass.ir.node import bindings, children, post_order, reflection
 from parpass.ir.op_table import Op
 from parpass.ir.ty import TensorType
-from parpass.relay.expr import Call, Constant, Expr, Function, Var, as_expr, const
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Var,
+    as_expr,
+    const,
+)
 from parpass.relay.functor import ExprMutator
 from parpass.runtime.ndarray import NDArray
 
@@ -142,6 +153,21 @@ class _Copier(ExprMutator):
         if new is not call or (isinstance(call.op, Op) and not call.op.effect):
             return new
         return reflection(Call).rebuild(call, children(call))
+
+    def visit_ref_create(self, ref_create: RefCreate) -> Expr:
+        return self._own(ref_create)
+
+    def visit_ref_read(self, ref_read: RefRead) -> Expr:
+        return self._own(ref_read)
+
+    def visit_ref_write(self, ref_write: RefWrite) -> Expr:
+        return self._own(ref_write)
+
+    def _own(self, expr: Expr) -> Expr:
+        new = self.visit_default(expr)
+        return (
+            reflection(type(expr)).rebuild(expr, children(expr)) if new is expr else new
+        )
 
 
 def _variable(key: Any, named: list[Var]) -> Var:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 import numpy as np
 
-from parpass.ir.ty import Type, type_text
+from parpass.ir.ty import Type
+from parpass.ir.type_text import type_text
 from parpass.relay.text.names import name_text
 from parpass.runtime.ndarray import NDArray
 

@@ -19,7 +19,8 @@ from parpass.errors import SizeLimitError
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children, post_order
 from parpass.ir.op_table import Op
-from parpass.ir.ty import Type, type_text
+from parpass.ir.ty import Type
+from parpass.ir.type_text import type_text
 from parpass.relay.analysis.scopes import ScopeTree
 from parpass.relay.analysis.variables import free_vars
 from parpass.relay.expr import (
