@@ -11,9 +11,9 @@ from string import ascii_letters, digits
 
 from parpass.ir.ty import Type
 from parpass.relay.expr import Expr, Tuple, TupleGetItem
-from parpass.relay.text.block_parser import BlockParser
 from parpass.relay.text.cursor import is_line
 from parpass.relay.text.infix import OPERATORS, Operand, Row
+from parpass.relay.text.match_parser import MatchParser
 from parpass.relay.text.open_parts import OpenParenthesis
 
 _ENDS = {";", ",", ")", "}"}  # what nearly always follows an expression
@@ -22,7 +22,7 @@ _BEFORE_TYPES = {*ascii_letters, *digits, *'_")}'}
 _BEGIN_TYPES = {*ascii_letters, *"_("}
 
 
-class ExprParser(BlockParser):
+class ExprParser(MatchParser):
     """Makes expressions."""
 
     def read_open(self) -> None:
@@ -62,6 +62,8 @@ class ExprParser(BlockParser):
                 return self.begin_function(at)
             case "if":
                 return self.begin_if(at)
+            case "match" if self.begins_match(at):
+                return self.begin_match(at)
             case _:
                 if is_line(token):
                     self.open[-1].row = None  # an error: no operand goes on with a `=`

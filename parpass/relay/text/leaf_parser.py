@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from parpass.diagnostic import Span
 from parpass.errors import UnknownOpError
+from parpass.ir.adt import Constructor
 from parpass.ir.op_table import Op
 from parpass.ir.ty import TensorType, Type
-from parpass.relay.expr import Constant, Expr, GlobalVar, Var
+from parpass.relay.expr import Call, Constant, Expr, GlobalVar, Var
 from parpass.relay.text.cursor import is_name
 from parpass.relay.text.environment import Environment
 from parpass.relay.text.literals import read_scalar
@@ -20,6 +21,10 @@ from parpass.runtime.ndarray import NDArray
 
 _SECTION_ENTRY = re.compile(r"meta\[relay\.Constant\]\[([0-9]{1,9})\]")
 _ZERO = read_scalar("0")
+
+# Words that stand where what is called does.
+REFERENCES = {word: Var(word) for word in ("ref", "ref_read", "ref_write")}
+BARE = ".constructor"  # behind the name of one that takes nothing, and is not called
 
 
 class LeafParser(TypeParser):
@@ -36,6 +41,7 @@ class LeafParser(TypeParser):
         self.names = Environment()
         self.global_vars: dict[str, GlobalVar] = {}
         self.global_uses: dict[str, tuple[str, Span]] = {}
+        self.constructors: dict[str, Constructor] = {}
         self._constants = constants
         self._data: dict[str, tuple[NDArray, Type]] = {}
 
@@ -56,7 +62,7 @@ class LeafParser(TypeParser):
         if self.is_number(at):
             return self._scalar()
         if is_name(token):
-            return self._operator()
+            return self._constructor(at, token) or self._operator()
         return self._no_constant() if first == "m" else None
 
     def known_data(self, text: str) -> tuple[NDArray, Type] | None:
@@ -110,10 +116,27 @@ class LeafParser(TypeParser):
             found = self.global_vars[name] = GlobalVar(name, self.span(at, at))
         return found
 
+    def _constructor(self, at: int, token: str) -> Expr | None:
+        """Return what the name of a constructor stands for, None if it is none.
+
+        One that takes nothing stands for what it makes, as in TVM's text.
+        """
+        found = self.constructors.get(token.removesuffix(BARE))
+        if found is None:
+            return None
+        self.at = at + 1
+        if found.inputs:
+            self.names.meanings[token] = found
+        elif token[-len(BARE) :] != BARE and self.texts[at + 1] not in {"(", "<"}:
+            return Call(found, (), None, (), self.span(at, at))
+        return found
+
     def _operator(self) -> Expr:
         at = self.at
         self.at += 1
         token = self.texts[at]
+        if token in REFERENCES and self.texts[self.at] == "(":
+            return REFERENCES[token]
         try:
             op = self.names.meanings[token] = Op.get(token)
         except UnknownOpError:

@@ -9,14 +9,14 @@ from parpass.ir.attrs import DictAttrs
 from parpass.relay.expr import Expr, Function, GlobalVar
 from parpass.relay.text.call_attributes import Attribute, dict_attrs
 from parpass.relay.text.cursor import is_name, is_string
-from parpass.relay.text.expr_parser import ExprParser
+from parpass.relay.text.definition_parser import DefinitionParser
 from parpass.relay.text.open_parts import Head
 from parpass.relay.text.problems import Problems
 from parpass.relay.text.scanner import END, STRAY
 from parpass.runtime.ndarray import NDArray
 
 
-class ModuleParser(ExprParser):
+class ModuleParser(DefinitionParser):
     """Makes functions by global name, and the attributes of a module.
 
     Attributes:
@@ -35,7 +35,7 @@ class ModuleParser(ExprParser):
     def module(self) -> None:
         """Read a module from its beginning."""
         self._preamble()
-        if self.texts[self.at] in {"def", END}:
+        if self.texts[self.at] in {"def", END} or self.begins_definition():
             self.definitions()
         else:
             self._program(or_functions=True)
@@ -117,7 +117,10 @@ class ModuleParser(ExprParser):
         """Read functions, up to the last token."""
         last = len(self.texts) - 2
         while self.at < last or self.texts[last][:1] == STRAY:
-            self._definition()
+            if self.begins_definition():
+                self.go_over_definition()
+            else:
+                self._definition()
 
     def _definition(self) -> None:
         begin = self.expect("def", "'def' or the end of the text")

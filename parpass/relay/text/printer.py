@@ -16,11 +16,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from parpass.errors import SizeLimitError
+from parpass.ir.adt import Constructor, TypeData
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children, post_order
 from parpass.ir.op_table import Op
 from parpass.ir.ty import Type
 from parpass.ir.type_text import type_text
+from parpass.relay.adt import (
+    Clause,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+)
 from parpass.relay.analysis.scopes import ScopeTree
 from parpass.relay.analysis.variables import free_vars
 from parpass.relay.expr import (
@@ -31,11 +40,15 @@ from parpass.relay.expr import (
     GlobalVar,
     If,
     Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
     Tuple,
     TupleGetItem,
     Var,
 )
 from parpass.relay.text.constant_section import ConstantPool
+from parpass.relay.text.leaf_parser import BARE
 from parpass.relay.text.literals import attrs_text, items_text
 from parpass.relay.text.names import VarNames, name_text
 
@@ -96,10 +109,22 @@ class _Budget:
 def _module_text(module: IRModule, constants: ConstantPool, budget: _Budget) -> str:
     attrs = items_text(module.attrs)
     parts = [f"#[attrs({', '.join(attrs)})]\n"] if attrs else []
+    definitions = module.types.by_name.values()
+    parts += [_definition_text(definition, budget) for definition in definitions]
     for name, function in module.functions_by_name.items():
         printer = _ExprPrinter(function, constants, budget)
         parts.append(printer.global_function(name_text(name)))
     return "\n".join(parts)
+
+
+def _definition_text(definition: TypeData, budget: _Budget) -> str:
+    params = ", ".join(map(str, definition.type_vars))
+    head = f"type {definition.header}{f'[{params}]' if params else ''} {{\n"
+    lines: list[str] = []
+    for constructor in definition.constructors:
+        given = ", ".join(map(budget.type_text, constructor.inputs))
+        lines.append(f"  {constructor.name_hint}{f'({given})' if given else ''},\n")
+    return budget.spend(f"{head}{''.join(lines)}}}\n")
 
 
 # A part of the text: a string, or what gives further parts when its turn has come.
@@ -188,14 +213,59 @@ class _ExprPrinter:
             case Let():
                 inner = partial(self._let, expr, depth + 1)
                 return ["{\n", inner, f"{_indent(depth)}}}"]
+            case Match():
+                return self._match(expr, depth)
             case _:
-                return [self._reference(expr)]
+                return [self._read_or_written(expr)]
+
+    def _read_or_written(self, expr: Expr) -> str:
+        match expr:
+            case RefCreate():
+                return f"ref({self._reference(expr.value)})"
+            case RefRead():
+                return f"ref_read({self._reference(expr.ref)})"
+            case RefWrite():
+                ref, value = self._reference(expr.ref), self._reference(expr.value)
+                return f"ref_write({ref}, {value})"
+            case _:
+                return self._reference(expr)
+
+    def _match(self, expr: Match, depth: int) -> list[_Part]:
+        word = "match" if expr.complete else "match?"
+        return [
+            f"{word} ({self._reference(expr.data)}) {{\n",
+            *(partial(self._clause, clause, depth + 1) for clause in expr.clauses),
+            f"{_indent(depth)}}}",
+        ]
+
+    def _clause(self, clause: Clause, depth: int) -> list[_Part]:
+        (scope,) = self._scopes.opened[clause]
+        return [
+            f"{_indent(depth)}{self._pattern(clause.lhs)} => {{\n",
+            partial(self._block, scope, clause.rhs, depth + 1),
+            f"{_indent(depth)}}},\n",
+        ]
+
+    def _pattern(self, pattern: Pattern) -> str:
+        if isinstance(pattern, PatternVar):
+            return self._bind(pattern.var)
+        inside = ", ".join(map(self._pattern, pattern.inside))
+        if isinstance(pattern, PatternConstructor):
+            name = pattern.constructor.name_hint
+            return f"{name}({inside})" if inside else name
+        if isinstance(pattern, PatternTuple):
+            return f"({inside}{',' if len(pattern.inside) == 1 else ''})"
+        return "_"
 
     def _call(self, call: Call) -> str:
         args = [*map(self._reference, call.args), *attrs_text(call.attrs)]
         # Those of an operator are the types of its arguments, which need no telling.
         given = () if isinstance(call.op, Op) else call.type_args
         types = f"<{', '.join(map(self._budget.type_text, given))}>" if given else ""
+        if isinstance(call.op, Constructor) and not (args or given or call.op.inputs):
+            return call.op.name_hint
+        if isinstance(call.op, Constructor):
+            return self._budget.spend(f"{call.op.name_hint}{types}({', '.join(args)})")
         return self._budget.spend(
             f"{self._reference(call.op)}{types}({', '.join(args)})"
         )
@@ -238,6 +308,8 @@ class _ExprPrinter:
                 return f"@{name_text(expr.name_hint)}"
             case Op():
                 return expr.name
+            case Constructor():
+                return f"{expr.name_hint}{'' if expr.inputs else BARE}"
             case Var():
                 return self._vars.text_of(expr)
             case TupleGetItem() if expr not in self._names:
@@ -258,6 +330,8 @@ class _ExprPrinter:
         A projection of a projection has one, or the text of a long chain of them
         would be repeated at each use.
         """
+        if isinstance(expr, Clause):
+            return True
         if isinstance(expr, TupleGetItem):
             return not isinstance(expr.tuple_value, TupleGetItem)
         return not children(expr) and not isinstance(expr, Tuple)
@@ -271,7 +345,7 @@ def _written_in_place(order: Sequence[Node]) -> set[Node]:
         match node:
             case Let(value=value, body=body):
                 ends = (value, body)
-            case Function(body=body):
+            case Function(body=body) | Clause(rhs=body):
                 ends = (body,)
             case If(true_branch=true, false_branch=false):
                 ends = (true, false)
