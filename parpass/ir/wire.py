@@ -112,9 +112,9 @@ def open_decoder(
     load = _Unpickler(encoded, outside, global_vars or {}, constructors or {}).load
 
     def decode_next() -> Any:
-        _, function, used, nodes = load()
+        _, function, used, nodes, types = load()
         if nodes is not None:
-            enter_in_ledger(function, LedgerEntry(used or {}, nodes))
+            enter_in_ledger(function, LedgerEntry(used or {}, nodes, types or {}))
         return function
 
     return decode_next
@@ -152,8 +152,9 @@ class FunctionPickler:
         Raises:
             Exception: It cannot be pickled; this is of no use any more.
         """
-        used, nodes = (None, None) if entry is None else entry
-        self._pickler.dump((before, function, used or None, nodes))
+        used, nodes, types = (None, None, None) if entry is None else entry
+        told = (before, function, used or None, nodes, types or None)
+        self._pickler.dump(told)
         return self._sink.taken()
 
 

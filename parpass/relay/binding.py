@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError, did_you_mean, kind_of
-from parpass.ir.node import bindings, children, post_order, reflection
+from parpass.ir.node import Node, bindings, children, post_order, reflection
 from parpass.ir.op_table import Op
 from parpass.ir.ty import TensorType
 from parpass.relay.expr import (
@@ -27,6 +27,7 @@ from parpass.relay.functor import ExprMutator
 from parpass.runtime.ndarray import NDArray
 
 ExprT = TypeVar("ExprT", bound=Expr)
+NodeT = TypeVar("NodeT", bound=Node)
 OldT = TypeVar("OldT", Var, Constant)
 
 
@@ -126,14 +127,14 @@ def substitute(expr: ExprT, values: Mapping[OldT, Expr]) -> ExprT:
     return cast("ExprT", mutator.visit(expr))
 
 
-def with_new_variables(expr: ExprT, values: Mapping[Var, Expr] | None = None) -> ExprT:
+def with_new_variables(expr: NodeT, values: Mapping[Var, Expr] | None = None) -> NodeT:
     """Return a copy to be used beside the original: its own variables, its own effects.
 
     Calls with effects are its own even where nothing in them changes, or what happens
     in two places would happen once.
 
     Args:
-        expr: The expression.
+        expr: The expression, or a clause.
         values: What to put in the place of some variables.
     """
     bound = {var for node in post_order(expr) for var in bindings(node)}
@@ -144,7 +145,7 @@ def with_new_variables(expr: ExprT, values: Mapping[Var, Expr] | None = None) ->
     copier = _Copier()
     for var, value in {**new, **(values or {})}.items():
         copier.memo_map[var] = value
-    return cast("ExprT", copier.visit(expr))
+    return cast("NodeT", copier.visit(cast("Any", expr)))
 
 
 class _Copier(ExprMutator):

@@ -197,7 +197,7 @@ class _ExprPrinter:
             return self._definition(expr, depth)
         return [self._reference(expr)]
 
-    def _definition(self, expr: Expr, depth: int) -> list[_Part]:
+    def _definition(self, expr: Node, depth: int) -> list[_Part]:
         match expr:
             case Call():
                 return [self._call(expr)]
@@ -215,10 +215,14 @@ class _ExprPrinter:
                 return ["{\n", inner, f"{_indent(depth)}}}"]
             case Match():
                 return self._match(expr, depth)
+            case Clause():
+                return self._clause(expr, depth)
+            case Pattern():
+                return [self._pattern(expr)]
             case _:
                 return [self._read_or_written(expr)]
 
-    def _read_or_written(self, expr: Expr) -> str:
+    def _read_or_written(self, expr: Node) -> str:
         match expr:
             case RefCreate():
                 return f"ref({self._reference(expr.value)})"
@@ -299,7 +303,7 @@ class _ExprPrinter:
             f"{_indent(depth)}}}",
         ]
 
-    def _reference(self, expr: Expr) -> str:
+    def _reference(self, expr: Node) -> str:
         """Return the text of a node where another one uses it."""
         match expr:
             case Constant():
@@ -330,7 +334,7 @@ class _ExprPrinter:
         A projection of a projection has one, or the text of a long chain of them
         would be repeated at each use.
         """
-        if isinstance(expr, Clause):
+        if isinstance(expr, Clause | Pattern):  # written where they stand
             return True
         if isinstance(expr, TupleGetItem):
             return not isinstance(expr.tuple_value, TupleGetItem)
