@@ -69,11 +69,13 @@ if TYPE_CHECKING:
     from parpass.relay import (
         adt,
         analysis,
+        backend,
         build_module,
         dataflow_pattern,
         frontend,
         ir_pass,
         op,
+        prelude,
         scope_builder,
         testing,
         transform,
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
     from parpass.relay.interpreter.interpreter import create_executor
     from parpass.relay.op import *  # noqa: F403 -- the builders, found by __getattr__
     from parpass.relay.op import nn
+    from parpass.relay.prelude import Prelude
     from parpass.relay.text.parser import fromtext, parse, parse_expr
     from parpass.relay.text.printer import astext
     from parpass.relay.tvm_names.build_config import build_config
@@ -110,6 +113,7 @@ __all__: list[str] = [
     "PatternTuple",
     "PatternVar",
     "PatternWildcard",
+    "Prelude",
     "RefCreate",
     "RefRead",
     "RefType",
@@ -133,6 +137,7 @@ __all__: list[str] = [
     "adt",
     "analysis",
     "astext",
+    "backend",
     "bind",
     "build_config",
     "build_module",
@@ -148,6 +153,7 @@ __all__: list[str] = [
     "parse",
     "parse_expr",
     "post_order_rewrite",
+    "prelude",
     "save_param_dict",
     "scalar_type",
     "scope_builder",
@@ -160,6 +166,7 @@ if TYPE_CHECKING:  # they are public here, too; loaded when one is asked for
     __all__ += op.__all__
 
 _ROOMS = {
+    "backend": "parpass.relay.backend",
     "_transform": "parpass.relay.tvm_names._transform",
     "adt": "parpass.relay.adt",
     "analysis": "parpass.relay.analysis",
@@ -169,12 +176,14 @@ _ROOMS = {
     "ir_pass": "parpass.relay.tvm_names.ir_pass",
     "nn": "parpass.relay.op.nn",
     "op": "parpass.relay.op",
+    "prelude": "parpass.relay.prelude",
     "scope_builder": "parpass.relay.scope_builder",
     "testing": "parpass.relay.testing",
     "transform": "parpass.relay.transform",
 }
 
 _HOME = {
+    "Prelude": "parpass.relay.prelude",
     "Module": "parpass.ir.module",
     "astext": "parpass.relay.text.printer",
     "build_config": "parpass.relay.tvm_names.build_config",

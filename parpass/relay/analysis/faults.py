@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from parpass.errors import did_you_mean
+from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, bindings, post_order
 from parpass.relay.analysis.basic_blocks import BlockTree, used_across_blocks
@@ -48,6 +49,10 @@ def _globals(order: Iterable[Node], mod: IRModule) -> Iterator[str]:
         if isinstance(node, GlobalVar) and node.name_hint not in mod:
             name, known = node.name_hint, mod.global_vars_by_name
             yield f"the module has no function '@{name}'{did_you_mean(name, known)}"
+        elif isinstance(node, Constructor):
+            of, name = node.belong_to.name_hint, node.name_hint
+            if (of, name) not in mod.types.constructors:
+                yield f"the module has no type '{of}' with a constructor '{name}'"
 
 
 def _types(order: Iterable[Node], func: Function) -> Iterator[str]:
@@ -56,8 +61,8 @@ def _types(order: Iterable[Node], func: Function) -> Iterator[str]:
     untyped = Counter(
         type(node).__name__
         for node in order
-        # Operators have no type, and that of a global is kept by its function.
-        if not isinstance(node, GlobalVar)
+        # Operators have no type; that of a global or a constructor the module knows.
+        if not isinstance(node, GlobalVar | Constructor)
         and getattr(node, "checked_type_", func) is None
     )
     for kind, number in untyped.items():

@@ -42,7 +42,7 @@ class ExprGraph:
             keys: None for all nodes.
         """
         if keys is None:
-            return self.order[::-1]
+            return [node for node in reversed(self.order) if isinstance(node, Expr)]
         found = [self._places[key] for key in keys if key in self._places]
         if len(found) == 1:
             return [self.order[place] for place in reversed(found[0])]
@@ -79,5 +79,8 @@ class ExprGraph:
 
 
 def nodes_of(expr: Expr) -> list[Expr]:
-    """Return the nodes of an expression, each once, inputs first."""
+    """Return the nodes of an expression, each once, inputs first.
+
+    Clauses are among them, which no pattern matches.
+    """
     return cast("list[Expr]", post_order(expr))
