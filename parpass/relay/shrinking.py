@@ -23,6 +23,7 @@ from parpass.ir.references import called_globals
 from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.ir.type_structure import extent
 from parpass.relay.adt import Match
+from parpass.relay.analysis.used_types import types_in, types_used
 from parpass.relay.analysis.variables import free_vars
 from parpass.relay.expr import (
     Call,
@@ -206,13 +207,22 @@ class DropFields:
 
 
 class DropTypes:
-    """Takes definitions of types out; what uses one is not well-typed any more."""
+    """Takes definitions of types out that nothing refers to."""
 
     many = True
 
     def items(self, mod: IRModule) -> Sequence[str]:
         """Return the names of the types."""
-        return [*mod.types.by_name]
+        functions = mod.functions_by_name.values()
+        used = set[str]().union(*(types_used(post_order(one)) for one in functions))
+        waiting = [*used]
+        while waiting:
+            definition = mod.types.by_name.get(waiting.pop())
+            if definition is not None:
+                fresh = types_in(definition) - used
+                used |= fresh
+                waiting += fresh
+        return [name for name in mod.types.by_name if name not in used]
 
     def without(self, mod: IRModule, items: Sequence[str]) -> IRModule:
         """Return the module without these types."""

@@ -63,7 +63,7 @@ def matching_modules(draw: st.DrawFn) -> IRModule:
 class MatchWriter(Writer):
     """Writes one function that makes and matches values, and refers to some."""
 
-    items: list[Type] = field(default_factory=lambda: TENSORS[:5])
+    items: Sequence[Type] = field(default_factory=lambda: TENSORS[:5])
 
     def binds(self, expr: Expr) -> bool:
         return not Effects().is_pure(expr) or super().binds(expr)

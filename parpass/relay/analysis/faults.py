@@ -12,6 +12,7 @@ from parpass.ir.node import Node, bindings, post_order
 from parpass.relay.analysis.basic_blocks import BlockTree, used_across_blocks
 from parpass.relay.analysis.effects import effects_across_blocks
 from parpass.relay.analysis.scopes import used_out_of_scope
+from parpass.relay.analysis.used_types import constructors_in, types_used
 from parpass.relay.expr import Function, GlobalVar
 
 
@@ -27,6 +28,7 @@ def function_faults(func: Function, mod: IRModule) -> list[str]:
     return [
         *_variables(order),
         *_globals(order, mod),
+        *_defined_types(order, mod),
         *_types(order, func),
         *_effects(order, mod),
     ]
@@ -49,10 +51,17 @@ def _globals(order: Iterable[Node], mod: IRModule) -> Iterator[str]:
         if isinstance(node, GlobalVar) and node.name_hint not in mod:
             name, known = node.name_hint, mod.global_vars_by_name
             yield f"the module has no function '@{name}'{did_you_mean(name, known)}"
-        elif isinstance(node, Constructor):
-            of, name = node.belong_to.name_hint, node.name_hint
-            if (of, name) not in mod.types.constructors:
-                yield f"the module has no type '{of}' with a constructor '{name}'"
+
+
+def _defined_types(order: Sequence[Node], mod: IRModule) -> Iterator[str]:
+    known = mod.types.by_name
+    for name in sorted(types_used(order)):
+        if name not in known:
+            yield f"the module has no type '{name}'{did_you_mean(name, known)}"
+    pairs = {(it.belong_to.name_hint, it.name_hint) for it in constructors_in(order)}
+    for of, name in sorted(pairs - mod.types.constructors.keys()):
+        if of in known:
+            yield f"type '{of}' has no constructor '{name}'"
 
 
 def _types(order: Iterable[Node], func: Function) -> Iterator[str]:

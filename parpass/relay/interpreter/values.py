@@ -237,24 +237,25 @@ def _map_from(
     waiting = [value]
     while waiting:
         part = waiting[-1]
-        if id(part) in known:
+        key = id(part)
+        if key in known:
             waiting.pop()
             continue
-        fields = _fields(part)
+        fields: tuple[Any, ...] = _fields(part)
         missing = [field for field in fields if id(field) not in known]
         if missing:
             waiting += missing
             continue
         waiting.pop()
         if isinstance(part, RefValue):
-            known[id(part)] = RefValue(None)
-            references.append((part, known[id(part)]))
+            known[key] = RefValue(None)
+            references.append((part, known[key]))
             continue
         new = tuple([known[id(field)] for field in fields])
         if isinstance(part, ConstructorValue):
-            known[id(part)] = ConstructorValue(part.tag, new, part.constructor)
+            known[key] = ConstructorValue(part.tag, new, part.constructor)
         else:
-            known[id(part)] = new if isinstance(part, tuple) else change(part)
+            known[key] = new if isinstance(part, tuple) else change(part)
     return known[id(value)]
 
 
