@@ -37,9 +37,9 @@ class IRModule:
 
     Args:
         functions: Functions by `GlobalVar` or by name.
+        type_definitions: Definitions of types by `GlobalTypeVar` or by name.
         attrs: Attributes of the module.
         sources: Source text by name, for diagnostics on spans.
-        type_definitions: Definitions of types by `GlobalTypeVar` or by name.
 
     Raises:
         ModuleTypeError: A key or a value is of the wrong kind.
@@ -49,9 +49,9 @@ class IRModule:
     def __init__(
         self,
         functions: Mapping[Any, Any] | None = None,
+        type_definitions: Mapping[Any, TypeData] | None = None,
         attrs: Mapping[str, Any] | None = None,
         sources: Mapping[str, str] | None = None,
-        type_definitions: Mapping[Any, TypeData] | None = None,
     ) -> None:
         self._functions: Mapping[str, Any] = {}
         self._types = TypeDefinitions()

@@ -57,7 +57,10 @@ class TypeDefinitions:
             ModuleError: Another type has a constructor of the same name.
         """
         if not isinstance(definition, TypeData):
-            raise ModuleTypeError(f"expected a TypeData, got {kind_of(definition)}")
+            raise ModuleTypeError(
+                f"expected a TypeData for the definition of a type, got "
+                f"{kind_of(definition)}; attributes of a module are its attrs="
+            )
         name = definition.header.name_hint
         known = {one: of for of, one in self.constructors if of != name}
         for constructor in definition.constructors:

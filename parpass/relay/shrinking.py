@@ -228,7 +228,7 @@ class DropTypes:
         """Return the module without these types."""
         known = mod.type_definitions
         kept = {it: one for it, one in known.items() if it.name_hint not in items}
-        return IRModule(mod.functions, mod.attrs, mod.sources, kept)
+        return IRModule(mod.functions, kept, mod.attrs, mod.sources)
 
 
 class DropClauses:

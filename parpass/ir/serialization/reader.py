@@ -268,7 +268,7 @@ class _Reader:
         if not all(isinstance(text, str) for text in texts):
             raise _Fault(".sources", "expected texts")
         try:
-            return IRModule(functions, attrs, sources, types)
+            return IRModule(functions, types, attrs, sources)
         except ParpassError as error:
             raise _Fault(".functions", str(error)) from None
 

@@ -14,7 +14,6 @@ from parpass.ir.op_table import Op
 from parpass.relay.text.cursor import SyntaxFault
 from parpass.relay.text.expr_parser import ExprParser
 from parpass.relay.text.problems import Problems
-from parpass.relay.text.scanner import END, STRAY
 from parpass.runtime.dtypes import DTYPES, WIDTHS
 from parpass.runtime.ndarray import NDArray
 
@@ -120,12 +119,12 @@ class DefinitionParser(ExprParser):
 
     def go_over_definition(self) -> None:
         """Go over a definition that was read before."""
-        is_extern = self.is_next("extern")
-        self.at += 2
+        is_extern, last = self.is_next("extern"), len(self.texts) - 2
+        self.at = min(self.at + 2, last)
         closing, depth = ("]" if is_extern else "}"), 0
         if is_extern and self.texts[self.at] != "[":
             return
-        while self.texts[self.at][:1] not in {END, STRAY}:
+        while self.at < last:
             token = self.texts[self.at]
             self.at += 1
             depth += (token in _OPENING) - (token in _CLOSING)

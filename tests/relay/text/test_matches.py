@@ -131,6 +131,8 @@ def test_words_of_matches_are_names_elsewhere():
         ("type A { X Y }", "expected ',' or '}', got 'Y'"),
         ("type A[B, B] { X }", "type parameter 'B' is given twice"),
         ("type A", "got the end of the text"),
+        ("def @f() { 1 } extern type", "got the end of the text"),
+        ("def @f() { 1 } type", "got the end of the text"),
         ("def @f(%x: List[int32]) { %x }", "no type named 'List'"),
         ("def @f(%x: ref(int32, int32)) { %x }", "expected one type in a reference's"),
         ("def @f() { ref(1, 2) }", "expected 1 argument for 'ref'"),
