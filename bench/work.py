@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from parpass import IRModule, relay
 from parpass.ir.op_table import Op
@@ -65,6 +65,23 @@ def generated_function(
         values.append(relay.Call(Op.get(step.op), args))
     body = values[-1] if extra is None else relay.add(values[-1], extra)
     return relay.Function(params, body)
+
+
+class SharedWork(Protocol):
+    """Functions that can be dealt out, and passes; can be sent to other processes."""
+
+    @property
+    def passes(self) -> Callable[[], Sequence[Pass]]:
+        """Makes the passes."""
+        ...
+
+    def module(self) -> IRModule:
+        """Return all functions."""
+        ...
+
+    def share(self, part: int, parts: int) -> IRModule:
+        """Return one of so many shares."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """parpass: a pass manager for compilers written in Python that uses every core.
 
 The names below are those of a first day; the rest is in the rooms `transform`,
-`instrument`, `runner`, `relay`, `te`, `tir`, `ir`, `runtime` and `errors`. All of them
-load when they are first used, so that importing parpass costs little.
+`instrument`, `runner`, `relay`, `te`, `target`, `tir`, `ir`, `runtime` and `errors`.
+All of them load when they are first used, so that importing parpass costs little.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         relay,
         runner,
         runtime,
+        target,
         te,
         testing,
         tir,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         register_func,
         remove_global_func,
     )
+    from parpass.target.build_library import build
     from parpass.tir import arith
     from parpass.transform import (
         FunctionPass,
@@ -81,6 +83,7 @@ __all__ = [
     "Sequential",
     "arith",
     "assert_structural_equal",
+    "build",
     "convert",
     "cpu",
     "device",
@@ -107,6 +110,7 @@ __all__ = [
     "save_json",
     "structural_equal",
     "structural_hash",
+    "target",
     "te",
     "testing",
     "tir",
@@ -118,7 +122,7 @@ _ROOMS = {
         name: f"parpass.{name}"
         for name in (
             *("errors", "instrument", "ir", "relay", "runner", "runtime", "testing"),
-            *("te", "tir", "transform"),
+            *("target", "te", "tir", "transform"),
         )
     },
     "arith": "parpass.tir.arith",
@@ -129,6 +133,7 @@ _ROOMS = {
 # The registry's names come by way of `ir`, which makes the shipped passes known.
 _HOME = {
     "ParpassError": "parpass.errors",
+    "build": "parpass.target",
     "PassInstrument": "parpass.instrument",
     "pass_instrument": "parpass.instrument",
     "DataType": "parpass.runtime",

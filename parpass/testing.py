@@ -1,8 +1,8 @@
-"""`tvm.testing`, as far as programs that compare arrays need it."""
+"""`tvm.testing`, as far as programs that compare values need it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,20 @@ def assert_allclose(
     if found.shape != wanted.shape:
         raise AssertionError(f"expected shape {wanted.shape}, got {found.shape}")
     np.testing.assert_allclose(found, wanted, rtol=rtol, atol=atol)
+
+
+def assert_prim_expr_equal(lhs: Any, rhs: Any) -> None:
+    """Check that two expressions of ints are found to be equal, whatever variables are.
+
+    Raises:
+        ValueError: They are not.
+    """
+    # It takes longer to load than all that compares arrays.
+    from parpass.tir.analysis import expr_deep_equal
+    from parpass.tir.arith import Analyzer
+
+    if not expr_deep_equal(lhs, rhs) and not Analyzer().can_prove_equal(lhs, rhs):
+        raise ValueError(f"expected equal expressions, got {lhs} and {rhs}")
 
 
 if not TYPE_CHECKING:

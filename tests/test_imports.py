@@ -86,6 +86,7 @@ EXPLAINED = (
     "parpass.relay",
     "parpass.runner",
     "parpass.runtime",
+    "parpass.target",
     "parpass.tir",
     "parpass.transform",
 )

@@ -12,6 +12,7 @@ from bench.table import Line, Row
 # what the others need.
 _FILES = {
     "throughput": ("heavy", "light", "one"),
+    "loops": ("loops", "loop_node"),
     "fixed_cost": ("fixed",),
     "small_work": ("small",),
     "behind": ("behind",),

@@ -10,7 +10,7 @@ from bench.work import Step, generated_function, random_program
 from parpass import IRModule, relay
 from parpass.diagnostic import Span
 from parpass.ir.op_table import Op
-from parpass.relay.text.pieces import piece_at
+from parpass.ir.text.pieces import piece_at
 from tests.support.lark_text.parser import parse as parse_by_lark
 
 _NODES = 300

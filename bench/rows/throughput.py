@@ -9,7 +9,14 @@ import parpass
 from bench.limit import Limit
 from bench.measure import Setting, clocked, interleaved, ratio
 from bench.table import Goal, Line, Row
-from bench.work import Work, heavier_pass, heavy_pass, light_pass, light_passes
+from bench.work import (
+    SharedWork,
+    Work,
+    heavier_pass,
+    heavy_pass,
+    light_pass,
+    light_passes,
+)
 from parpass import IRModule, Sequential
 
 _OF_LIMIT = "parallel run : independent processes that send nothing back"
@@ -20,7 +27,7 @@ _OF_SERIAL = "serial run : parallel run"
 class WorkShare:
     """A process's share of work, for `Limit`."""
 
-    work: Work
+    work: SharedWork
 
     def __call__(self, part: int, parts: int) -> tuple[IRModule, Sequential]:
         """Return the share's module and the passes."""
@@ -32,25 +39,27 @@ def _heavy(setting: Setting) -> Iterator[Line]:
         work = Work(setting.scaled(400, setting.workers), 30, passes)
         what = f"one pass of {milliseconds} ms on {work.functions:,} functions"
         goal = Goal(at_most=1.04)
-        yield from _measured(work, what, setting, setting.repeat, to_limit=goal)
+        yield from to_limit_and_serial(
+            work, what, setting, setting.repeat, to_limit=goal
+        )
 
 
 def _light(setting: Setting) -> Iterator[Line]:
     work = Work(setting.scaled(1000, setting.workers), 300, light_passes)
     what = f"eight light passes on {work.functions:,} functions of 300 nodes"
     goal = Goal(at_most=1.12)
-    yield from _measured(work, what, setting, setting.fewer, to_limit=goal)
+    yield from to_limit_and_serial(work, what, setting, setting.fewer, to_limit=goal)
 
 
 def _one(setting: Setting) -> Iterator[Line]:
     work = Work(setting.scaled(1000, setting.workers), 300, light_pass)
     what = f"one light pass on {work.functions:,} functions of 300 nodes"
     goal = Goal(at_least=1.8)
-    yield from _measured(work, what, setting, setting.repeat, to_serial=goal)
+    yield from to_limit_and_serial(work, what, setting, setting.repeat, to_serial=goal)
 
 
-def _measured(
-    work: Work,
+def to_limit_and_serial(
+    work: SharedWork,
     what: str,
     setting: Setting,
     rounds: int,
@@ -58,6 +67,7 @@ def _measured(
     to_limit: Goal | None = None,
     to_serial: Goal | None = None,
 ) -> Iterator[Line]:
+    """Yield how passes on workers compare to independent processes, and to one."""
     mod, passes = work.module(), Sequential(work.passes())
     with (
         parpass.open_runner(workers=setting.workers) as runner,

@@ -29,9 +29,14 @@ class _CountingExecutor(LokyExecutor):
         self._answers: list[Future[bytes]] = []
 
     def submit(
-        self, run: Callable[[bytes], bytes], job: bytes, seconds: float = math.inf
+        self,
+        run: Callable[[bytes], bytes],
+        job: bytes,
+        seconds: float = math.inf,
+        *,
+        of: object = None,
     ) -> Future[bytes]:
-        answer = super().submit(run, job, seconds)
+        answer = super().submit(run, job, seconds, of=of)
         self._jobs.append(len(job))
         self._answers.append(answer)
         return answer

@@ -35,6 +35,13 @@
     ├── EvaluationError           the interpreter met a program it cannot evaluate
     │   ├── CallLimitError        it calls more functions than it may
     │   └── StepLimitError        it takes more steps than it may
+    ├── TargetError               no target of that name or kind (also ValueError)
+    ├── CodeGenError              no machine code can be made of a function
+    ├── LibraryError              a compiled library cannot be loaded
+    │   ├── DamagedLibraryError   ... changed, or not whole (also ValueError)
+    │   └── ForeignLibraryError   ... for another machine, or of another version
+    │       └── CPUFeatureError   ... that has what this processor has not
+    ├── KernelError               a compiled function found a fault (also RuntimeError)
     ├── FrontendError             an input file cannot be imported
     │   ├── MalformedModelError   ... truncated, or not of its format (also ValueError)
     │   └── UnsupportedOpsError   ... unknown operators (also NotImplementedError)
@@ -67,6 +74,15 @@ from parpass.errors.base import (
     kind_of,
     nearest,
     quoted,
+)
+from parpass.errors.compiling import (
+    CodeGenError,
+    CPUFeatureError,
+    DamagedLibraryError,
+    ForeignLibraryError,
+    KernelError,
+    LibraryError,
+    TargetError,
 )
 from parpass.errors.missing_names import refusing
 from parpass.errors.passes import (
@@ -138,12 +154,16 @@ __all__ = [
     "ArgumentError",
     "BlockedLoopWarning",
     "BudgetWarning",
+    "CPUFeatureError",
     "CallLimitError",
+    "CodeGenError",
     "ConfigError",
     "ConfigValueError",
     "ContractError",
+    "DamagedLibraryError",
     "DiagnosticError",
     "EvaluationError",
+    "ForeignLibraryError",
     "FrontendError",
     "FunctionFailure",
     "FunctionTimeoutError",
@@ -152,6 +172,8 @@ __all__ = [
     "InputChangedError",
     "InstrumentError",
     "InternalError",
+    "KernelError",
+    "LibraryError",
     "MalformedJSONError",
     "MalformedModelError",
     "MemoryLimitError",
@@ -173,6 +195,7 @@ __all__ = [
     "SlowerRunWarning",
     "StepLimitError",
     "StructuralMismatchError",
+    "TargetError",
     "UndefinedPassError",
     "UnknownAttrError",
     "UnknownFunctionError",

@@ -19,7 +19,8 @@ from parpass.ir.attrs import DictAttrs
 from parpass.ir.closedness import check_closed
 from parpass.ir.node import Node, with_replaced
 from parpass.ir.relay_expr import BaseFunc, GlobalVar
-from parpass.ir.tenants import Tenant, tenant_of
+from parpass.ir.tenants import FunctionPrinter, Tenant, tenant_of
+from parpass.ir.text.literals import items_text
 from parpass.ir.ty import FuncType, Type
 from parpass.ir.type_definitions import TypeDefinitions
 
@@ -314,16 +315,27 @@ class IRModule:
         del self._global_vars[name]
 
     def astext(self, show_meta_data: bool = True) -> str:
-        """Return the module as text, each IR's functions in the format of that IR."""
-        by_tenant: dict[Tenant, dict[str, Any]] = {}
+        """Return the module as text, each function in the format of its IR.
+
+        Args:
+            show_meta_data: Whether large constants are shown, in a section at the end.
+        """
+        attrs = items_text(self.attrs)
+        parts = [f"#[attrs({', '.join(attrs)})]\n"] if attrs else []
+        printers: dict[Tenant, FunctionPrinter] = {}
+        if self._types:
+            tenant = tenant_of(GlobalVar)
+            printer = printers[tenant] = tenant.printer()
+            parts += map(printer.definition, self._types.by_name.values())
         for name, function in self._functions.items():
-            by_tenant.setdefault(tenant_of(function), {})[name] = function
-        if not by_tenant or self._types:
-            by_tenant.setdefault(tenant_of(GlobalVar), {})
-        return "\n".join(
-            tenant.text(IRModule.assemble(self, part), show_meta_data=show_meta_data)
-            for tenant, part in by_tenant.items()
-        )
+            tenant = tenant_of(function)
+            if tenant not in printers:
+                printers[tenant] = tenant.printer()
+            parts.append(printers[tenant].function(name, function))
+        text = "\n".join(parts)
+        if not show_meta_data:
+            return text.rstrip("\n")
+        return text + "".join(printer.section() for printer in printers.values())
 
     def show(self) -> None:
         """Print the module as text, without the values of its constants."""

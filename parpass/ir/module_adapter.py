@@ -12,6 +12,7 @@ from typing import Any
 
 from parpass.errors import StructuralMismatchError
 from parpass.ir import wire
+from parpass.ir.declared import load_irs
 from parpass.ir.ledger import ledger_entry
 from parpass.ir.module import IRModule
 from parpass.ir.node import count_nodes
@@ -87,6 +88,9 @@ class IRModuleAdapter(ModuleAdapter):
         """Return what knows the text of the IR of its first function."""
         known = registered_programs()
         for function in mod.functions_by_name.values():
+            if function.namespace not in known:
+                load_irs()  # an IR may be in use, and its texts not known yet
+                known = registered_programs()
             return known.get(function.namespace, self)
         return next(iter(known.values()), self)
 

@@ -60,7 +60,7 @@ class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
         return self
 
     def __str__(self) -> str:
-        return tenant_of(self).text(self, show_meta_data=False)
+        return tenant_of(self).text(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({tenant_of(self).brief(self)})"

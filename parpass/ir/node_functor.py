@@ -183,8 +183,12 @@ class NodeFunctor(Generic[NodeT, ResultT]):
             return
         if kind not in self._visit_methods:
             raise IRTypeError(f"expected an expression, got {kind.__name__}")
+        memo = self.memo_map
         below = self.visited_before(node)
-        waiting = [child for child in below if child not in self.memo_map]
+        waiting = [child for child in below if child not in memo]
+        if not waiting:
+            memo[node] = self._visit_methods[kind](self, node)
+            return
         stack.append(node)
         stack.append(None)
         stack.extend(reversed(waiting))

@@ -14,6 +14,25 @@ if TYPE_CHECKING:
     from parpass.transform import Pass
 
 
+class FunctionPrinter:
+    """Writes the functions of one IR in the text of a module, one after the other."""
+
+    def function(self, name: str, function: Any) -> str:
+        """Return the text of a function that has a name in the module."""
+        return f"{name} = {function!r}\n"
+
+    def definition(self, definition: Any) -> str:
+        """Return the text of a type that the module defines."""
+        return f"{definition}\n"
+
+    def section(self) -> str:
+        """Return what the functions so far refer to, such as large constants.
+
+        It stands at the end of the text, and is left out where it shall be short.
+        """
+        return ""
+
+
 class Tenant:
     """What the base asks of an IR; one that has an answer overrides the method.
 
@@ -24,15 +43,13 @@ class Tenant:
 
     function_kind: ClassVar[str | None] = None
 
-    def text(self, program: Any, *, show_meta_data: bool) -> str:
-        """Return a node, or a module whose functions are all of this IR, as text.
+    def text(self, node: Any) -> str:
+        """Return a node as text, without large constants."""
+        return repr(node)
 
-        Args:
-            program: The node or the module.
-            show_meta_data: Whether large constants are shown as well.
-        """
-        del show_meta_data
-        return repr(program)
+    def printer(self) -> FunctionPrinter:
+        """Return what writes this IR's functions in the text of a module."""
+        return FunctionPrinter()
 
     def brief(self, node: Any) -> str:
         """Return what tells a node from others of its kind, in a few words."""

@@ -264,6 +264,10 @@ def _are_tensors(parts: tuple[Type, ...]) -> bool:
 class RelayRefType(ComposedType, frozen=True, eq=False, dict=True):
     """The type of a reference to a value, which may be written anew.
 
+    Args:
+        typ: The type.
+        of_leaf: Gives the text of a part that is not made of others.
+
     Raises:
         SizeLimitError: Types would be nested too deep.
     """

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, cast
 
 from msgspec import structs
 
-from parpass.ir.attrs import DictAttrs
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
 from parpass.ir.op_table import Op
@@ -60,7 +59,7 @@ def size(mod: IRModule) -> tuple[int, ...]:
     The numbers of its functions and types, of expressions that are made of others, of
     constants, of all nodes, and of attributes.
     """
-    functions = mod.functions_by_name.values()
+    functions = _functions(mod).values()
     nodes = [node for function in functions for node in _nodes(function)]
     return (
         len(functions) + len(mod.types.by_name),
@@ -125,7 +124,7 @@ class Descend:
         """Return the expressions, the outermost first, and what may replace each."""
         return [
             Place(name, node, child)
-            for name, function in mod.functions_by_name.items()
+            for name, function in _functions(mod).items()
             for node in reversed(_nodes(function.body))
             for child in _parts(node)
             if _type(child) == _type(node)
@@ -153,7 +152,7 @@ class MakeConstant:
         """Return the expressions, the outermost first."""
         return [
             Place(name, node)
-            for name, function in mod.functions_by_name.items()
+            for name, function in _functions(mod).items()
             for node in reversed(_nodes(function.body))
             if not _is_leaf(node)
             and not (isinstance(node, Call) and node.op is Op.get("zeros"))
@@ -176,7 +175,7 @@ class DropFields:
     def items(self, mod: IRModule) -> Sequence[Place]:
         """Return the tuples, each with the index of a field that is not used."""
         found: list[Place] = []
-        for name, function in mod.functions_by_name.items():
+        for name, function in _functions(mod).items():
             order = _nodes(function)
             used: dict[Expr, set[int] | None] = {}
             for node in order:
@@ -259,7 +258,7 @@ class DropClauses:
 
 
 class DropAttributes:
-    """Takes the attributes of functions out."""
+    """Takes the attributes of functions out, of those of any IR."""
 
     many = True
 
@@ -268,16 +267,14 @@ class DropAttributes:
         return [
             (name, key)
             for name, function in mod.functions_by_name.items()
-            for key in function.attrs or ()
+            for key in function.attributes
         ]
 
     def without(self, mod: IRModule, items: Sequence[tuple[str, str]]) -> IRModule:
         """Return the module without these attributes."""
-        changed: dict[str, Function] = {}
+        changed: dict[str, Any] = {}
         for name, key in items:
-            function: Function = changed.get(name) or mod[name]
-            rest = {k: v for k, v in (function.attrs or {}).items() if k != key}
-            changed[name] = structs.replace(function, attrs=DictAttrs(rest))
+            changed[name] = (changed.get(name) or mod[name]).without_attr(key)
         return _with(mod, changed)
 
 
@@ -331,7 +328,13 @@ def _roots(mod: IRModule) -> list[str]:
     """Return the functions to which nothing refers, so that they may change type."""
     functions = mod.functions_by_name
     called = {v.name_hint for f in functions.values() for v in called_globals(f)}
-    return [name for name in functions if name not in called]
+    return [name for name in _functions(mod) if name not in called]
+
+
+def _functions(mod: IRModule) -> dict[str, Function]:
+    """Return the functions of Relay; others have ways of their own."""
+    functions = mod.functions_by_name.items()
+    return {name: one for name, one in functions if isinstance(one, Function)}
 
 
 def _nodes(expr: Expr) -> list[Expr]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from parpass.errors.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from parpass.runtime.compiled_module import Module, load_module
     from parpass.runtime.devices import Device, cpu, device
     from parpass.runtime.dlpack_type import DataType, DataTypeCode
     from parpass.runtime.ndarray import NDArray
@@ -17,11 +18,13 @@ __all__ = [
     "DataType",
     "DataTypeCode",
     "Device",
+    "Module",
     "NDArray",
     "PackedFunc",
     "convert",
     "cpu",
     "device",
+    "load_module",
     "load_param_dict",
     "save_param_dict",
 ]
@@ -30,11 +33,13 @@ _HOME = {
     "DataType": "parpass.runtime.dlpack_type",
     "DataTypeCode": "parpass.runtime.dlpack_type",
     "Device": "parpass.runtime.devices",
+    "Module": "parpass.runtime.compiled_module",
     "NDArray": "parpass.runtime.ndarray",
     "PackedFunc": "parpass.runtime.registry",
     "convert": "parpass.runtime.registry",
     "cpu": "parpass.runtime.devices",
     "device": "parpass.runtime.devices",
+    "load_module": "parpass.runtime.compiled_module",
     "load_param_dict": "parpass.runtime.params",
     "save_param_dict": "parpass.runtime.params",
 }

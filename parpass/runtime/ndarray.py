@@ -40,7 +40,7 @@ class NDArray:
         source: Where the values came from, if they came from another process.
     """
 
-    __slots__ = ("__weakref__", "_array", "_dtype", "_shape", "source")
+    __slots__ = ("__weakref__", "_array", "_dtype", "_own", "_shape", "source")
 
     def __init__(self, array: npt.ArrayLike) -> None:
         view = np.asarray(array).view()
@@ -50,6 +50,7 @@ class NDArray:
             view = np.ascontiguousarray(view).reshape(-1).reshape(view.shape)
         view.flags.writeable = False
         self._array: npt.NDArray[Any] | None = view
+        self._own: npt.NDArray[Any] | None = None
         self._shape = view.shape
         self._dtype = view.dtype
         self.source: Source | None = None
@@ -59,6 +60,7 @@ class NDArray:
         """Return an array whose values are fetched when somebody looks at them."""
         array = cls.__new__(cls)
         array._array, array._shape = None, shape  # noqa: SLF001 -- its own class
+        array._own = None  # noqa: SLF001 -- its own class
         array._dtype = np.dtype(dtype)  # noqa: SLF001 -- its own class
         array.source = source
         return array
@@ -107,6 +109,19 @@ class NDArray:
         return self._array
 
     asnumpy = numpy
+
+    def writable(self) -> npt.NDArray[Any]:
+        """Return the values for a compiled function to write its result to.
+
+        They are this array's own from then on, and what `numpy` gave before stays as it
+        was. An array of a program is never given to such a function as a result.
+        """
+        if self._own is None:
+            self._own = np.array(self.numpy())
+            self._array = self._own.view()
+            self._array.flags.writeable = False
+            self.source = None
+        return self._own
 
     def raw(self) -> memoryview:
         """Return the bytes of the values in row-major order."""

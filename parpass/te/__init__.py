@@ -15,6 +15,7 @@ from parpass.te.operation import (
     placeholder,
     reduce_axis,
     size_var,
+    thread_axis,
     var,
 )
 from parpass.te.prim_func import create_prim_func
@@ -107,6 +108,7 @@ __all__ = [
     "sum",
     "tan",
     "tanh",
+    "thread_axis",
     "trunc",
     "truncdiv",
     "truncmod",

@@ -111,6 +111,31 @@ def reduce_axis(
     return IterVar(found, name, IterVar.CommReduce, thread_tag, span)
 
 
+def thread_axis(
+    dom: Any = None, tag: str = "", name: str = "", span: Span | None = None
+) -> IterVar:
+    """Return an axis of a grid of threads, for attributes such as `thread_extent`.
+
+    Args:
+        dom: The first value and that after the last one, as a pair, or a `Range`; None
+            where it is not known; or the tag.
+        tag: Which axis it is, such as `threadIdx.x`.
+        name: The name of its variable; the tag, if there is none.
+        span: Where it was written.
+
+    Raises:
+        ArgumentError: There is no tag.
+    """
+    if isinstance(dom, str):
+        tag, dom = dom, None
+    if not tag:
+        raise ArgumentError(
+            "tag must be given as positional or keyword argument: expected an axis "
+            "such as 'threadIdx.x', got none"
+        )
+    return IterVar(dom, name or tag, IterVar.ThreadIndex, tag, span)
+
+
 def compute(
     shape: Any,
     fcompute: Element,

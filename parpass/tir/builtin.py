@@ -195,7 +195,8 @@ def _register_all() -> None:
     annotation = CallEffectKind.ExprAnnotation
     _register("likely", annotation, 1, _same, vectorizable=True)
     _register("fma", pure, 3, _fma, vectorizable=True)
-    _register("reinterpret address_of isnullptr", pure, 1)
+    _register("reinterpret", pure, 1, vectorizable=True)
+    _register("address_of isnullptr", pure, 1)
     _register("if_then_else", pure, 3)
     _register("q_multiply_shift", pure, 4, vectorizable=True)
     _register("call_pure_extern call_llvm_pure_intrin", pure)

@@ -6,7 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 from parpass.errors import ArgumentError, UnknownPassError
-from parpass.runtime.registry import get_global_func, global_func_names, register_func
+from parpass.runtime.registry import (
+    get_global_func,
+    global_func_names,
+    register_func,
+)
 from parpass.tables import Table
 from parpass.transform.passes import Pass
 
@@ -55,20 +59,32 @@ def registered_passes() -> Mapping[str, Callable[..., Pass]]:
     return {_short(key): get_global_func(key).body for key in sorted(keys, key=_rank)}
 
 
+def pass_factory(name: str) -> Callable[..., Any] | None:
+    """Return what makes a pass, by a name as for `create_pass`; None if none does."""
+    found = registered_passes().get(name)
+    if found is not None:
+        return found
+    of, _, short = name.rpartition(".")
+    for key in (name, f"{of}.transform.{short}", f"{of}._transform.{short}"):
+        function = get_global_func(key, allow_missing=True)
+        if function is not None:
+            return function.body
+    return None
+
+
 def create_pass(name: str, options: Mapping[str, Any] | None = None) -> Pass:
-    """Return a new pass by its name, or by its whole key.
+    """Return a new pass by its name, by its whole key, or as TVM names it in an IR.
+
+    TVM's name `tir.Simplify` is for the key `tir.transform.Simplify`.
 
     Raises:
         UnknownPassError: There is none; the message has the nearest names.
         ArgumentError: The pass does not take these options, or what is registered
             under that name gives no pass.
     """
-    factory = registered_passes().get(name)
+    factory = pass_factory(name)
     if factory is None:
-        function = get_global_func(name, allow_missing=True)
-        if function is None:
-            raise UnknownPassError(name, registered_passes())
-        factory = function.body
+        raise UnknownPassError(name, registered_passes())
     try:
         made = cast("object", factory(**(options or {})))
     except TypeError as error:
@@ -91,6 +107,7 @@ def _short(key: str) -> str:
     return key.rpartition(".")[2]
 
 
-def _rank(key: str) -> tuple[str, bool]:
-    # Of several keys with one short name the last counts: TVM's `transform.NAME`.
-    return _short(key), key.startswith("transform.")
+def _rank(key: str) -> tuple[str, bool, bool]:
+    # Of several keys with one short name the last counts: TVM's `transform.NAME`, or
+    # else what the program registered, as it may not know of what is shipped.
+    return _short(key), key.startswith("transform."), key in _keys.added

@@ -35,6 +35,10 @@ class Pass:
 
     pass_info: PassInfo
 
+    # What made it, if that is not its class, and is registered in its place: then the
+    # options in pipeline text are the arguments of that. See `register_pass`.
+    factory: Callable[..., Any] | None = None
+
     # How a pipeline runs it; overridden by the kinds of passes below.
     is_functionwise: ClassVar[bool] = False
 

@@ -23,6 +23,14 @@ def _unchanged(func: tir.PrimFunc) -> tir.PrimFunc:
     return func
 
 
+def _for_the_processor(func: tir.PrimFunc) -> tir.PrimFunc:
+    return func.with_attr({"global_symbol": "main", "target": "llvm"})
+
+
+def _entry(made: Pass) -> Sequential:
+    return Sequential([transform.Apply(_for_the_processor), made])
+
+
 PASSES: dict[str, Listed] = {
     "Apply": Listed(lambda: transform.Apply(_unchanged)),
     "FlattenBuffer": Listed(transform.FlattenBuffer),
@@ -43,12 +51,19 @@ PASSES: dict[str, Listed] = {
         transform.LoopPartition, {"tir.LoopPartition": {"partition_const_loop": True}}
     ),
     "LowerIntrin": Listed(transform.LowerIntrin),
+    "MakePackedAPI": Listed(lambda: _entry(transform.MakePackedAPI())),
+    "MakeUnpackedAPI": Listed(lambda: _entry(transform.MakeUnpackedAPI())),
     "NarrowDataType": Listed(lambda: transform.NarrowDataType(16)),
     "RemoveNoOp": Listed(transform.RemoveNoOp),
     "RewriteUnsafeSelect": Listed(transform.RewriteUnsafeSelect),
     "Simplify": Listed(transform.Simplify),
+    "StorageRewrite": Listed(transform.StorageRewrite),
+    "flat storage": Listed(
+        lambda: Sequential([transform.FlattenBuffer(), transform.StorageRewrite()])
+    ),
     "UnrollLoop": Listed(transform.UnrollLoop),
     "VectorizeLoop": Listed(transform.VectorizeLoop),
+    "VerifyMemory": Listed(lambda: _entry(transform.VerifyMemory())),
     "no vectors": Listed(lambda: transform.VectorizeLoop(enable_vectorize=False)),
     "short loops": Listed(
         transform.UnrollLoop, {"tir.UnrollLoop": {"auto_max_step": 16}}
@@ -57,8 +72,11 @@ PASSES: dict[str, Listed] = {
         transform.UnrollLoop, {"tir.UnrollLoop": {"auto_max_extent": 1}}
     ),
 }
-VARIANTS = {"bounds", "constant loops", "no vectors", "short loops", "trivial loops"}
-REPEATED = {"bounds"}  # those that do the same again each time they run
+VARIANTS = {
+    *("bounds", "constant loops", "flat storage", "no vectors", "short loops"),
+    "trivial loops",
+}
+REPEATED = {"bounds", "MakeUnpackedAPI"}  # that do the same again each time they run
 UNNAMED = {"Apply", "NarrowDataType"}  # those that need arguments
 
 _BUFFER = tir.decl_buffer((4,), "int32", "B")

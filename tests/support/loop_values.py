@@ -8,6 +8,8 @@ import numpy as np
 
 from parpass import tir
 from parpass.tir.interpreter.evaluation import evaluate
+from parpass.tir.interpreter.packed_call import evaluate_packed
+from parpass.tir.packed_abi import CallingConv
 
 MAX_STEPS = 200_000
 
@@ -29,8 +31,10 @@ def arguments(func: tir.PrimFunc) -> list[Any]:
 
 def assert_same_values(before: tir.PrimFunc, after: tir.PrimFunc) -> None:
     """Run both functions on the same arguments, and compare to the bit."""
-    expected, got = arguments(before), arguments(after)
-    assert evaluate(after, got, max_steps=MAX_STEPS) == evaluate(
+    expected, got = arguments(before), arguments(before)
+    is_packed = after.attributes.get("calling_conv") == CallingConv.C_PACKED_FUNC
+    run = evaluate_packed if is_packed else evaluate
+    assert run(after, got, max_steps=MAX_STEPS) == evaluate(
         before, expected, max_steps=MAX_STEPS
     )
     for one, other in zip(got, expected, strict=True):

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.module import IRModule
 from parpass.ir.node import Node, Role, reflected
 from parpass.ir.node_functor import NodeFunctor, NodeMutator
 from parpass.ir.op_table import Op
 from parpass.ir.relay_expr import BaseFunc, GlobalVar
-from parpass.ir.tenants import Tenant, register_tenant
+from parpass.ir.tenants import FunctionPrinter, Tenant, register_tenant
 from parpass.ir.type_structure import Type
 
 ResultT = TypeVar("ResultT")
@@ -116,16 +115,21 @@ class _Text(ToyFunctor[str]):
         return f"@{leaf.name_hint}" if isinstance(leaf, GlobalVar) else str(leaf)
 
 
+class _Printer(FunctionPrinter):
+    def function(self, name: str, function: Any) -> str:
+        return f"toy {name} = {function}\n"
+
+
 class ToyTenant(Tenant):
     """What the base is told of this IR."""
 
     function_kind = "toy"
 
-    def text(self, program: Node | IRModule, *, show_meta_data: bool) -> str:
-        if isinstance(program, Node):
-            return _Text().visit(program)
-        functions = program.functions_by_name.items()
-        return "".join(f"toy {name} = {function}\n" for name, function in functions)
+    def text(self, node: Node) -> str:
+        return _Text().visit(node)
+
+    def printer(self) -> FunctionPrinter:
+        return _Printer()
 
 
 register_tenant("toy", ToyTenant())

@@ -52,6 +52,15 @@ def test_a_reduction_over_an_axis_keeps_what_it_is_made_of():
     assert parpass.structural_equal(body, te.sum(A[b.op.axis[0].var, k], axis=[k]))
 
 
+def test_an_axis_of_threads_has_a_tag():
+    axis = te.thread_axis("threadIdx.x")
+    assert (axis.var.name, axis.thread_tag, axis.dom) == (*("threadIdx.x",) * 2, None)
+    named = te.thread_axis((0, 8), "blockIdx.x", "block")
+    assert (named.var.name, int(named.dom.extent)) == ("block", 8)
+    with pytest.raises(ArgumentError, match="tag must be given"):
+        te.thread_axis((0, 8))
+
+
 def test_maxima_of_two_values_are_no_reductions():
     a, b = te.var("a"), te.var("b")
     assert isinstance(te.max(a, b), tir.Max)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from parpass import structural_equal, tir
 from parpass.errors import IRError, IRTypeError
 from parpass.tir.data_type import wrapped
+from parpass.tir.op import bitwise_not
 
 X = tir.Var("x", "int32")
 F = tir.Var("f", "float32")
@@ -192,3 +193,8 @@ def test_conditions_are_bools():
         tir.all(X, X > 0)
     with pytest.raises(ValueError, match="expected one condition or more"):
         tir.any()
+
+
+def test_floats_have_no_bits_to_invert():
+    with pytest.raises(RuntimeError, match="expected an int for bitwise_not"):
+        bitwise_not(tir.const(1.5))

@@ -80,7 +80,7 @@ def bisect(
     other; see --opt-bisect-limit of parpass opt. The last lines are the two commands
     that show the difference.
     """
-    from parpass.cli.files.irs import suffix_of
+    from parpass.cli.files.irs import load_irs, suffix_of
     from parpass.cli.files.reading import read_module
     from parpass.cli.showing.watching import Watching
     from parpass.cli.work.bisecting import Bisection, CannotTellError
@@ -88,6 +88,7 @@ def bisect(
     from parpass.runner import open_runner
     from parpass.transform import adapter_of
 
+    load_irs([ir or "", file.suffix])
     pipeline = read_pipeline(passes)
     limits = {"function_timeout": function_timeout, "memory_limit": memory_limit}
     settings = limits | _settings(jobs)

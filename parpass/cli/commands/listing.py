@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from parpass.errors import UnknownPassError
+from parpass.ir.declared import load_irs
 from parpass.ir.op_table import Op
 from parpass.transform import (
     FunctionPass,
@@ -158,5 +159,5 @@ def _described(option: ConfigOption) -> tuple[str, str]:
 
 
 def _load() -> None:
-    import_module("parpass.relay")  # makes its passes known,
+    load_irs()  # makes their passes known,
     import_module("parpass.runner.driving.runs")  # and that its options

@@ -194,10 +194,12 @@ def opt(
       parpass opt resnet50.onnx -p InferType,SimplifyInference,FoldConstant
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.commands.listing import show
+    from parpass.cli.files.irs import load_irs
     from parpass.cli.files.writing import check_output
     from parpass.cli.work import optimising
     from parpass.cli.work.pipeline import check_config
 
+    load_irs([given["ir"] or "", *(path.suffix for path in inputs)])
     check_config(level, config)
     if show(names=[lists] if lists else [], told=help_pass):
         return

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
+from parpass.cli.showing.failure import InputError
 from parpass.errors import ParseError, did_you_mean
 from parpass.transform import Textual, registered_programs
 
@@ -16,9 +17,40 @@ def known_irs() -> Mapping[str, Textual]:
     return registered_programs()
 
 
+# Adapters that come with parpass: the IR, the suffix of its files, the module that
+# registers it, and the extra that installs what it is for.
+_SHIPPED = {"mlir": (".mlir", "parpass.adapters.xdsl.mlir_programs", "xdsl")}
+
+
+def load_irs(names: Iterable[str]) -> None:
+    """Load the shipped adapters of IRs, by their names or the suffixes of files.
+
+    That makes their passes known, so it comes before a pipeline is read.
+
+    Raises:
+        InputError: What an adapter is for is not installed.
+    """
+    asked = set(names)
+    for ir, (suffix, module, extra) in _SHIPPED.items():
+        if not asked & {ir, suffix}:
+            continue
+        try:
+            import_module(module)
+        except ModuleNotFoundError as error:
+            raise InputError(
+                f"programs of IR '{ir}' need {error.name}: install 'parpass[{extra}]'"
+            ) from None
+
+
+def ir_named(name: str) -> Textual | None:
+    """Return what knows the text of an IR, if there is one of that name."""
+    load_irs([name])
+    return known_irs().get(name)
+
+
 def no_such_ir(name: str) -> str:
     """Return the message for a name that no IR has."""
-    known = known_irs()
+    known = {*known_irs(), *_SHIPPED}
     if not name:
         return (
             "its IR has no name, so nobody knows how to read it: the adapter wants "
@@ -33,6 +65,7 @@ def no_such_ir(name: str) -> str:
 
 def ir_of_suffix(suffix: str) -> Textual | None:
     """Return what knows the text of the IR whose files have a suffix, with its dot."""
+    load_irs([suffix])
     found = [one for one in known_irs().values() if suffix in one.suffixes]
     return found[-1] if found else None
 

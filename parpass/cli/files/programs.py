@@ -50,10 +50,13 @@ def programs_in(text: str, name: str, kind: str, split: str) -> list[Program]:
     Raises:
         InputError: It has the header of a reproducer, and that cannot be read.
     """
-    from parpass.cli.files.irs import known_irs
+    from parpass.cli.files.irs import ir_named, no_such_ir
 
     text, kind = _below_its_header(text, name, kind)
-    return [Program(name, part, known_irs()[kind]) for part in _split(text, split)]
+    ir = ir_named(kind)
+    if ir is None:
+        raise InputError(f"{name}: {no_such_ir(kind)}")
+    return [Program(name, part, ir) for part in _split(text, split)]
 
 
 def all_parsed(programs: Sequence[Program]) -> list[Any]:
@@ -83,7 +86,6 @@ def all_parsed(programs: Sequence[Program]) -> list[Any]:
 
 def _below_its_header(text: str, name: str, kind: str) -> tuple[str, str]:
     """Return a program and its IR; that of a reproducer stands below a header."""
-    from parpass.cli.files.irs import known_irs, no_such_ir
     from parpass.errors import ReproducerError
     from parpass.transform.debug.reproducer import Reproducer
 
@@ -93,8 +95,6 @@ def _below_its_header(text: str, name: str, kind: str) -> tuple[str, str]:
         found = Reproducer.from_text(text)
     except ReproducerError as error:
         raise InputError(f"{name}: {error}") from None
-    if found.ir not in known_irs():
-        raise InputError(f"{name}: {no_such_ir(found.ir)}")
     return found.program(), found.ir
 
 

@@ -102,10 +102,10 @@ def _inputs(paths: Sequence[Path], ir: str | None) -> list[_Input]:
 
 
 def _input(path: Path, ir: str | None) -> _Input:
-    from parpass.cli.files.irs import ir_of_suffix, known_irs, no_such_ir
+    from parpass.cli.files.irs import ir_named, ir_of_suffix, no_such_ir
 
     if ir is not None:
-        if ir not in known_irs():
+        if ir_named(ir) is None:
             raise click.BadParameter(no_such_ir(ir), param_hint="'--ir'")
         return _Input(path, ir, _read(path))
     suffix = path.suffix.lower()

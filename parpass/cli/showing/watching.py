@@ -154,7 +154,10 @@ class _PrintIR(PassInstrument):
             _print_ir("After", info, mod, " Failed")
 
     def _is_wanted(self, info: PassInfo, names: set[str] | None) -> bool:
-        return info not in self._sequentials if names is None else info.name in names
+        if names is None:
+            return info not in self._sequentials
+        # Pipelines find `tir.UnrollLoop` by the last part of its name as well.
+        return not names.isdisjoint({info.name, info.name.rpartition(".")[2]})
 
 
 def _print_ir(when: str, info: PassInfo, mod: Any, how: str = "") -> None:

@@ -12,6 +12,7 @@ import msgspec
 from parpass.cli.showing.failure import InputError
 from parpass.cli.showing.watching import Watching
 from parpass.errors import ConfigError, PipelineSyntaxError, UnprintablePassError
+from parpass.ir.declared import load_irs
 from parpass.transform import (
     PassContext,
     Sequential,
@@ -28,7 +29,7 @@ def read_pipeline(text: str) -> Sequential:
     Raises:
         click.BadParameter: The text is wrong.
     """
-    import_module("parpass.relay")  # makes its passes known
+    load_irs()  # which makes their passes known
     try:
         return parse_pipeline(text)
     except PipelineSyntaxError as error:

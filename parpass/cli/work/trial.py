@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from typing import Any
 
-from parpass.cli.files.irs import known_irs, no_such_ir, parsed
+from parpass.cli.files.irs import ir_named, no_such_ir, parsed
 from parpass.cli.files.loading import load
 from parpass.cli.work.enforcing import interrupting
 from parpass.diagnostic import override_renderer
@@ -89,7 +89,7 @@ def load_ir(reproducer: Reproducer) -> Textual:
     """
     for name in reproducer.load:
         load(name)
-    programs = known_irs().get(reproducer.ir)
+    programs = ir_named(reproducer.ir)
     if programs is None:
         raise ReproducerError(no_such_ir(reproducer.ir))
     return programs

@@ -1,8 +1,13 @@
-"""Relay's programs, as the command reads, writes and shrinks them."""
+"""Programs of Relay and of loops, as the command reads, writes and shrinks them.
+
+They have one text, in which functions of both kinds may stand, and are told apart by
+what most of a program is: by the suffix of its file, and its first function.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from parpass.ir.module import IRModule
 from parpass.transform import Textual, Way, register_programs
@@ -27,14 +32,25 @@ class RelayPrograms(Textual):
     def ways(self) -> Sequence[Way]:
         """Return the ways that look into functions."""
         from parpass.relay.shrinking import ways  # for reductions alone
+        from parpass.tir.loop_shrinking import loop_ways  # for reductions alone
 
-        return ways()
+        return (*ways(), *loop_ways())
 
     def module_size(self, mod: IRModule) -> tuple[int, ...]:
         """Return the numbers of functions, of nodes by kind, and of attributes."""
         from parpass.relay.shrinking import size  # for reductions alone
+        from parpass.tir.loop_shrinking import loop_size  # for reductions alone
 
-        return size(mod)
+        both = zip_longest(size(mod), loop_size(mod), fillvalue=0)
+        return tuple(map(sum, both))
+
+
+class LoopPrograms(RelayPrograms):
+    """Programs in the text of loops."""
+
+    ir_name = "tir"
+    suffixes = (".tir",)
 
 
 register_programs(RelayPrograms())
+register_programs(LoopPrograms())

@@ -7,7 +7,7 @@ from typing import Any
 from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
 from parpass.ir.relay_expr import GlobalVar
-from parpass.ir.tenants import Tenant, register_tenant
+from parpass.ir.tenants import FunctionPrinter, Tenant, register_tenant
 from parpass.relay.expr import Call, Expr, Function, as_expr, eta_expanded
 from parpass.relay.text.brief import brief
 from parpass.runtime.registry import declare_functions
@@ -19,11 +19,17 @@ class RelayTenant(Tenant):
 
     function_kind = ""
 
-    def text(self, program: Expr | IRModule, *, show_meta_data: bool) -> str:
-        """Return an expression or a module in Relay's text format."""
+    def text(self, node: Expr) -> str:
+        """Return an expression in Relay's text format."""
         from parpass.relay.text.printer import astext  # workers print nothing
 
-        return astext(program, show_meta_data=show_meta_data)
+        return astext(node, show_meta_data=False)
+
+    def printer(self) -> FunctionPrinter:
+        """Return what writes functions in Relay's text format."""
+        from parpass.relay.text.printer import RelayPrinter  # workers print nothing
+
+        return RelayPrinter()
 
     def brief(self, node: Expr) -> str:
         """Return what tells an expression from others of its kind."""

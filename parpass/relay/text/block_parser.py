@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from parpass.ir.text.attribute import Attribute, dict_attrs
+from parpass.ir.text.cursor import is_line, is_name, is_string
+from parpass.ir.text.infix import Operand
+from parpass.ir.text.scanner import END
 from parpass.relay.expr import Expr, Function, If, Let, Var
-from parpass.relay.text.call_attributes import Attribute, dict_attrs
-from parpass.relay.text.cursor import is_line, is_name, is_string
-from parpass.relay.text.infix import Operand
 from parpass.relay.text.line_parser import LineParser
 from parpass.relay.text.open_parts import Head, LetHead, Open, OpenBlock
-from parpass.relay.text.scanner import END
 
 
 class BlockParser(LineParser):

@@ -10,7 +10,7 @@ import msgspec
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.attrs import DictAttrs
+from parpass.ir.text.attribute import Attribute, by_name
 from parpass.relay.op.normal import fields_of
 
 if TYPE_CHECKING:
@@ -18,32 +18,7 @@ if TYPE_CHECKING:
 
     from parpass.ir.attrs import Attrs
     from parpass.ir.op_table import Op
-    from parpass.relay.text.problems import Problems
-
-
-class Attribute(msgspec.Struct, frozen=True):
-    """`name=value`, as it stands in a text; `place` is where the name is."""
-
-    name: str
-    value: Any
-    place: Span
-
-
-def dict_attrs(attributes: Sequence[Attribute], problems: Problems) -> DictAttrs | None:
-    """Return attributes of any names as a mapping, None if there are none."""
-    values = _by_name(attributes, problems)
-    return DictAttrs(values) if values else None
-
-
-def _by_name(attributes: Sequence[Attribute], problems: Problems) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for attribute in attributes:
-        if attribute.name in values:
-            problems.report(
-                attribute.place, f"attribute '{attribute.name}' is given twice"
-            )
-        values[attribute.name] = attribute.value
-    return values
+    from parpass.ir.text.problems import Problems
 
 
 def operator_attrs(
@@ -62,7 +37,7 @@ def operator_attrs(
         for attribute in attributes:
             problems.report(attribute.place, f"'{op.name}' has no attributes")
         return None
-    given = _by_name(attributes, problems)
+    given = by_name(attributes, problems)
     fields = fields_of(kind)
     values: dict[str, Any] = {}
     for attribute in attributes:

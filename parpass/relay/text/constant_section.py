@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from parpass.ir.serialization.arrays import array_as_json, array_from_json
-from parpass.relay.text.literals import scalar_text
+from parpass.ir.text.literals import scalar_text
 from parpass.runtime.ndarray import NDArray
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from parpass.errors import IRTypeError, SizeLimitError, UnknownOpError
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeData
 from parpass.ir.op_table import Op
-from parpass.relay.text.cursor import SyntaxFault
+from parpass.ir.text.cursor import SyntaxFault
+from parpass.ir.text.problems import Problems
 from parpass.relay.text.expr_parser import ExprParser
-from parpass.relay.text.problems import Problems
 from parpass.runtime.dtypes import DTYPES, WIDTHS
 from parpass.runtime.ndarray import NDArray
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from string import ascii_letters, digits
 
+from parpass.ir.text.cursor import is_line
+from parpass.ir.text.infix import Operand, Row
 from parpass.ir.ty import Type
 from parpass.relay.expr import Expr, Tuple, TupleGetItem
-from parpass.relay.text.cursor import is_line
-from parpass.relay.text.infix import OPERATORS, Operand, Row
 from parpass.relay.text.match_parser import MatchParser
 from parpass.relay.text.open_parts import OpenParenthesis
+from parpass.relay.text.operators import NEGATIVE, OPERATORS
 
 _ENDS = {";", ",", ")", "}"}  # what nearly always follows an expression
 _TAILS = {"(", *OPERATORS}
@@ -74,7 +75,7 @@ class ExprParser(MatchParser):
             if token != "-":
                 self.fail(part.expected if part.row is None else "an expression")
             self.at = at + 1
-            self._row().sign(at)
+            self._row().sign(NEGATIVE, at)
         return expr
 
     def _row(self) -> Row:
@@ -99,7 +100,7 @@ class ExprParser(MatchParser):
                 self.fail("'('")
             return self.call(expr, begin, type_args)
         self.at = at + 1
-        self._row().operator(Operand(expr, begin), token, at)
+        self._row().operator(Operand(expr, begin), OPERATORS[token], at)
         return None
 
     def _opens_types(self, at: int) -> bool:

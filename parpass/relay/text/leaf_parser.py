@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from parpass.diagnostic import Span
 from parpass.errors import UnknownOpError
 from parpass.ir.adt import Constructor
 from parpass.ir.op_table import Op
+from parpass.ir.text.cursor import is_name
+from parpass.ir.text.environment import Environment
+from parpass.ir.text.global_names import GlobalNames
+from parpass.ir.text.literals import read_scalar
+from parpass.ir.text.names import name_text
+from parpass.ir.text.problems import Problems
+from parpass.ir.text.type_parser import TypeParser
 from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Constant, Expr, GlobalVar, Var
-from parpass.relay.text.cursor import is_name
-from parpass.relay.text.environment import Environment
-from parpass.relay.text.literals import read_scalar
-from parpass.relay.text.names import name_text, read_name
-from parpass.relay.text.problems import Problems
-from parpass.relay.text.type_parser import TypeParser
 from parpass.runtime.ndarray import NDArray
 
 _SECTION_ENTRY = re.compile(r"meta\[relay\.Constant\]\[([0-9]{1,9})\]")
@@ -39,8 +39,7 @@ class LeafParser(TypeParser):
     def __init__(self, problems: Problems, constants: Sequence[NDArray] | None) -> None:
         super().__init__(problems)
         self.names = Environment()
-        self.global_vars: dict[str, GlobalVar] = {}
-        self.global_uses: dict[str, tuple[str, Span]] = {}
+        self.globals = GlobalNames()
         self.constructors: dict[str, Constructor] = {}
         self._constants = constants
         self._data: dict[str, tuple[NDArray, Type]] = {}
@@ -103,17 +102,8 @@ class LeafParser(TypeParser):
         at = self.at
         self.at += 1
         token = self.texts[at]
-        found = self.names.meanings[token] = self.global_named(at)
-        place = token, self.span(at, at)
-        self.global_uses.setdefault(found.name_hint, place)
-        return found
-
-    def global_named(self, at: int) -> GlobalVar:
-        """Return the global variable that a token names, the same one each time."""
-        name = self.name(at)
-        found = self.global_vars.get(name)
-        if found is None:
-            found = self.global_vars[name] = GlobalVar(name, self.span(at, at))
+        found = self.globals.used(self.name(at), token, self.span(at, at))
+        self.names.meanings[token] = found
         return found
 
     def _constructor(self, at: int, token: str) -> Expr | None:
@@ -174,10 +164,3 @@ class LeafParser(TypeParser):
         """Return a name as it would be printed: `%"0"` is not `%0`, that of a line."""
         token = self.texts[at]
         return token if token[1] != '"' else f"%{name_text(self.name(at))}"
-
-    def name(self, at: int) -> str:
-        """Return the name that follows a sigil."""
-        name = self.texts[at][1:]
-        if name[0] == '"':
-            return self.converted((at, at), name, read_name, "")
-        return name

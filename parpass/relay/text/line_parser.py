@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from parpass.diagnostic import Span
 from parpass.ir.attrs import Attrs
 from parpass.ir.op_table import Op
+from parpass.ir.text.problems import Problems
 from parpass.relay.expr import Call, Constant, Expr, TupleGetItem, Var
 from parpass.relay.text.call_parser import CallParser
 from parpass.relay.text.open_parts import LetHead, OpenBlock
-from parpass.relay.text.problems import Problems
 from parpass.runtime.ndarray import NDArray
 
 _INDEX = re.compile("[0-9]{1,9}")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
+from parpass.ir.text.infix import Operand
 from parpass.ir.type_structure import MAX_NESTING
 from parpass.relay.adt import (
     Clause,
@@ -18,7 +19,6 @@ from parpass.relay.adt import (
 )
 from parpass.relay.expr import Expr
 from parpass.relay.text.block_parser import BlockParser
-from parpass.relay.text.infix import Operand
 from parpass.relay.text.open_parts import Open, OpenMatch
 
 T = TypeVar("T")

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from parpass.ir.attrs import DictAttrs
-from parpass.relay.expr import Expr, Function, GlobalVar
-from parpass.relay.text.call_attributes import Attribute, dict_attrs
-from parpass.relay.text.cursor import is_name, is_string
+from parpass.ir.relay_expr import BaseFunc, GlobalVar
+from parpass.ir.text.attribute import Attribute, dict_attrs
+from parpass.ir.text.cursor import is_name, is_string
+from parpass.ir.text.problems import Problems
+from parpass.ir.text.scanner import END, STRAY
+from parpass.relay.expr import Expr
 from parpass.relay.text.definition_parser import DefinitionParser
 from parpass.relay.text.open_parts import Head
-from parpass.relay.text.problems import Problems
-from parpass.relay.text.scanner import END, STRAY
 from parpass.runtime.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from parpass.tir.text.function_reader import FunctionReader
 
 
 class ModuleParser(DefinitionParser):
@@ -27,15 +32,17 @@ class ModuleParser(DefinitionParser):
 
     def __init__(self, problems: Problems, constants: Sequence[NDArray] | None) -> None:
         super().__init__(problems, constants)
-        self.functions: dict[GlobalVar, Function] = {}
+        self.functions: dict[GlobalVar, BaseFunc] = {}
         self.attrs: DictAttrs | None = None
-        self.root: Expr | None = None
+        self.root: Any = None
         self._defined: set[str] = set()
+        self._loop_reader: FunctionReader | None = None
 
     def module(self) -> None:
         """Read a module from its beginning."""
         self._preamble()
-        if self.texts[self.at] in {"def", END} or self.begins_definition():
+        starts = self.texts[self.at] in {"def", END} or self.begins_definition()
+        if starts or self._is_loop_definition():
             self.definitions()
         else:
             self._program(or_functions=True)
@@ -81,6 +88,10 @@ class ModuleParser(DefinitionParser):
         Args:
             or_functions: Whether functions could stand here instead.
         """
+        if self.texts[self.at] == "primfn":
+            self.root = self._loops().function(self)
+            self.expect(END, "the end of the text")
+            return
         begin = self.at
         while self.texts[self.at] == "free_var":
             self._free_var()
@@ -123,20 +134,46 @@ class ModuleParser(DefinitionParser):
                 self._definition()
 
     def _definition(self) -> None:
+        if self._is_loop_definition():
+            var = self._defined_var()
+            self.at += 1
+            self.functions[var] = self._loops().function(self)
+            return
         begin = self.expect("def", "'def' or the end of the text")
-        at = self.at
-        if self.texts[at][:1] != "@":
+        if self.texts[self.at][:1] != "@":
             self.fail("a function's name such as @main")
-        self.at = at + 1
-        var = self.global_named(at)
-        if var.name_hint in self._defined:
-            message = f"function '{self.texts[at]}' is defined twice"
-            self.problems.report(self.span(at, at), message)
-        self._defined.add(var.name_hint)
+        var = self._defined_var()
         head = self.function_head(begin)
         brace = self.expect("{", "'{'" if head.ret_type else "'->' or '{'")
         self.open_block(brace, "}", partial(self._end_definition, var, head))
         self.read_open()
+
+    def _is_loop_definition(self) -> bool:
+        """Return whether `@f = primfn` comes next."""
+        at, texts = self.at, self.texts
+        return (
+            texts[at][:1] == "@" and texts[at + 1] == "=" and texts[at + 2] == "primfn"
+        )
+
+    def _loops(self) -> FunctionReader:
+        """Return what reads loop programs, which share the names of functions."""
+        if self._loop_reader is None:
+            # Few texts have any, and it takes long to load.
+            from parpass.tir.text.function_reader import FunctionReader
+
+            self._loop_reader = FunctionReader(self.problems, self.globals)
+        return self._loop_reader
+
+    def _defined_var(self) -> GlobalVar:
+        """Read the name of a function that is being defined."""
+        at = self.at
+        self.at = at + 1
+        var = self.globals.named(self.name(at), self.span(at, at))
+        if var.name_hint in self._defined:
+            message = f"function '{self.texts[at]}' is defined twice"
+            self.problems.report(self.span(at, at), message)
+        self._defined.add(var.name_hint)
+        return var
 
     def _end_definition(self, var: GlobalVar, head: Head, body: Expr, end: int) -> None:
         self.functions[var] = self.end_function(head, body, end)
@@ -149,7 +186,4 @@ class ModuleParser(DefinitionParser):
 
     def check_global_uses(self) -> None:
         """Report the uses of functions that the module does not have."""
-        for name, (token, place) in self.global_uses.items():
-            if name not in self._defined:
-                known = (f"@{known}" for known in self._defined)
-                self.problems.report_unknown(place, "function named", token, known)
+        self.globals.check_uses(self._defined, self.problems)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from parpass.ir.text.attribute import Attribute
+from parpass.ir.text.infix import Operand, Row
 from parpass.ir.ty import Type
 from parpass.ir.ty import TypeVar as RelayTypeVar
 from parpass.relay.adt import Clause, Pattern, PatternWildcard
 from parpass.relay.expr import Expr, Var
-from parpass.relay.text.call_attributes import Attribute
-from parpass.relay.text.infix import Operand, Row
 
 
 class Head(NamedTuple):

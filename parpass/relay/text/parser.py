@@ -18,12 +18,13 @@ import msgspec
 
 from parpass.errors.missing_names import refusing
 from parpass.ir.module import IRModule
+from parpass.ir.text.cursor import GivenUp, SyntaxFault
+from parpass.ir.text.pieces import Piece, piece_at
+from parpass.ir.text.problems import Problems
+from parpass.ir.text.scanner import GLOBAL
 from parpass.relay.expr import Expr
 from parpass.relay.text.constant_section import read_section
-from parpass.relay.text.cursor import SyntaxFault
 from parpass.relay.text.module_parser import ModuleParser
-from parpass.relay.text.pieces import Piece, piece_at
-from parpass.relay.text.problems import Problems
 from parpass.runtime.ndarray import NDArray
 
 import_module("parpass.relay.op")  # enters the operators in their table
@@ -32,7 +33,7 @@ _SECTION = "#[metadata]"
 _BYTE = re.compile(r" \(byte (\d+)\)$")
 _Start = Callable[[ModuleParser], None]
 _TYPE = re.compile(r"\btype\b")
-_FUNCTION = re.compile(r"^[ \t]*def\b", re.MULTILINE)
+_FUNCTION = re.compile(rf"^[ \t]*(?:def\b|{GLOBAL}[ \t]*=[ \t]*primfn\b)", re.MULTILINE)
 
 
 def parse(text: str, source_name: str = "from_string") -> IRModule:
@@ -121,11 +122,10 @@ def _read_pieces(text: str, parser: ModuleParser, start: _Start) -> None:
         end = piece.end
         try:
             start(parser)
-        except SyntaxFault as fault:
+        except (SyntaxFault, GivenUp) as fault:
             at, problems = begin + parser.starts[fault.at], parser.problems
-            if fault.is_sudden and fault.at:
-                problems.withdraw(parser.span(fault.at - 1, fault.at - 1))
-            problems.report(problems.span_at(at, fault.length), str(fault))
+            if isinstance(fault, SyntaxFault):
+                _report(fault, at, parser)
             following = _FUNCTION.search(text, max(at, begin + 1))
             if following is None or problems.are_many:
                 return
@@ -136,6 +136,13 @@ def _read_pieces(text: str, parser: ModuleParser, start: _Start) -> None:
                 return
         line += text.count("\n", begin, end)
         begin, start = end, ModuleParser.definitions
+
+
+def _report(fault: SyntaxFault, at: int, parser: ModuleParser) -> None:
+    if fault.is_sudden and fault.at:
+        parser.problems.withdraw(parser.span(fault.at - 1, fault.at - 1))
+    place = parser.problems.span_at(at, fault.length)
+    parser.problems.report(place, str(fault))
 
 
 def _constants(text: str, begin: int, problems: Problems) -> list[NDArray]:

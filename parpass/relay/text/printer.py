@@ -4,22 +4,23 @@ A node stands in a line of its own, `%0 = nn.relu(%x);`, in the innermost block 
 encloses all its uses; so the text shows which nodes are shared, and its length is
 linear in the size of the program. Only what is used once and ends a block, or is
 bound by a `let`, is written in place, as are leaves and projections of tuples.
-
-Blocks deeper than a screen is wide are indented no further: the text of 100,000
-nested blocks would be quadratic in size otherwise.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from parpass.errors import SizeLimitError
 from parpass.ir.adt import Constructor, TypeData
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children, post_order
 from parpass.ir.op_table import Op
+from parpass.ir.tenants import FunctionPrinter
+from parpass.ir.text.literals import attrs_text, items_text
+from parpass.ir.text.names import VarNames, name_text
+from parpass.ir.text.parts import Part, indent, written
 from parpass.ir.ty import Type
 from parpass.ir.type_text import type_text
 from parpass.relay.adt import (
@@ -49,15 +50,12 @@ from parpass.relay.expr import (
 )
 from parpass.relay.text.constant_section import ConstantPool
 from parpass.relay.text.leaf_parser import BARE
-from parpass.relay.text.literals import attrs_text, items_text
-from parpass.relay.text.names import VarNames, name_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from parpass.relay.analysis.scopes import Scope
 
-_DEEPEST_INDENT = 20
 _MOST_TYPES_AND_ATTRIBUTES = 2**28  # characters in a text
 
 
@@ -73,12 +71,33 @@ def astext(program: Expr | IRModule, *, show_meta_data: bool = True) -> str:
         SizeLimitError: There are types or attributes too large to be written; what
             they share is written wherever it stands.
     """
-    constants, budget = ConstantPool(), _Budget()
     if isinstance(program, IRModule):
-        text = _module_text(program, constants, budget)
-    else:
-        text = _ExprPrinter(program, constants, budget).expression()
+        return program.astext(show_meta_data)
+    if program.namespace != Function.namespace:
+        return f"{program}\n"  # a loop program, say
+    constants = ConstantPool()
+    text = _ExprPrinter(program, constants, _Budget()).expression()
     return text + constants.section() if show_meta_data else text.rstrip("\n")
+
+
+class RelayPrinter(FunctionPrinter):
+    """Writes Relay's functions in the text of a module."""
+
+    def __init__(self) -> None:
+        self._constants, self._budget = ConstantPool(), _Budget()
+
+    def function(self, name: str, function: Function) -> str:
+        """Return `def @main(...) { ... }`."""
+        printer = _ExprPrinter(function, self._constants, self._budget)
+        return printer.global_function(name_text(name))
+
+    def definition(self, definition: TypeData) -> str:
+        """Return `type List[A] { ... }`."""
+        return _definition_text(definition, self._budget)
+
+    def section(self) -> str:
+        """Return the constants."""
+        return self._constants.section()
 
 
 class _Budget:
@@ -106,17 +125,6 @@ class _Budget:
         return text
 
 
-def _module_text(module: IRModule, constants: ConstantPool, budget: _Budget) -> str:
-    attrs = items_text(module.attrs)
-    parts = [f"#[attrs({', '.join(attrs)})]\n"] if attrs else []
-    definitions = module.types.by_name.values()
-    parts += [_definition_text(definition, budget) for definition in definitions]
-    for name, function in module.functions_by_name.items():
-        printer = _ExprPrinter(function, constants, budget)
-        parts.append(printer.global_function(name_text(name)))
-    return "\n".join(parts)
-
-
 def _definition_text(definition: TypeData, budget: _Budget) -> str:
     params = ", ".join(map(str, definition.type_vars))
     head = f"type {definition.header}{f'[{params}]' if params else ''} {{\n"
@@ -125,10 +133,6 @@ def _definition_text(definition: TypeData, budget: _Budget) -> str:
         given = ", ".join(map(budget.type_text, constructor.inputs))
         lines.append(f"  {constructor.name_hint}{f'({given})' if given else ''},\n")
     return budget.spend(f"{head}{''.join(lines)}}}\n")
-
-
-# A part of the text: a string, or what gives further parts when its turn has come.
-_Part: TypeAlias = "str | Callable[[], Sequence[_Part]]"
 
 
 class _ExprPrinter:
@@ -153,51 +157,40 @@ class _ExprPrinter:
         free = free_vars(self._root)
         header = [f"free_var {self._bind(var)};\n" for var in free]
         scope = self._scopes.around[self._root]
-        return "".join(header) + self._write(self._block(scope, self._root, 0))
+        return "".join(header) + written(self._block(scope, self._root, 0))
 
     def global_function(self, name: str) -> str:
         """Return the text of the function as that of a global name."""
         function = cast("Function", self._root)
-        return self._write([*self._function(f"def @{name}", function, 0), "\n"])
+        return written([*self._function(f"def @{name}", function, 0), "\n"])
 
-    def _write(self, parts: Sequence[_Part]) -> str:
-        written: list[str] = []
-        waiting = [*reversed(parts)]
-        while waiting:
-            part = waiting.pop()
-            if isinstance(part, str):
-                written.append(part)
-            else:
-                waiting += reversed(part())
-        return "".join(written)
-
-    def _line(self, node: Expr, depth: int) -> list[_Part]:
+    def _line(self, node: Expr, depth: int) -> list[Part]:
         name = self._names[node] = f"%{len(self._names)}"
-        return [f"{_indent(depth)}{name} = ", *self._definition(node, depth), ";\n"]
+        return [f"{indent(depth)}{name} = ", *self._definition(node, depth), ";\n"]
 
-    def _block(self, scope: Scope, result: Expr, depth: int) -> list[_Part]:
+    def _block(self, scope: Scope, result: Expr, depth: int) -> list[Part]:
         """Return the lines of a scope and the expression that ends it."""
         nodes = self._lines.get(scope, ())
-        lines: list[_Part] = [partial(self._line, node, depth) for node in nodes]
+        lines: list[Part] = [partial(self._line, node, depth) for node in nodes]
         if isinstance(result, Let) and result in self._in_place:
             return [*lines, partial(self._let, result, depth)]
-        return [*lines, _indent(depth), partial(self._value, result, depth), "\n"]
+        return [*lines, indent(depth), partial(self._value, result, depth), "\n"]
 
-    def _let(self, let: Let, depth: int) -> list[_Part]:
+    def _let(self, let: Let, depth: int) -> list[Part]:
         (scope,) = self._scopes.opened[let]
         return [
-            f"{_indent(depth)}let {self._bind(let.var)} = ",
+            f"{indent(depth)}let {self._bind(let.var)} = ",
             partial(self._value, let.value, depth),
             ";\n",
             partial(self._block, scope, let.body, depth),
         ]
 
-    def _value(self, expr: Expr, depth: int) -> list[_Part]:
+    def _value(self, expr: Expr, depth: int) -> list[Part]:
         if expr in self._in_place:
             return self._definition(expr, depth)
         return [self._reference(expr)]
 
-    def _definition(self, expr: Node, depth: int) -> list[_Part]:
+    def _definition(self, expr: Node, depth: int) -> list[Part]:
         match expr:
             case Call():
                 return [self._call(expr)]
@@ -212,7 +205,7 @@ class _ExprPrinter:
                 return self._if(expr, depth)
             case Let():
                 inner = partial(self._let, expr, depth + 1)
-                return ["{\n", inner, f"{_indent(depth)}}}"]
+                return ["{\n", inner, f"{indent(depth)}}}"]
             case Match():
                 return self._match(expr, depth)
             case Clause():
@@ -234,20 +227,20 @@ class _ExprPrinter:
             case _:
                 return self._reference(expr)
 
-    def _match(self, expr: Match, depth: int) -> list[_Part]:
+    def _match(self, expr: Match, depth: int) -> list[Part]:
         word = "match" if expr.complete else "match?"
         return [
             f"{word} ({self._reference(expr.data)}) {{\n",
             *(partial(self._clause, clause, depth + 1) for clause in expr.clauses),
-            f"{_indent(depth)}}}",
+            f"{indent(depth)}}}",
         ]
 
-    def _clause(self, clause: Clause, depth: int) -> list[_Part]:
+    def _clause(self, clause: Clause, depth: int) -> list[Part]:
         (scope,) = self._scopes.opened[clause]
         return [
-            f"{_indent(depth)}{self._pattern(clause.lhs)} => {{\n",
+            f"{indent(depth)}{self._pattern(clause.lhs)} => {{\n",
             partial(self._block, scope, clause.rhs, depth + 1),
-            f"{_indent(depth)}}},\n",
+            f"{indent(depth)}}},\n",
         ]
 
     def _pattern(self, pattern: Pattern) -> str:
@@ -279,7 +272,7 @@ class _ExprPrinter:
         named = isinstance(item.tuple_value, Var) or item.tuple_value in self._names
         return f"{of if named else f'({of})'}.{item.index}"
 
-    def _function(self, head: str, function: Function, depth: int) -> list[_Part]:
+    def _function(self, head: str, function: Function, depth: int) -> list[Part]:
         types = ", ".join(map(str, function.type_params))
         params = [*map(self._bind, function.params), *items_text(function.attrs)]
         result = ""
@@ -290,17 +283,17 @@ class _ExprPrinter:
         return [
             f"{head}{f'<{types}>' if types else ''}({', '.join(params)}){result} {{\n",
             partial(self._block, scope, function.body, depth + 1),
-            f"{_indent(depth)}}}",
+            f"{indent(depth)}}}",
         ]
 
-    def _if(self, expr: If, depth: int) -> list[_Part]:
+    def _if(self, expr: If, depth: int) -> list[Part]:
         true_scope, false_scope = self._scopes.opened[expr]
         return [
             f"if ({self._reference(expr.cond)}) {{\n",
             partial(self._block, true_scope, expr.true_branch, depth + 1),
-            f"{_indent(depth)}}} else {{\n",
+            f"{indent(depth)}}} else {{\n",
             partial(self._block, false_scope, expr.false_branch, depth + 1),
-            f"{_indent(depth)}}}",
+            f"{indent(depth)}}}",
         ]
 
     def _reference(self, expr: Node) -> str:
@@ -315,14 +308,14 @@ class _ExprPrinter:
             case Constructor():
                 return f"{expr.name_hint}{'' if expr.inputs else BARE}"
             case Var():
-                return self._vars.text_of(expr)
+                return self._vars.text_of(expr, expr.name_hint)
             case TupleGetItem() if expr not in self._names:
                 return self._projection(expr)
             case _:
                 return self._names[expr]
 
     def _bind(self, var: Var) -> str:
-        name, annotation = self._vars.text_of(var), var.type_annotation
+        name, annotation = self._reference(var), var.type_annotation
         if annotation is None:
             return name
         return self._budget.spend(f"{name}: {self._budget.type_text(annotation)}")
@@ -357,7 +350,3 @@ def _written_in_place(order: Sequence[Node]) -> set[Node]:
                 continue
         found.update(end for end in ends if uses[end] == 1)
     return found
-
-
-def _indent(depth: int) -> str:
-    return "  " * min(depth, _DEEPEST_INDENT)

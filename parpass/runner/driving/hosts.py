@@ -12,7 +12,7 @@ import functools
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import outcome
@@ -203,7 +203,7 @@ class BlockingHost:
 
     async def hear(self, answer: Future[Any]) -> None:
         """Wait here."""
-        wait([answer])
+        answer.exception()
 
     def call_now(self, function: Callable[[], ValueT]) -> ValueT:
         """Call here."""

@@ -7,15 +7,21 @@ at all, and whether a warning is an error, is asked where the body runs.
 from __future__ import annotations
 
 import logging
+import pickle
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple, replace
 
+from parpass.runner.travel.pickling import pack_by_value
+from parpass.runner.travel.reloading import is_of_program
 from parpass.transform.saying.interception import filters_in_force
 
 _applied: LoggingState | None = None
+_packed: tuple[LoggingState, bytes] | None = None  # the last that was
+_loaded: tuple[bytes, LoggingState] | None = None  # likewise
 
 
 class LoggingState(msgspec.Struct, frozen=True):
@@ -44,6 +50,17 @@ class LoggingState(msgspec.Struct, frozen=True):
             filters_in_force(),
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The filters take as long to pickle as all else that goes with a small stage.
+        global _packed
+        last = _packed
+        if last is not None and last[0] == self:
+            return _loaded_again, (last[1],)
+        packed = pack_by_value(astuple(self))
+        if not any(is_of_program(one[2].__module__) for one in self.filters):
+            _packed = self, packed  # else a class may change while it stays the same
+        return _loaded_again, (packed,)
+
     def apply(self) -> None:
         """Make it that of this process, which is a worker's own."""
         global _applied
@@ -63,6 +80,15 @@ class LoggingState(msgspec.Struct, frozen=True):
         logging.disable(self.disabled)
         warnings.resetwarnings()
         warnings.filters = list(self.filters)
+
+
+def _loaded_again(packed: bytes) -> LoggingState:
+    """Return what was packed: a new object, as bodies may have changed what it set."""
+    global _loaded
+    last = _loaded
+    if last is None or last[0] != packed:
+        last = _loaded = packed, LoggingState(*pickle.loads(packed))  # of our own
+    return replace(last[1])
 
 
 def _loggers() -> dict[str, logging.Logger]:

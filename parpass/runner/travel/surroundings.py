@@ -220,12 +220,16 @@ def _cwd() -> str | None:
 
 def _logger_methods() -> dict[str, Any]:
     # Programs add one for each level of their own.
-    found = {name: behind(value) for name, value in vars(logging.Logger).items()}
-    return {
-        name: value
-        for name, value in found.items()
-        if getattr(value, "__module__", "logging") not in {"logging", None}
+    added = {
+        name: behind(value)
+        for name, value in vars(logging.Logger).items()
+        if not _is_of_logging(value)
     }
+    return {name: value for name, value in added.items() if not _is_of_logging(value)}
+
+
+def _is_of_logging(value: Any) -> bool:
+    return getattr(value, "__module__", None) in ("logging", None)
 
 
 def _numpy_settings() -> NumpySettings | None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from parpass.ir.node import Node, bindings, children, reflection
+from parpass.tir.analysis.deep_equal import expr_deep_equal
 from parpass.tir.buffer import Buffer, BufferLoad
-from parpass.tir.expr import Var
+from parpass.tir.expr import Let, Var
 from parpass.tir.function import PrimFunc
+from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import BufferStore, Stmt
 
 
 def verify_ssa(func: PrimFunc | Stmt) -> bool:
     """Return whether each variable is bound once, and used where it is bound.
 
-    Free variables are no fault here, as in TVM.
+    As in TVM, free variables are no fault here, and expressions may bind a variable
+    again to the same value, so that one `let` may be several operands.
     """
     check = _Definitions()
     check.run(func)
@@ -32,6 +35,13 @@ def function_faults(func: PrimFunc) -> list[str]:
     return [*check.faults, *check.free_faults()]
 
 
+def undefined_vars(func: PrimFunc | Stmt) -> list[Var]:
+    """Return the variables that are used and bound nowhere, in order of use."""
+    check = _Definitions()
+    check.run(func)
+    return check.free_vars()
+
+
 class _Definitions:
     """Goes through a program in the order of evaluation, scope by scope."""
 
@@ -40,6 +50,8 @@ class _Definitions:
         self._bound: set[Node] = set()  # where we are
         self._ever: set[Node] = set()
         self._free: dict[Node, None] = {}
+        self._lets: set[Let] = set()
+        self._values: dict[Var, PrimExpr] = {}  # of what expressions bind
 
     def run(self, root: Node) -> None:
         """Find the faults of a program."""
@@ -63,6 +75,10 @@ class _Definitions:
             for one in self._free
         ]
 
+    def free_vars(self) -> list[Var]:
+        """Return the variables that nobody binds."""
+        return [one for one in self._free if isinstance(one, Var)]
+
     def _expand(self, node: Node, stack: list[Any]) -> None:
         if isinstance(node, Buffer):
             return
@@ -78,6 +94,8 @@ class _Definitions:
         if not bound:
             stack += reversed(below)
             return
+        if isinstance(node, Let) and self._is_bound_alike(node):
+            self._ever.discard(node.var)
         scopes = reflection(type(node)).scopes
         outside = [one for one in below[: len(below) - scopes] if one not in bound]
         realized = getattr(node, "buffer", None)
@@ -85,6 +103,13 @@ class _Definitions:
             bound = (*bound, realized)
         self._push_scope(stack, bound, below[len(below) - scopes :])
         stack += reversed(outside)
+
+    def _is_bound_alike(self, node: Let) -> bool:
+        before = self._values.setdefault(node.var, node.value)
+        is_again = before is not node.value or node in self._lets
+        self._lets.add(node)
+        is_free = node.var not in self._bound
+        return is_again and is_free and expr_deep_equal(before, node.value)
 
     def _push_scope(
         self, stack: list[Any], bound: tuple[Any, ...], inside: list[Any]

@@ -14,6 +14,7 @@ from parpass.tir.interpreter.instructions import Item, drop
 from parpass.tir.interpreter.lane_arithmetic import Value, typed
 from parpass.tir.interpreter.machine import Machine
 from parpass.tir.interpreter.memory import Array, Memory, Pointer, element_dtype
+from parpass.tir.interpreter.structures import Structure
 from parpass.tir.prim_expr import PrimExpr
 
 
@@ -33,6 +34,9 @@ class Arrays:
         """Give a parameter its value, and what its buffer declares."""
         if buffer is None and param.dtype != "handle":
             self._machine.bind(param, as_scalar(param, arg))
+            return
+        if buffer is None and isinstance(arg, Pointer | Structure | None):
+            self._machine.bind(param, arg)
             return
         if not isinstance(arg, np.ndarray):
             raise EvaluationError(

@@ -30,6 +30,8 @@ from parpass.tir.interpreter.lane_arithmetic import (
 )
 from parpass.tir.interpreter.machine import Machine
 from parpass.tir.interpreter.memory import Pointer
+from parpass.tir.interpreter.structures import Structure
+from parpass.tir.packed_abi import StructField
 
 
 def call(node: Call) -> list[Item]:
@@ -125,6 +127,16 @@ def _is_null(dtype: str, value: Any) -> Any:
     return typed(not isinstance(value, Pointer), dtype)
 
 
+def _struct_field(dtype: str, of: Any, index: Any, field: Any) -> Any:
+    if not isinstance(of, Structure):
+        raise EvaluationError(f"expected a pointer to a structure, got {of!r:.40}")
+    try:
+        found = of.field(int(index), StructField(int(field)))
+    except ValueError:
+        raise EvaluationError(f"expected a part of a structure, got {field}") from None
+    return found if dtype == "handle" else typed(found, dtype)
+
+
 def _large_uint(dtype: str, low: Any, high: Any) -> Any:
     return typed(np.uint64(low) + (np.uint64(high) << np.uint64(32)), dtype)
 
@@ -168,6 +180,7 @@ _CALLS: dict[str, Callable[[Call], list[Item]]] = {
     "tvm_stack_make_shape": _computed(_made_shape),
     "tvm_storage_sync": _nothing,
     "tvm_tuple": _computed(_tuple),
+    "tvm_struct_get": _computed(_struct_field),
     "type_annotation": _nothing,
     "vectorcombine": _computed(_combined),
     "vectorhigh": _computed(_halves(first=False)),

@@ -101,7 +101,7 @@ class Machine:
         known = [
             f"{var.name} = {self.values[var]}"
             for var, _ in self._scopes
-            if var in self.values and not isinstance(self.values[var], Pointer)
+            if isinstance(self.values.get(var), np.generic | np.ndarray)
         ]
         name = f" in '{self._name}'" if self._name else ""
         shown = known[-8:]

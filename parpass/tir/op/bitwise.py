@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from parpass.diagnostic import Span
-from parpass.errors import IRError
+from parpass.errors import IRError, IRTypeError
 from parpass.ir.op_table import Op
 from parpass.tir.const_fold import INDEX, int_imm
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call
-from parpass.tir.op.operands import int_operand, match_types, two_ints
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.op.operands import match_types, two_ints
+from parpass.tir.prim_expr import IntImm, PrimExpr, as_prim_expr
+
+
+class BitsOfFloatError(IRTypeError, RuntimeError):
+    """The bits of a float were asked for by `~`."""
 
 
 def _bitwise(name: str, a: Any, b: Any, span: Span | None) -> PrimExpr:
@@ -39,8 +43,14 @@ def bitwise_xor(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
 
 
 def bitwise_not(x: Any, span: Span | None = None) -> PrimExpr:
-    """Return `~x`."""
-    expr = int_operand("bitwise_not", x)
+    """Return `~x`.
+
+    Raises:
+        BitsOfFloatError: It is no int.
+    """
+    expr = as_prim_expr(x)
+    if not data_type(expr.dtype).is_integral:
+        raise BitsOfFloatError(f"expected an int for bitwise_not, got {expr.dtype}")
     return Call(expr.dtype, Op.get("tir.bitwise_not"), (expr,), span)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
-from parpass.ir.tenants import Tenant, register_tenant
+from parpass.ir.tenants import FunctionPrinter, Tenant, register_tenant
 from parpass.runtime.registry import declare_functions
 from parpass.tir import op, pointer
 from parpass.tir.analysis.definitions import function_faults
@@ -47,6 +47,18 @@ class LoopTenant(Tenant):
     """Loop programs, in the namespace `tir`."""
 
     function_kind = "tir"
+
+    def text(self, node: Node) -> str:
+        """Return a node in the text format of loop programs."""
+        from parpass.tir.text.function_text import loop_text  # workers print nothing
+
+        return loop_text(node).rstrip("\n")
+
+    def printer(self) -> FunctionPrinter:
+        """Return what writes functions in the text format of loop programs."""
+        from parpass.tir.text.function_text import LoopPrinter  # workers print nothing
+
+        return LoopPrinter()
 
     def brief(self, node: Node) -> str:
         """Return a variable's or a buffer's name, or a constant."""

@@ -187,34 +187,25 @@ class DoubleBufferInjector(StmtExprMutator):
 
     def visit_store_(self, op: Store) -> Node:
         """Store in the half that is filled."""
-        new: Any = self.visit_default(op)
-        entry = self._entries.get(op.buffer_var)
-        if entry is None:
-            return new
-        if entry.loop is None:
-            raise IRError(
-                f"expected '{op.buffer_var.name}' to be written in its double buffer "
-                "scope alone, it is before"
-            )
-        return self._moved(new, entry, entry.write)
+        return self._moved(op)
 
     def visit_load_(self, op: Load) -> Node:
         """Load from the half that is used."""
+        return self._moved(op)
+
+    def _moved(self, op: Store | Load) -> Node:
         new: Any = self.visit_default(op)
         entry = self._entries.get(op.buffer_var)
         if entry is None:
             return new
         if entry.loop is None:
             raise IRError(
-                f"expected '{op.buffer_var.name}' to be read behind its double buffer "
-                "scope alone, it is before"
+                f"expected '{op.buffer_var.name}' to be accessed in and behind its "
+                "double buffer scope alone, it is before"
             )
-        return self._moved(new, entry, entry.read)
-
-    @staticmethod
-    def _moved(op: Any, entry: _Entry, half: PrimExpr) -> Node:
-        index = add(multiply(half, entry.stride), op.index)
-        return structs.replace(op, index=index)
+        half = entry.write if isinstance(op, Store) else entry.read
+        index = add(multiply(half, entry.stride), new.index)
+        return structs.replace(new, index=index)
 
 
 class _Stripped(StmtMutator):

@@ -7,12 +7,16 @@ from parpass.tir.transform.inject_double_buffer import InjectDoubleBuffer
 from parpass.tir.transform.instrument_bound_checkers import InstrumentBoundCheckers
 from parpass.tir.transform.loop_partition import LoopPartition
 from parpass.tir.transform.lower_intrin import LowerIntrin
+from parpass.tir.transform.make_packed_api import MakePackedAPI
+from parpass.tir.transform.make_unpacked_api import MakeUnpackedAPI
 from parpass.tir.transform.narrow_data_type import NarrowDataType
 from parpass.tir.transform.remove_no_op import RemoveNoOp
 from parpass.tir.transform.rewrite_unsafe_select import RewriteUnsafeSelect
 from parpass.tir.transform.simplify import Simplify
+from parpass.tir.transform.storage_rewrite import StorageRewrite
 from parpass.tir.transform.unroll_loop import UnrollLoop
 from parpass.tir.transform.vectorize_loop import VectorizeLoop
+from parpass.tir.transform.verify_memory import VerifyMemory
 
 __all__ = [
     "Apply",
@@ -22,13 +26,17 @@ __all__ = [
     "InstrumentBoundCheckers",
     "LoopPartition",
     "LowerIntrin",
+    "MakePackedAPI",
+    "MakeUnpackedAPI",
     "NarrowDataType",
     "PrimFuncPass",
     "RemoveNoOp",
     "RewriteUnsafeSelect",
     "Simplify",
     "StorageFlatten",
+    "StorageRewrite",
     "UnrollLoop",
     "VectorizeLoop",
+    "VerifyMemory",
     "prim_func_pass",
 ]

@@ -37,7 +37,8 @@ class Origins:
             UnprintablePassError: It is not registered, nor a class, or what one of the
                 decorators made, at the top level of a module.
         """
-        made_from: Any = getattr(pass_, "pass_func", type(pass_))
+        made_by: Any = pass_.factory or type(pass_)
+        made_from: Any = getattr(pass_, "pass_func", made_by)
         module: str = getattr(made_from, "__module__", "__main__")
         self.need(module)
         try:

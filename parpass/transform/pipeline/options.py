@@ -55,13 +55,19 @@ def options_of(factory: Callable[..., Any]) -> tuple[dict[str, OptionSpec], bool
         return {}, True  # nothing can be known of it
     kinds = _annotations(factory)
     specs = {
-        one.name: OptionSpec(one.name, kinds.get(one.name, Any), one.default)
+        one.name: OptionSpec(one.name, kinds.get(one.name) or _kind(one), one.default)
         for one in parameters
         if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
     }
     if factory is Sequential:
         del specs["passes"]  # they are in the parentheses
     return specs, any(one.kind is one.VAR_KEYWORD for one in parameters)
+
+
+def _kind(parameter: inspect.Parameter) -> Any:
+    """Return the type that a signature states, which was not made from annotations."""
+    kind = parameter.annotation
+    return Any if kind is inspect.Parameter.empty or isinstance(kind, str) else kind
 
 
 def _annotations(factory: Any) -> dict[str, Any]:

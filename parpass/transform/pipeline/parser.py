@@ -27,7 +27,11 @@ from parpass.errors import (
     did_you_mean,
     quoted,
 )
-from parpass.transform.factories import create_pass, registered_passes
+from parpass.transform.factories import (
+    create_pass,
+    pass_factory,
+    registered_passes,
+)
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.pipeline.options import OptionSpec, from_text, options_of
 from parpass.transform.pipeline.syntax import (
@@ -104,7 +108,7 @@ class _Builder:
         if item.name == NESTING:
             return self._sequential(item)
         # What is registered as `relay._transform.Name` goes by `Name` too.
-        factory = self._registered.get(item.name.rpartition(".")[2])
+        factory = pass_factory(item.name)
         if item.children is not None:
             self._fault(item.at, _holds_no_passes(item.name, factory is not None))
             self.passes(item.children)  # to say what is wrong with them

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from parpass.errors import UnprintablePassError
 from parpass.transform.factories import registered_passes
@@ -82,11 +83,16 @@ def _settings(sequential: Sequential) -> dict[str, str]:
 def _options(pass_: Pass) -> dict[str, str]:
     if hasattr(pass_, "pass_func"):  # made by a decorator from a plain function
         return {}
-    specs, _ = options_of(type(pass_))
+    specs, _ = options_of(_made_by(pass_))
     try:
         return dict(changed_options(pass_, specs))
     except ValueError as error:
         raise _unprintable(pass_, str(error)) from None
+
+
+def _made_by(pass_: Pass) -> Callable[..., Any]:
+    """Return what makes such passes: their class, unless they name another factory."""
+    return pass_.factory or type(pass_)
 
 
 def registered_name(pass_: Pass) -> str:
@@ -96,7 +102,7 @@ def registered_name(pass_: Pass) -> str:
         UnprintablePassError: There is none.
     """
     for name, factory in registered_passes().items():
-        if factory is type(pass_) or getattr(factory, "made", None) is pass_:
+        if factory is _made_by(pass_) or getattr(factory, "made", None) is pass_:
             return name
     raise _unprintable(
         pass_,

@@ -83,7 +83,12 @@ def test_programs_are_parted_by_lines(program: Path):
         ("one.toy", "f x", [], "one.toy' cannot be read: ValueError: invalid literal"),
         ("one.mute", "f", [], "MuteToy has no method 'parse(text, source_name)'"),
         ("one.toy", "f", ["--ir", "to"], "no IR named 'to'; did you mean 'toy'?"),
-        ("one.toy", "f", ["--ir", "c"], "there are mute, relay, toy. An adapter names"),
+        (
+            "one.toy",
+            "f",
+            ["--ir", "c"],
+            "there are mlir, mute, relay, tir, toy. An adapter",
+        ),
         ("one.toy", "f 1", ["-o", "out.json"], "Relay module as JSON, got another IR"),
     ],
 )

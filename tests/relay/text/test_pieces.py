@@ -8,7 +8,7 @@ import pytest
 
 from parpass import relay
 from parpass.errors import ParseError
-from parpass.relay.text.pieces import piece_at
+from parpass.ir.text.pieces import piece_at
 
 FIRST_CUT = 1 << 16  # characters, about
 COUNT = 3000  # functions, which are longer

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import logging
 import pickle
 import threading
+import warnings
 from typing import Any
 
 import pytest
@@ -65,3 +67,20 @@ def test_what_cannot_travel_is_named(snapshot: Snapshot, path: str):
 
 def test_settings_that_can_travel_are_given_no_reason():
     assert taken(config=POOLED).why_not_picklable() is None
+
+
+def test_what_is_logged_is_packed_once_and_set_anew_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    first, again = taken().logging, taken().logging
+    assert first == again
+    assert first is not again  # a body may have changed what it had set
+    monkeypatch.setattr(logging.getLogger("tests.packed_once"), "level", 17)
+    assert taken().logging.levels["tests.packed_once"] == 17
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OwnWarning)
+        assert taken().logging.filters[0][2] is OwnWarning
+
+
+class OwnWarning(UserWarning):
+    """One of the program, which may change."""

@@ -14,6 +14,9 @@ from lark import Token
 
 from parpass.errors import UnknownOpError
 from parpass.ir.op_table import Op
+from parpass.ir.text.attribute import Attribute, dict_attrs
+from parpass.ir.text.literals import read_scalar
+from parpass.ir.text.names import name_text, read_name
 from parpass.ir.ty import Type
 from parpass.ir.ty import TypeVar as RelayTypeVar
 from parpass.relay.expr import (
@@ -28,9 +31,7 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.text.call_attributes import Attribute, dict_attrs, operator_attrs
-from parpass.relay.text.literals import read_scalar
-from parpass.relay.text.names import name_text, read_name
+from parpass.relay.text.call_attributes import operator_attrs
 from parpass.runtime.ndarray import NDArray
 from tests.support.lark_text.environment import Environment
 from tests.support.lark_text.infix import Grouping, Read, Sign, joined

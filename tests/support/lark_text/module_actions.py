@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parpass.ir.attrs import DictAttrs
+from parpass.ir.text.attribute import dict_attrs
 from parpass.relay.expr import Expr, Function
-from parpass.relay.text.call_attributes import dict_attrs
 from parpass.runtime.ndarray import NDArray
 from tests.support.lark_text.expr_actions import ExprActions, Head
 from tests.support.lark_text.token_problems import TokenProblems

@@ -7,7 +7,7 @@ import re
 from lark import Token
 
 from parpass.diagnostic import Span
-from parpass.relay.text.problems import Problems
+from parpass.ir.text.problems import Problems
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 

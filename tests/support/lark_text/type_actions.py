@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, TypeVar
 from lark import Token
 
 from parpass.errors import SizeLimitError
+from parpass.ir.text.attribute import Attribute
+from parpass.ir.text.literals import read_number
+from parpass.ir.text.names import read_name
 from parpass.ir.ty import Any as UnknownDim
 from parpass.ir.ty import Dim, FuncType, IncompleteType, TensorType, TupleType
 from parpass.ir.ty import TypeVar as RelayTypeVar
 from parpass.ir.type_structure import MAX_NESTING
-from parpass.relay.text.call_attributes import Attribute
-from parpass.relay.text.literals import read_number
-from parpass.relay.text.names import read_name
 from parpass.runtime.dtypes import DTYPES, WIDTHS
 from tests.support.lark_text.token_problems import TokenProblems
 

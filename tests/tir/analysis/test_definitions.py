@@ -7,7 +7,12 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 
 from parpass import tir
-from parpass.tir.analysis import expr_deep_equal, function_faults, verify_ssa
+from parpass.tir.analysis import (
+    expr_deep_equal,
+    function_faults,
+    undefined_vars,
+    verify_ssa,
+)
 from tests.support.loop_programs import prim_funcs
 
 I: tir.Var = tir.Var("i")  # noqa: E741
@@ -34,6 +39,23 @@ def func(body: tir.Stmt) -> tir.PrimFunc:
 def test_generated_functions_have_no_faults(generated: Any):
     assert function_faults(generated) == []
     assert verify_ssa(generated)
+
+
+def test_an_expression_may_bind_a_variable_again_to_the_same_value():
+    let = tir.Let(I, 1, I + 1)
+    alike, other = tir.Let(I, 1, I * 2), tir.Let(I, 2, I + 1)
+    assert verify_ssa(func(store(tir.Add(let, let))))
+    assert verify_ssa(func(store(tir.Add(let, alike))))
+    assert not verify_ssa(func(store(tir.Add(let, other))))
+    assert not verify_ssa(func(store(tir.Let(I, 1, let))))
+    loop = tir.For(I, 0, 8, 0, store(0))
+    assert not verify_ssa(func(tir.SeqStmt([loop, store(let)])))
+
+
+def test_variables_that_nobody_binds_are_named_in_order():
+    free = [tir.Var(name) for name in "abc"]
+    inner = tir.For(I, 0, free[0], 0, store(I + free[1] + X))
+    assert undefined_vars(func(tir.SeqStmt([inner, store(free[2])]))) == free
 
 
 def test_a_variable_is_bound_once():

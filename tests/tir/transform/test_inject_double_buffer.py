@@ -84,3 +84,15 @@ def test_a_mark_outside_of_loops_is_refused():
     body = tir.Allocate(own.data, "int32", (4,), None, marked)
     with pytest.raises(IRError, match="Double buffer scope must be inside a loop"):
         rewritten(tir.PrimFunc([], body), 1)
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_an_access_before_the_mark_is_refused(reads: bool):
+    own = tir.decl_buffer((4,), "int32", "B")
+    out = tir.decl_buffer((4,), "int32", "C")
+    before = out.vstore([0], own.vload([0])) if reads else own.vstore([0], 1)
+    marked = tir.AttrStmt(own.data, "double_buffer_scope", 1, own.vstore([0], 1))
+    loop = tir.For(tir.Var("i"), 0, 4, 0, tir.SeqStmt([before, marked]))
+    body = tir.Allocate(own.data, "int32", (4,), None, loop)
+    with pytest.raises(IRError, match="expected 'B' to be accessed in and behind"):
+        rewritten(tir.PrimFunc((out,), body), 1)

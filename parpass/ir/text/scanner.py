@@ -1,0 +1,109 @@
+"""The scanner: from text to tokens, all of a piece of text at once.
+
+One regular expression splits the text into tokens and what is between them: a call for
+each token would take as long as all else that the parser does with it. What a token
+is does not depend on what stands before it. So a sign is a token of its own, as is
+`<`, and the parser asks what is next to them.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+END = ""  # the last token of a text
+STRAY = "\0"  # begins what is no token; the character follows
+OPEN_COMMENT = STRAY + "/"
+
+# A string or a comment that does not end is a token too, up to the end of its line or
+# of the text. If it was none, it would be looked for again from each quote in it.
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+_STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
+GLOBAL = rf"@(?:{_NAME}(?:\.{_NAME})*|{_STRING})"
+_REST = r'[^()"/;\n]*'
+_LINE = (
+    rf"(?:let\ )?%(?:{_NAME}|[0-9]+)\ =\ [%@A-Za-z0-9_.]+"
+    rf'\({_REST}(?:"[^"\\\n]*"{_REST})*\);'
+)
+_TOKEN = rf"""
+    %(?:{_NAME}|[0-9]+|{_STRING})
+    | [(),;{{}}\]:?]
+    | meta\[relay\.Constant\]\[[0-9]+\]
+    | {_NAME}(?:\.{_NAME})*
+    | [0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?:f(?:16|32|64)?|[iu](?:8|16|32|64))?
+    | => | [<>=]=? | -> | [-+*\[] | !=? | && | \|\| | \#\[
+    | {GLOBAL}
+    | {_STRING}
+    | \.[0-9]+
+    | "[^\n]*(?:\n|\Z)
+    | // [^\n]*
+    | /\*(?s:.*?)(?:\*/|\Z)
+    | /
+"""
+_TOKENS = re.compile(f"({_TOKEN})", re.VERBOSE)
+_LINES_AND_TOKENS = re.compile(f"({_LINE} | {_TOKEN})", re.VERBOSE)
+_ENDED = re.compile(rf"(?!\"|/\*)|{_STRING}\Z|/\*(?s:.*?)\*/")
+_BLANK = " \t\r\n\f"
+
+
+class Tokens(NamedTuple):
+    """Tokens, and where they are.
+
+    Attributes:
+        texts: The tokens; the last one is END, or begins with STRAY, and after it is
+            an END again, so that one may look ahead. One that begins with a quote and
+            ends with a line is a string that does not end.
+        starts: Where each begins, in characters from the beginning of what was scanned.
+    """
+
+    texts: list[str]
+    starts: array[int]
+
+
+def scan(piece: str) -> Tokens:
+    """Return the tokens of a piece of text, in which whole lines may be tokens."""
+    tokens = _split(_LINES_AND_TOKENS, piece)
+    if "//" in piece or "/*" in piece:
+        texts, starts = tokens
+        kept = [at for at, one in enumerate(texts) if one[:2] not in {"//", "/*"}]
+        places = array("q", [starts[at] for at in kept[:-1]])
+        return Tokens([texts[at] for at in kept], places)
+    return tokens
+
+
+def scan_line(line: str) -> Tokens:
+    """Return the tokens of a line that was one token."""
+    return _split(_TOKENS, line)
+
+
+def line_starts(piece: str) -> Sequence[int]:
+    """Return where each line of a piece begins, and the one after the last would."""
+    lengths = (len(line) + 1 for line in piece.split("\n"))
+    return array("q", accumulate(lengths, initial=0))
+
+
+def _split(pattern: re.Pattern[str], text: str) -> Tokens:
+    parts = pattern.split(text)
+    texts, between = parts[1::2], parts[::2]
+    starts = array("q", accumulate(map(len, parts)))[::2]
+    strays = {one for one in set(between) if one.strip(_BLANK)}
+    if strays:
+        at = next(at for at, one in enumerate(between) if one in strays)
+        stray = between[at].lstrip(_BLANK)
+        starts[at] -= len(stray)
+        _cut(texts, starts, at, stray)
+    elif texts and not _ENDED.match(texts[-1]):
+        _cut(texts, starts, len(texts) - 1, texts[-1])
+    else:
+        texts.append(END)
+    texts.append(END)
+    return Tokens(texts, starts)
+
+
+def _cut(texts: list[str], starts: array[int], at: int, stray: str) -> None:
+    """End the tokens with what is none."""
+    texts[at:] = [STRAY + stray[0]]
+    del starts[at + 1 :]

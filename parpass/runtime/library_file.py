@@ -1,0 +1,236 @@
+"""Library files: code, weights, and what is to be known before any of it is used.
+
+A file is the code, a shared library of its system; then weights, each at the beginning
+of a page so that it can be mapped; then a manifest in JSON; then a trailer, by which
+all of it is checked: a word that says what the file is, where the manifest is, and the
+digest of all that is before it. So a file that was damaged, that is not whole, or that
+is for another machine is told by name, before its code is loaded. That it is harmless
+is not: to load a library runs its code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import mmap
+import os
+import platform
+import struct
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parpass.errors import (
+    CPUFeatureError,
+    DamagedLibraryError,
+    ForeignLibraryError,
+    LibraryError,
+    quoted,
+)
+from parpass.runtime.cpu_features import architecture, host_features
+from parpass.runtime.dtypes import numpy_dtype
+from parpass.runtime.ndarray import NDArray
+from parpass.runtime.signature import Signature
+
+ABI = 1  # of kernels and of this format; another number is refused
+
+_MAGIC = b"PARPASS\x01"
+_TRAILER = struct.Struct("<8sQQ32s")
+_PAGE = 4096
+_CHUNK = 1 << 20
+
+
+class Manifest(NamedTuple):
+    """What a library says of itself.
+
+    Attributes:
+        target: The text of the target that its code is for.
+        architecture: The machine's, and
+        system: the system, which must be those that load it.
+        features: What its code needs of the processor.
+        functions: Its functions by name.
+        entry: The name of the function that calling the library calls.
+        versions: Of what made it, for people.
+        format: What its code is: `so`, a shared library of the system; or `tar`,
+            objects that LLVM loads.
+    """
+
+    target: str
+    architecture: str
+    system: str
+    features: tuple[str, ...]
+    functions: dict[str, Signature]
+    entry: str = ""
+    versions: Mapping[str, str] = {}
+    format: str = "so"
+
+
+class LibraryImage(NamedTuple):
+    """A library, checked.
+
+    Attributes:
+        manifest: What it says of itself.
+        code: Its code.
+        weights: Arrays by name; those of a file are mapped.
+    """
+
+    manifest: Manifest
+    code: bytes
+    weights: Mapping[str, NDArray] = {}
+
+
+def this_system() -> str:
+    """Return the name of the system, as manifests have it."""
+    return platform.system().lower()
+
+
+def write_library(path: str | os.PathLike[str], image: LibraryImage) -> None:
+    """Write a library to a file, which is there whole or not at all.
+
+    A library that was loaded from a file of that name before stays as it is.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    wanted = Path(path)
+    handle, name = tempfile.mkstemp(dir=wanted.parent, prefix=f".{wanted.name}.")
+    try:
+        with open(handle, "wb") as file:
+            digest = hashlib.sha256()
+            for part in _parts(image):
+                file.write(part)
+                digest.update(part)
+            file.write(digest.digest())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, wanted)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _umask() -> int:
+    found = os.umask(0o077)
+    os.umask(found)
+    return found
+
+
+def _parts(image: LibraryImage) -> Iterator[bytes | memoryview]:
+    """Yield all of a file but the digest of it."""
+    yield image.code
+    at, told = len(image.code), list[dict[str, Any]]()
+    for name, array in image.weights.items():
+        fill = -at % _PAGE
+        yield bytes(fill)
+        raw = array.raw()
+        at += fill
+        about = {"name": name, "dtype": array.dtype, "shape": list(array.shape)}
+        told.append({**about, "at": at})
+        yield raw
+        at += raw.nbytes
+    functions = {n: one.export() for n, one in image.manifest.functions.items()}
+    said = {
+        **image.manifest._asdict(),
+        "abi": ABI,
+        "code": len(image.code),
+        "functions": functions,
+        "weights": told,
+    }
+    manifest = json.dumps(said, sort_keys=True).encode()
+    yield manifest
+    yield _TRAILER.pack(_MAGIC, at, len(manifest), b"")[:-32]
+
+
+def read_library(path: str | os.PathLike[str]) -> LibraryImage:
+    """Return the library of a file, its weights mapped.
+
+    Raises:
+        LibraryError: The file cannot be read.
+        DamagedLibraryError: It is no library, is not whole, or was changed.
+        ForeignLibraryError: It is of another version of the format, or for another
+            machine; `CPUFeatureError` if that has what this processor has not.
+    """
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < _TRAILER.size:
+                raise _not_whole(path)
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise LibraryError(f"library '{path}' cannot be read: {error}") from None
+    said = _manifest(mapped, path)
+    _check_machine(said, path)
+    functions = {n: Signature.restored(one) for n, one in said["functions"].items()}
+    manifest = Manifest(
+        *(said["target"], said["architecture"], said["system"]),
+        *(tuple(said["features"]), functions, said["entry"], said["versions"]),
+        said["format"],
+    )
+    weights = {one["name"]: _mapped_array(mapped, one) for one in said["weights"]}
+    return LibraryImage(manifest, mapped[: said["code"]], weights)
+
+
+def _not_whole(path: Any) -> DamagedLibraryError:
+    return DamagedLibraryError(
+        f"'{path}' is no library of parpass, or its end is missing; copy or build it "
+        "again"
+    )
+
+
+def _manifest(mapped: mmap.mmap, path: Any) -> dict[str, Any]:
+    end = len(mapped) - _TRAILER.size
+    magic, at, size, digest = _TRAILER.unpack_from(mapped, end)
+    if magic[:7] != _MAGIC[:7] or at + size != end:
+        raise _not_whole(path)
+    if magic != _MAGIC:
+        raise ForeignLibraryError(
+            f"library '{path}' is of format {magic[7]}, expected {_MAGIC[7]}; build it "
+            "by this version of parpass"
+        )
+    if _digest(mapped) != digest:
+        raise DamagedLibraryError(
+            f"library '{path}' was changed after it was written: its digest is not "
+            "that of its bytes; copy or build it again"
+        )
+    return json.loads(mapped[at : at + size])
+
+
+def _digest(mapped: mmap.mmap) -> bytes:
+    found, end = hashlib.sha256(), len(mapped) - 32
+    with memoryview(mapped) as view:
+        for at in range(0, end, _CHUNK):
+            found.update(view[at : min(at + _CHUNK, end)])
+    return found.digest()
+
+
+def _check_machine(said: dict[str, Any], path: Any) -> None:
+    if said.get("abi") != ABI:
+        raise ForeignLibraryError(
+            f"library '{path}' is of ABI {said.get('abi')}, expected {ABI}; build it "
+            "by this version of parpass"
+        )
+    wanted = (said["architecture"], said["system"])
+    here = (architecture(), this_system())
+    if wanted != here:
+        raise ForeignLibraryError(
+            f"library '{path}' is for {' on '.join(wanted)}, and this is "
+            f"{' on '.join(here)}; build it for target 'llvm' here"
+        )
+    missing = tuple(sorted({*said["features"]} - host_features()))
+    if missing:
+        raise CPUFeatureError(
+            f"library '{path}' is for target '{said['target']}', and this processor "
+            f"has no {quoted(missing)}; build it here, or for a target without",
+            missing,
+        )
+
+
+def _mapped_array(mapped: mmap.mmap, about: dict[str, Any]) -> NDArray:
+    dtype, shape = numpy_dtype(about["dtype"]), tuple(about["shape"])
+    count = int(np.prod(shape, dtype=np.int64))
+    flat = np.frombuffer(mapped, dtype, count, about["at"])
+    return NDArray(flat.reshape(shape))

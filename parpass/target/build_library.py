@@ -1,0 +1,138 @@
+"""`build`: PrimFuncs become a module of machine code, each compiled by a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from parpass.errors import CodeGenError, kind_of
+from parpass.ir.module import IRModule
+from parpass.runner import run_pipeline_sync
+from parpass.runtime.compiled_module import Module
+from parpass.runtime.library_file import LibraryImage, Manifest
+from parpass.target.code_gen import CodeGen
+from parpass.target.compiled_func import CompiledFunc
+from parpass.target.elementary.lower_elementary import LowerElementary
+from parpass.target.elf_library import link
+from parpass.target.llvm_object import llvm_version
+from parpass.target.object_loader import packed
+from parpass.target.target import Target
+from parpass.tir.function import PrimFunc
+from parpass.tir.transform import (
+    FlattenBuffer,
+    InjectDoubleBuffer,
+    InstrumentBoundCheckers,
+    RewriteUnsafeSelect,
+    StorageFlatten,
+    UnrollLoop,
+    VectorizeLoop,
+)
+from parpass.transform import Pass, PassContext, Sequential
+
+_DISABLE_VECTORIZE = "tir.disable_vectorize"
+_CHECK_BOUNDS = "tir.instrument_bound_checkers"
+
+
+def lowering(target: Any = None) -> Sequential:
+    """Return the passes from PrimFuncs to machine code: all work function by function.
+
+    They heed the options of TVM's `build` in the current context:
+    `tir.disable_vectorize` and `tir.instrument_bound_checkers`.
+
+    Args:
+        target: The machine; the current target, or this machine, if none is given.
+    """
+    config = PassContext.current().config
+    checks = bool(config.get(_CHECK_BOUNDS))
+    passes: list[Pass] = [
+        StorageFlatten(create_bound_attribute=True) if checks else FlattenBuffer(),
+        LowerElementary(),
+        VectorizeLoop(enable_vectorize=not config.get(_DISABLE_VECTORIZE)),
+        InjectDoubleBuffer(),
+        UnrollLoop(),
+        RewriteUnsafeSelect(),
+        *([InstrumentBoundCheckers()] if checks else []),
+        CodeGen(target),
+    ]
+    return Sequential(passes, name="build")
+
+
+def build(
+    inputs: PrimFunc | IRModule | Mapping[Any, PrimFunc],
+    args: None = None,
+    target: Any = None,
+    target_host: Any = None,
+    name: str = "default_function",
+    *,
+    workers: int | None = None,
+) -> Module:
+    """Compile PrimFuncs, and return them as a module whose functions can be called.
+
+    Args:
+        inputs: A function, or a module of them, or a mapping.
+        args: Nothing: a function has its arguments.
+        target: The machine; the current target, or this machine, if none is given.
+        target_host: The machine that calls; the same one.
+        name: The name of a function that has no `global_symbol`.
+        workers: How many processes may work; None for as many as there are cores, 0
+            for none but this one.
+
+    Raises:
+        CodeGenError: Something has no machine code, or llvmlite is not installed.
+        TargetError: There is no such target.
+    """
+    del args, target_host
+    mod = _module(inputs, name)
+    compiled = run_pipeline_sync(mod, lowering(target), workers=workers)
+    return linked(compiled)
+
+
+def _module(inputs: Any, name: str) -> IRModule:
+    if isinstance(inputs, PrimFunc):
+        inputs = {inputs.attributes.get("global_symbol", name): inputs}
+    mod = inputs if isinstance(inputs, IRModule) else IRModule(inputs)
+    others = [n for n, f in mod.functions_by_name.items() if type(f) is not PrimFunc]
+    if others or not len(mod):
+        got = kind_of(mod[others[0]]) if others else "an empty module"
+        raise CodeGenError(f"expected a module of PrimFuncs to build, got {got}")
+    return mod
+
+
+def linked(mod: IRModule, fmt: str = "") -> Module:
+    """Return compiled functions as one library, in the order of the module.
+
+    Args:
+        mod: The functions.
+        fmt: `so`, or `tar` for objects that LLVM loads; what the target's system has.
+
+    Raises:
+        CodeGenError: They are for several targets, or two have one symbol.
+    """
+    functions: dict[str, CompiledFunc] = dict(mod.functions_by_name)
+    targets = {one.target for one in functions.values()}
+    if len(targets) != 1:
+        raise CodeGenError(f"expected functions for one target, got {sorted(targets)}")
+    target = Target(targets.pop())
+    signatures = {n: one.signature for n, one in functions.items()}
+    symbols = [one.symbol for one in signatures.values()]
+    codes = [one.code for one in functions.values()]
+    has_libraries = (target.architecture, target.system) == ("x86_64", "linux")
+    fmt = fmt or ("so" if has_libraries else "tar")
+    if fmt == "so":
+        code = link(codes, symbols)
+    else:
+        code = packed(zip(symbols, codes, strict=True))
+    manifest = Manifest(
+        *(str(target), target.architecture, target.system, target.features()),
+        *(signatures, _entry(functions), {"llvm": llvm_version()}, fmt),
+    )
+    return Module(LibraryImage(manifest, code))
+
+
+def _entry(functions: Mapping[str, CompiledFunc]) -> str:
+    """Return the name of the function that calling the module calls: as in TVM."""
+    for name, one in functions.items():
+        if one.attributes.get("tir.is_entry_func"):
+            return name
+    names = list(functions)
+    return names[0] if len(names) == 1 else "main" if "main" in functions else ""

@@ -1,0 +1,55 @@
+"""CodeGen: a PrimFunc becomes machine code."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from parpass.ir.module import IRModule
+from parpass.target.compiled_func import CompiledFunc
+from parpass.target.emission.kernel_emitter import emitted
+from parpass.target.llvm_object import object_code
+from parpass.target.target import Target
+from parpass.tir.function import PrimFunc
+from parpass.tir.transform import PrimFuncPass
+from parpass.transform import PassContext, PassInfo, register_pass
+
+LARGE_TEXT = 200_000  # characters; LLVM takes a second for so many
+
+
+@register_pass("target.CodeGen")
+class CodeGen(PrimFuncPass):
+    """Compile each PrimFunc to an object of its own: a `CompiledFunc`.
+
+    Workers do so in parallel, one function at a time; what comes of one depends on
+    nothing but it, the target and the version of LLVM. Buffers are flattened before. A
+    function whose text for LLVM is very long, and which therefore takes long, is
+    counted in the context's statistics as `long kernels`.
+
+    Args:
+        target: The machine that code is made for; the current target, or this machine
+            with all that it has, if none is given.
+    """
+
+    pass_info = PassInfo(0, "target.CodeGen")
+
+    def __init__(self, target: Any = None) -> None:
+        wanted = target or Target.current() or "llvm"
+        # By text, so that pipelines can be written down, and resolved here, for the
+        # workers may be on another machine.
+        self.target = str(Target(wanted).resolved())
+
+    def transform_function(
+        self, func: PrimFunc, mod: IRModule, ctx: PassContext
+    ) -> CompiledFunc:
+        """Return the function's machine code."""
+        target = Target(self.target)
+        symbol = str(
+            func.attributes.get("global_symbol") or ctx.function_name or "main"
+        )
+        text, signature = emitted(func, symbol, target.features())
+        if len(text) > LARGE_TEXT:
+            ctx.count("long kernels")
+        code = object_code(text, target, symbol)
+        interface = json.dumps(signature.export())
+        return CompiledFunc(code, interface, self.target, func.attrs)

@@ -1,0 +1,59 @@
+"""`CompiledFunc`: a function of a module that is machine code already."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from parpass.ir.module import IRModule
+from parpass.ir.node import Node, reflected
+from parpass.ir.relay_expr import BaseFunc
+from parpass.ir.tenants import Tenant, register_tenant
+from parpass.runtime.signature import Signature
+
+
+@reflected(is_graph=False)
+class CompiledFunc(BaseFunc, frozen=True, eq=False):
+    """An object with one function in it, and how that is called.
+
+    Passes on other kinds of functions leave it alone.
+
+    Attributes:
+        code: The object, in the format of the target's system.
+        interface: How the function is called, as JSON has it.
+        target: The text of the target that it is for, resolved.
+        attrs: Those that the function had.
+    """
+
+    namespace: ClassVar[str] = "target"
+
+    code: bytes
+    interface: str
+    target: str
+    attrs: Mapping[str, Any] | None = None
+
+    @property
+    def signature(self) -> Signature:
+        """How the function is called."""
+        return Signature.restored(json.loads(self.interface))
+
+
+class _CompiledTenant(Tenant):
+    function_kind = "target"
+
+    def brief(self, node: Node) -> str:
+        return node.signature.symbol if isinstance(node, CompiledFunc) else ""
+
+    def text(self, program: Node | IRModule, *, show_meta_data: bool) -> str:
+        del show_meta_data
+        if isinstance(program, CompiledFunc):
+            parameters = ", ".join(one.name for one in program.signature.parameters)
+            size = f"{len(program.code)} bytes for '{program.target}'"
+            return f"compiled {program.signature.symbol}({parameters})  # {size}"
+        if isinstance(program, IRModule):
+            return "\n".join(map(str, program.functions_by_name.values()))
+        return repr(program)
+
+
+register_tenant("target", _CompiledTenant())

@@ -1,0 +1,1 @@
+"""Elementary functions by polynomials: the same on every machine, and in vectors."""

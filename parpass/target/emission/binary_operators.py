@@ -1,0 +1,204 @@
+"""What operators of two operands are in machine code: ints wrap, nothing is undefined.
+
+A division of ints by 0 ends the function with a message. The least int divided by -1
+is itself, as two's complement has it, where the machine's division would end the
+process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from parpass.errors import CodeGenError
+from parpass.runtime.dtypes import name_of
+from parpass.target.emission.dtype_conversion import converted, is_narrow, wide
+from parpass.target.emission.function_writer import FunctionWriter
+from parpass.target.emission.llvm_type import constant, llvm_type
+from parpass.tir.binary_op import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Add,
+    Div,
+    FloorDiv,
+    FloorMod,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Sub,
+)
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import Broadcast
+from parpass.tir.prim_expr import IntImm, PrimExpr
+
+DIVIDED_BY_ZERO = "expected a divisor other than 0, got 0"
+
+_OF_FLOATS = {Add: "fadd", Sub: "fsub", Mul: "fmul", Div: "fdiv"}
+_OF_INTS = {Add: "add", Sub: "sub", Mul: "mul"}
+_OF_BOOLS = {Add: "or", Mul: "and", Max: "or", Min: "and"}
+_COMPARED = {EQ: "eq", NE: "ne", LT: "lt", LE: "le", GT: "gt", GE: "ge"}
+_DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
+
+
+def constant_int(expr: PrimExpr) -> int | None:
+    """Return the int that an expression is, in each lane; None if it is none."""
+    if isinstance(expr, Broadcast):
+        expr = expr.value
+    return expr.value if isinstance(expr, IntImm) else None
+
+
+def mask_type(dtype: str) -> str:
+    """Return LLVM's type of bools, one for each lane of a dtype."""
+    return llvm_type(name_of("bool", 1, data_type(dtype).lanes))
+
+
+def compared(writer: FunctionWriter, node: Any, a: str, b: str) -> str:
+    """Return whether a comparison holds, lane by lane."""
+    dtype, word = node.a.dtype, _COMPARED[type(node)]
+    a, b = (converted(writer, one, dtype, wide(dtype)) for one in (a, b))
+    found = data_type(dtype)
+    if found.is_floating:
+        how = "fcmp une" if word == "ne" else f"fcmp o{word}"
+    elif word in ("eq", "ne"):
+        how = f"icmp {word}"
+    else:
+        how = f"icmp {'s' if found.code == 'int' else 'u'}{word}"
+    return writer.value(f"{how} {llvm_type(wide(dtype))} {a}, {b}")
+
+
+def computed(writer: FunctionWriter, node: Any, a: str, b: str) -> str:
+    """Return what a node of two operands is."""
+    dtype = node.dtype
+    if is_narrow(dtype):
+        a, b = (converted(writer, one, dtype, wide(dtype)) for one in (a, b))
+        return converted(writer, _float(writer, node, a, b), wide(dtype), dtype)
+    kind = data_type(dtype)
+    if kind.is_floating:
+        return _float(writer, node, a, b)
+    if kind.code == "bool":
+        if type(node) not in _OF_BOOLS:
+            raise CodeGenError(f"{type(node).__name__} of bools has no meaning")
+        return writer.value(f"{_OF_BOOLS[type(node)]} {llvm_type(dtype)} {a}, {b}")
+    if isinstance(node, Min | Max):
+        return _extreme(writer, node, dtype, a, b)
+    if isinstance(node, _DIVISIONS):
+        return _division(writer, node, a, b)
+    return writer.value(f"{_OF_INTS[type(node)]} {llvm_type(dtype)} {a}, {b}")
+
+
+def _extreme(writer: FunctionWriter, node: Any, dtype: str, a: str, b: str) -> str:
+    """Return one of two, by one comparison: the second where there is no number."""
+    kind, word = llvm_type(dtype), "lt" if isinstance(node, Min) else "gt"
+    found = data_type(dtype)
+    how = "icmp u" if found.code == "uint" else "icmp s"
+    how = "fcmp o" if found.is_floating else how
+    is_first = writer.value(f"{how}{word} {kind} {a}, {b}")
+    return writer.value(f"select {mask_type(dtype)} {is_first}, {kind} {a}, {kind} {b}")
+
+
+def _float(writer: FunctionWriter, node: Any, a: str, b: str) -> str:
+    dtype = wide(node.dtype)
+    kind = llvm_type(dtype)
+    if isinstance(node, Min | Max):
+        return _extreme(writer, node, dtype, a, b)
+    if isinstance(node, Mod):
+        return lane_by_lane(writer, "fmod", dtype, a, b)
+    if isinstance(node, FloorDiv | FloorMod):
+        quotient = writer.value(f"fdiv {kind} {a}, {b}")
+        floor = writer.intrinsic("floor", dtype, quotient)
+        if isinstance(node, FloorDiv):
+            return floor
+        whole = writer.value(f"fmul {kind} {floor}, {b}")
+        return writer.value(f"fsub {kind} {a}, {whole}")
+    return writer.value(f"{_OF_FLOATS[type(node)]} {kind} {a}, {b}")
+
+
+def lane_by_lane(writer: FunctionWriter, name: str, dtype: str, *args: str) -> str:
+    """Call a function of C's mathematics on floats, for each lane."""
+    one = data_type(dtype).element
+    kind = llvm_type(one)
+    name = f"{name}f" if data_type(one).bits == 32 else name
+    rows = zip(*(writer.lanes_of(arg, dtype) for arg in args), strict=True)
+    found = [writer.call(name, kind, *((kind, x) for x in row)) for row in rows]
+    return writer.vector_of(found, dtype)
+
+
+def _division(writer: FunctionWriter, node: Any, a: str, b: str) -> str:
+    dtype, divisor = node.dtype, constant_int(node.b)
+    kind, zero = llvm_type(dtype), constant(0, node.dtype)
+    _need_not_zero(writer, dtype, b, divisor)
+    if data_type(dtype).code == "uint":
+        word = "udiv" if isinstance(node, Div | FloorDiv) else "urem"
+        return writer.value(f"{word} {kind} {a}, {b}")
+    # By -1 the quotient is what is left of 0, and there is no rest.
+    minus, is_minus, safe = constant(-1, dtype), "", b
+    if divisor is None:
+        is_minus = writer.value(f"icmp eq {kind} {b}, {minus}")
+        safe = _chosen(writer, dtype, is_minus, constant(1, dtype), b)
+    if divisor == -1:
+        is_quotient = isinstance(node, Div | FloorDiv)
+        return writer.value(f"sub {kind} {zero}, {a}") if is_quotient else zero
+
+    def quotient() -> str:
+        found = writer.value(f"sdiv {kind} {a}, {safe}")
+        if not is_minus:
+            return found
+        negated = writer.value(f"sub {kind} {zero}, {a}")
+        return _chosen(writer, dtype, is_minus, negated, found)
+
+    if isinstance(node, Div):
+        return quotient()
+    rest = writer.value(f"srem {kind} {a}, {safe}")
+    if isinstance(node, Mod):
+        return rest
+    # Rounded down: one less where a rest has another sign than the divisor.
+    differs = writer.value(f"xor {kind} {rest}, {safe}")
+    is_other = writer.value(f"icmp slt {kind} {differs}, {zero}")
+    has_rest = writer.value(f"icmp ne {kind} {rest}, {zero}")
+    both = writer.value(f"and {mask_type(dtype)} {is_other}, {has_rest}")
+    if isinstance(node, FloorMod):
+        more = writer.value(f"add {kind} {rest}, {b}")
+        return _chosen(writer, dtype, both, more, rest)
+    found = quotient()
+    less = writer.value(f"add {kind} {found}, {minus}")
+    return _chosen(writer, dtype, both, less, found)
+
+
+def _chosen(writer: FunctionWriter, dtype: str, mask: str, a: str, b: str) -> str:
+    kind = llvm_type(dtype)
+    return writer.value(f"select {mask_type(dtype)} {mask}, {kind} {a}, {kind} {b}")
+
+
+def _need_not_zero(
+    writer: FunctionWriter, dtype: str, b: str, divisor: int | None
+) -> None:
+    if divisor:
+        return
+    found = writer.value(f"icmp ne {llvm_type(dtype)} {b}, {constant(0, dtype)}")
+    lanes = data_type(dtype).lanes
+    if lanes > 1:
+        name = f"llvm.vector.reduce.and.v{lanes}i1"
+        found = writer.call(name, "i1", (f"<{lanes} x i1>", found))
+    writer.fail_unless(found, DIVIDED_BY_ZERO)
+
+
+def shifted(writer: FunctionWriter, word: str, dtype: str, a: str, b: str) -> str:
+    """Return a shift to the `left` or to the `right`.
+
+    As numpy has it: by as many bits as there are, or more, or by less than none,
+    nothing is left, of a negative int that goes to the right -1.
+    """
+    kind, found = llvm_type(dtype), data_type(dtype)
+    is_left = word == "left"
+    how = "shl" if is_left else ("ashr" if found.code == "int" else "lshr")
+    inside = writer.value(f"icmp ult {kind} {b}, {constant(found.bits, dtype)}")
+    most = constant(found.bits - 1, dtype)
+    by = _chosen(writer, dtype, inside, b, most)
+    result = writer.value(f"{how} {kind} {a}, {by}")
+    if how == "ashr":
+        return result
+    return _chosen(writer, dtype, inside, result, constant(0, dtype))

@@ -1,0 +1,160 @@
+"""Writes the instructions of one function of LLVM's, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from parpass.target.emission.llvm_type import llvm_type, mangled
+from parpass.tir.data_type import data_type
+
+
+class FunctionWriter:
+    """The text of a function while it is written.
+
+    A function returns 0, or the number of a message if it finds a fault.
+
+    Args:
+        features: What the machine has, by LLVM's names.
+
+    Attributes:
+        block: The label of the block that is being written.
+        messages: What the function may say, by number less one.
+    """
+
+    def __init__(self, features: Sequence[str]) -> None:
+        self.features = frozenset(features)
+        self.block = "begin"
+        self.messages: list[str] = []
+        self._lines: list[str] = []
+        self._at_entry: list[str] = []
+        self._declared: dict[str, str] = {}
+        self._failing: dict[str, str] = {}
+        self._count = 0
+
+    def value(self, text: str) -> str:
+        """Write an instruction and return the name of its value."""
+        self._count += 1
+        name = f"%v{self._count}"
+        self._lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """Write an instruction that has no value."""
+        self._lines.append(f"  {text}")
+
+    def at_entry(self, text: str) -> str:
+        """Write an instruction where the function begins; return its value's name."""
+        self._count += 1
+        name = f"%v{self._count}"
+        self._at_entry.append(f"  {name} = {text}")
+        return name
+
+    def new_label(self, hint: str) -> str:
+        """Return a label that no block has yet."""
+        self._count += 1
+        return f"{hint}{self._count}"
+
+    def begin(self, label: str) -> None:
+        """Begin a block."""
+        self._lines.append(f"{label}:")
+        self.block = label
+
+    def jump(self, label: str) -> None:
+        """End the block: go on at a label."""
+        self.do(f"br label %{label}")
+
+    def branch(self, condition: str, true: str, false: str) -> None:
+        """End the block: go on at one of two labels."""
+        self.do(f"br i1 {condition}, label %{true}, label %{false}")
+
+    def end(self) -> None:
+        """End the function; what is written behind this is not run."""
+        self.do("ret i32 0")
+        self.begin(self.new_label("behind"))
+
+    def fail_unless(self, condition: str, message: str) -> None:
+        """End the function with a message, unless a condition holds."""
+        if message not in self._failing:
+            self.messages.append(message)
+            self._failing[message] = f"fail{len(self.messages)}"
+        on = self.new_label("on")
+        self.branch(condition, on, self._failing[message])
+        self.begin(on)
+
+    def phi(self, dtype: str, *incoming: tuple[str, str]) -> str:
+        """Return a value that depends on the block from which one came."""
+        pairs = ", ".join(f"[ {value}, %{block} ]" for value, block in incoming)
+        return self.value(f"phi {llvm_type(dtype)} {pairs}")
+
+    def call(self, name: str, result: str, *args: tuple[str, str]) -> str:
+        """Call a function, by types and values; return its value."""
+        types = ", ".join(kind for kind, _ in args)
+        self._declared[name] = f"declare {result} @{name}({types})"
+        given = ", ".join(f"{kind} {value}" for kind, value in args)
+        text = f"call {result} @{name}({given})"
+        if result == "void":
+            self.do(text)
+            return ""
+        return self.value(text)
+
+    def intrinsic(self, name: str, dtype: str, *args: str) -> str:
+        """Call one of LLVM's that has values of one dtype, and gives one."""
+        kind = llvm_type(dtype)
+        whole = f"llvm.{name}.{mangled(dtype)}"
+        return self.call(whole, kind, *((kind, one) for one in args))
+
+    def lanes_of(self, value: str, dtype: str) -> list[str]:
+        """Return the lanes of a vector, or a scalar as the only one."""
+        lanes = data_type(dtype).lanes
+        if lanes == 1:
+            return [value]
+        kind = llvm_type(dtype)
+        return [
+            self.value(f"extractelement {kind} {value}, i32 {at}")
+            for at in range(lanes)
+        ]
+
+    def vector_of(self, lanes: Sequence[str], dtype: str) -> str:
+        """Return a vector of these lanes, or the only one."""
+        if data_type(dtype).lanes == 1:
+            return lanes[0]
+        found, kind = "poison", llvm_type(dtype)
+        one = llvm_type(data_type(dtype).element)
+        for at, lane in enumerate(lanes):
+            found = self.value(f"insertelement {kind} {found}, {one} {lane}, i32 {at}")
+        return found
+
+    def repeated(self, value: str, dtype: str) -> str:
+        """Return a vector of a dtype that has a scalar in each lane."""
+        kind, lanes = llvm_type(dtype), data_type(dtype).lanes
+        one = llvm_type(data_type(dtype).element)
+        if not value.startswith("%"):  # a constant
+            return f"splat ({one} {value})"
+        first = self.value(f"insertelement {kind} poison, {one} {value}, i32 0")
+        return self.value(
+            f"shufflevector {kind} {first}, {kind} poison, "
+            f"<{lanes} x i32> zeroinitializer"
+        )
+
+    def text(self, name: str, params: Sequence[str]) -> str:
+        """Return the function, with what it declares."""
+        failing = [
+            line
+            for at, label in enumerate(self._failing.values())
+            for line in (f"{label}:", f"  ret i32 {at + 1}")
+        ]
+        return "\n".join(
+            [
+                *(self._declared[one] for one in sorted(self._declared)),
+                f"define i32 @{name}({', '.join(params)}) #0 {{",
+                "entry:",
+                *self._at_entry,
+                "  br label %begin",
+                "begin:",
+                *self._lines,
+                "  ret i32 0",
+                *failing,
+                "}",
+                "",
+            ]
+        )

@@ -1,0 +1,160 @@
+"""Loads and stores: of neighbours at once, of other lanes each for itself."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from parpass.runtime.dtypes import name_of
+from parpass.target.emission.dtype_conversion import converted
+from parpass.target.emission.function_writer import FunctionWriter
+from parpass.target.emission.llvm_type import (
+    constant,
+    element_bytes,
+    llvm_type,
+    mangled,
+    memory_type,
+)
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import Broadcast, Ramp
+from parpass.tir.prim_expr import IntImm, PrimExpr
+
+
+class Place(NamedTuple):
+    """Where elements are.
+
+    Attributes:
+        pointer: To the memory.
+        at: The number of the first element, or of each lane's.
+        index_dtype: The dtype of that.
+        mask: For which lanes there is an access; None for all.
+    """
+
+    pointer: str
+    at: str
+    index_dtype: str
+    mask: str | None = None
+
+
+def first_of(index: PrimExpr) -> PrimExpr | None:
+    """Return the first index of neighbours; None where they are none."""
+    if not isinstance(index, Ramp):
+        return None
+    stride = index.stride
+    is_one = isinstance(stride, IntImm) and stride.value == 1
+    return index.base if is_one else None
+
+
+def is_true(predicate: PrimExpr) -> bool:
+    """Return whether a predicate holds for all lanes, and is known to."""
+    if isinstance(predicate, Broadcast):
+        predicate = predicate.value
+    return isinstance(predicate, IntImm) and bool(predicate.value)
+
+
+def stored_dtype(dtype: str) -> str:
+    """Return the dtype of the bytes that values are in memory: those of bools are."""
+    found = data_type(dtype)
+    return name_of("uint", 8, found.lanes) if found.code == "bool" else dtype
+
+
+def load(writer: FunctionWriter, dtype: str, place: Place) -> str:
+    """Return what is in memory; 0 where there is no access."""
+    stored = stored_dtype(dtype)
+    if data_type(place.index_dtype).lanes > 1:
+        found = _gathered(writer, stored, place)
+    elif place.mask is None:
+        found = _plain_load(writer, stored, place)
+    elif data_type(dtype).lanes > 1:
+        found = _masked_load(writer, stored, place)
+    else:
+        found = _perhaps_loaded(writer, stored, place, place.mask)
+    return converted(writer, found, stored, dtype)
+
+
+def store(writer: FunctionWriter, dtype: str, value: str, place: Place) -> None:
+    """Put a value in memory."""
+    stored = stored_dtype(dtype)
+    value = converted(writer, value, dtype, stored)
+    if data_type(place.index_dtype).lanes > 1:
+        _scattered(writer, stored, value, place)
+    elif place.mask is None:
+        _plain_store(writer, stored, value, place)
+    elif data_type(dtype).lanes > 1:
+        _masked_store(writer, stored, value, place)
+    else:
+        yes, end = writer.new_label("store"), writer.new_label("end")
+        writer.branch(place.mask, yes, end)
+        writer.begin(yes)
+        _plain_store(writer, stored, value, place)
+        writer.jump(end)
+        writer.begin(end)
+
+
+def address(writer: FunctionWriter, dtype: str, place: Place) -> str:
+    """Return a pointer to the element, or a vector of pointers, one for each lane."""
+    wide = name_of("int", 64, data_type(place.index_dtype).lanes)
+    index = converted(writer, place.at, place.index_dtype, wide)
+    element = memory_type(data_type(dtype).element)
+    return writer.value(
+        f"getelementptr {element}, ptr {place.pointer}, {llvm_type(wide)} {index}"
+    )
+
+
+def _plain_load(writer: FunctionWriter, dtype: str, place: Place) -> str:
+    pointer = address(writer, dtype, place)
+    return writer.value(
+        f"load {llvm_type(dtype)}, ptr {pointer}, align {element_bytes(dtype)}"
+    )
+
+
+def _plain_store(writer: FunctionWriter, dtype: str, value: str, place: Place) -> None:
+    pointer = address(writer, dtype, place)
+    writer.do(
+        f"store {llvm_type(dtype)} {value}, ptr {pointer}, align {element_bytes(dtype)}"
+    )
+
+
+def _perhaps_loaded(writer: FunctionWriter, dtype: str, place: Place, mask: str) -> str:
+    before = writer.block
+    yes, end = writer.new_label("load"), writer.new_label("end")
+    writer.branch(mask, yes, end)
+    writer.begin(yes)
+    found = _plain_load(writer, dtype, place)
+    writer.jump(end)
+    writer.begin(end)
+    return writer.phi(dtype, (found, yes), (constant(0, dtype), before))
+
+
+def _mask(place: Place, lanes: int) -> tuple[str, str]:
+    return f"<{lanes} x i1>", place.mask or "splat (i1 true)"
+
+
+def _masked_load(writer: FunctionWriter, dtype: str, place: Place) -> str:
+    kind, lanes = llvm_type(dtype), data_type(dtype).lanes
+    pointer = ("ptr", address(writer, dtype, place))
+    align, nothing = ("i32", str(element_bytes(dtype))), (kind, "zeroinitializer")
+    name = f"llvm.masked.load.{mangled(dtype)}.p0"
+    return writer.call(name, kind, pointer, align, _mask(place, lanes), nothing)
+
+
+def _masked_store(writer: FunctionWriter, dtype: str, value: str, place: Place) -> None:
+    lanes, align = data_type(dtype).lanes, ("i32", str(element_bytes(dtype)))
+    pointer = ("ptr", address(writer, dtype, place))
+    name, given = f"llvm.masked.store.{mangled(dtype)}.p0", (llvm_type(dtype), value)
+    writer.call(name, "void", given, pointer, align, _mask(place, lanes))
+
+
+def _gathered(writer: FunctionWriter, dtype: str, place: Place) -> str:
+    kind, lanes = llvm_type(dtype), data_type(dtype).lanes
+    pointers = (f"<{lanes} x ptr>", address(writer, dtype, place))
+    align, nothing = ("i32", str(element_bytes(dtype))), (kind, "zeroinitializer")
+    name = f"llvm.masked.gather.{mangled(dtype)}.v{lanes}p0"
+    return writer.call(name, kind, pointers, align, _mask(place, lanes), nothing)
+
+
+def _scattered(writer: FunctionWriter, dtype: str, value: str, place: Place) -> None:
+    lanes, align = data_type(dtype).lanes, ("i32", str(element_bytes(dtype)))
+    pointers = (f"<{lanes} x ptr>", address(writer, dtype, place))
+    name = f"llvm.masked.scatter.{mangled(dtype)}.v{lanes}p0"
+    given = (llvm_type(dtype), value)
+    writer.call(name, "void", given, pointers, align, _mask(place, lanes))

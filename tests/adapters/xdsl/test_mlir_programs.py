@@ -1,0 +1,253 @@
+"""The command reads MLIR's text, and writes what xDSL's own command writes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import PassPipeline
+from xdsl.utils.exceptions import ParseError
+
+from parpass.adapters.xdsl import FUNCTION_LOCAL
+from parpass.adapters.xdsl.mlir_programs import MLIRPrograms
+from parpass.adapters.xdsl.text_box import TextBox
+from parpass.adapters.xdsl.xdsl_environment import universe
+from parpass.adapters.xdsl.xdsl_passes import pass_of
+from parpass.cli import main
+from parpass.runner import Runner
+from parpass.transform import (
+    PassContext,
+    Sequential,
+    parse_pipeline,
+    print_pipeline,
+)
+from tests.adapters.xdsl.test_codec import FILECHECK
+from tests.support.pooled import POOLED
+from tests.support.xdsl_programs import context, parsed
+
+PROGRAM = """\
+#map = affine_map<(d0) -> (d0 + 1)>
+builtin.module {
+  func.func private @outside(i32) -> ()
+  func.func @first(%a: i32) -> i32 {
+    %zero = arith.constant 0 : i32
+    %0 = arith.addi %a, %zero : i32
+    %1 = func.call @second(%0) : (i32) -> i32
+    "odd.op"() {m = #map} : () -> ()
+    func.return %1 : i32
+  }
+  func.func @second(%a: i32) -> i32 {
+    %0 = arith.muli %a, %a : i32
+    %1 = arith.muli %a, %a : i32
+    %2 = arith.addi %0, %1 : i32
+    func.call @outside(%2) : (i32) -> ()
+    func.return %2 : i32
+  }
+}
+"""
+
+
+def by_xdsl(text: str, passes: str) -> str:
+    def verify(_before: object, mod: ModuleOp, _after: object) -> None:
+        mod.verify()
+
+    module, known = parsed(text), universe().all_passes
+    pipeline = PassPipeline.parse_spec(known, passes, verify)
+    pipeline.apply(context(), module)
+    return str(module) + "\n"
+
+
+def passes_of(text: str) -> Sequential:
+    known = universe().all_passes
+    return Sequential([pass_of(p) for p in PassPipeline.parse_spec(known, text).passes])
+
+
+def opt(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["opt", *arguments])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("passes", ["canonicalize,cse", "apply-pdl,dce,canonicalize"])
+def test_workers_parse_and_print_and_the_text_is_that_of_xdsl(
+    passes: str, runner: Runner
+):
+    programs = MLIRPrograms()
+    read = programs.parse(PROGRAM, "a.mlir")
+    assert [name for name, box in read.boxes.items() if isinstance(box, TextBox)] == [
+        "first",
+        "second",
+    ]
+    with PassContext(config=dict(POOLED)):
+        there = runner.run_sync(read, passes_of(passes))
+    here = passes_of(passes)(programs.parse(PROGRAM, "a.mlir"))
+    expected = by_xdsl(PROGRAM, passes)
+    assert programs.astext(there) == programs.astext(here) == expected
+
+
+def test_what_is_read_and_written_without_passes_is_the_text_of_xdsl(tmp_path: Path):
+    path = tmp_path / "a.mlir"
+    path.write_text(PROGRAM)
+    assert opt(str(path)).output == by_xdsl(PROGRAM, "dce")
+
+
+@pytest.mark.slow
+def test_the_command_knows_the_passes_and_their_options(tmp_path: Path):
+    path = tmp_path / "a.mlir"
+    path.write_text(PROGRAM)
+    result = opt(str(path), "-p", "canonicalize,cse", "-j0")
+    assert result.output == by_xdsl(PROGRAM, "canonicalize,cse")
+    wrong = opt(str(path), "-p", "canonicalise")
+    assert "did you mean 'canonicalize'" in wrong.output
+    wrong = opt(str(path), "-p", "riscv-allocate-registers{stats=true}")
+    assert "has no option 'stats'; it has 'allocation_strategy'" in wrong.output
+
+
+def test_pipelines_with_options_are_printed_as_they_are_read():
+    text = 'riscv-allocate-registers{allocation_strategy="a b" force_infinite=true},cse'
+    assert print_pipeline(parse_pipeline(text)) == text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 2])
+def test_errors_in_a_function_have_the_line_of_the_file(
+    workers: int, runner: Runner, tmp_path: Path
+):
+    wrong = PROGRAM.replace("%2 = arith.addi %0, %1 : i32", "%2 = arith.addi %0 : i32")
+    read = MLIRPrograms().parse(wrong, "a.mlir")
+    config = dict(POOLED) if workers else {}
+    with PassContext(config=config), pytest.raises(ParseError) as failure:
+        runner.run_sync(read, passes_of("cse"))
+    assert "a.mlir:14:" in str(failure.value)
+    assert "in pass 'cse', on function 'second'" in failure.value.__notes__
+
+
+@pytest.mark.slow
+def test_a_program_is_verified_before_the_first_pass():
+    wrong = PROGRAM.replace("func.return %1 : i32", "func.return")
+    read = MLIRPrograms().parse(wrong, "a.mlir")
+    with pytest.raises(Exception, match=r"func\.return") as failure:
+        passes_of("cse")(read)
+    assert "in pass 'cse', on function 'first'" in failure.value.__notes__
+
+
+OWN = '''
+from dataclasses import dataclass
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Dialect
+from xdsl.irdl import IRDLOperation, irdl_op_definition
+from xdsl.passes import ModulePass
+
+from parpass.adapters.xdsl import function_local, register_dialect, register_xdsl_pass
+
+
+@irdl_op_definition
+class OwnOp(IRDLOperation):
+    name = "own.op"
+    assembly_format = "attr-dict"
+
+
+register_dialect(Dialect("own", [OwnOp]))
+
+
+@register_xdsl_pass
+@function_local
+@dataclass(frozen=True)
+class Refuse(ModulePass):
+    """Refuses a function."""
+
+    name = "refuse"
+    function: str = ""
+
+    def apply(self, ctx, op):
+        for one in op.ops:
+            if not isinstance(one, FuncOp) or one.is_declaration:
+                continue
+            if one.sym_name.data == self.function:
+                raise ValueError(f"{self.function} is refused")
+'''
+
+
+@pytest.mark.slow
+def test_own_dialects_and_passes_are_loaded_and_failures_are_replayed(
+    tmp_path: Path,
+):
+    (tmp_path / "own.py").write_text(OWN)
+    path, failure = tmp_path / "a.mlir", tmp_path / "failure.mlir"
+    path.write_text(PROGRAM.replace('"odd.op"() {m = #map} : () -> ()', "own.op"))
+    load = ["--load", str(tmp_path / "own.py")]
+    passes = ["-p", "cse,refuse{function=second}"]
+    result = opt(str(path), *load, *passes, "--reproducer", str(failure), "-j2")
+    assert "second is refused" in result.output
+    assert "in pass 'refuse', on function 'second'" in result.output
+    replayed = CliRunner().invoke(main, ["replay", str(failure)])
+    assert "The same failure came back." in replayed.output
+    there = ["-j2", "--config", "parpass.asking_workers_seconds=0.0"]
+    skipped = opt(str(path), *load, *passes, *there, "--on-failure", "skip")
+    assert skipped.exit_code == 0
+    assert "own.op" in skipped.output
+
+
+@pytest.mark.stress
+def test_failures_are_reduced(tmp_path: Path):
+    (tmp_path / "own.py").write_text(OWN)
+    path, failure = tmp_path / "a.mlir", tmp_path / "failure.mlir"
+    path.write_text(PROGRAM)
+    load = ["--load", str(tmp_path / "own.py"), "--reproducer", str(failure)]
+    opt(str(path), *load, "-p", "cse,refuse{function=second}")
+    small = tmp_path / "small.mlir"
+    CliRunner().invoke(main, ["reduce", str(failure), "-o", str(small)])
+    assert "@second" in small.read_text()
+    assert "@first" not in small.read_text()
+
+
+def _programs() -> list[str]:
+    folder = os.environ.get(FILECHECK)
+    if folder is None:
+        pytest.skip(f"{FILECHECK} names no folder with programs")
+    paths = sorted(Path(folder).rglob("*.mlir"))
+    texts = [text for path in paths for text in path.read_text().split("// -----")]
+    return [text for text in texts if "resource" not in text and len(text) < 20_000]
+
+
+def _outcome(run: Any) -> str | None:
+    try:
+        return run()
+    except Exception:  # noqa: BLE001 -- whatever a pass does
+        return None
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize(
+    "passes",
+    [
+        "canonicalize,cse",
+        "convert-scf-to-cf,canonicalize,dce",
+        "lower-affine,licm,scf-for-loop-range-folding",
+        "convert-arith-to-riscv,convert-func-to-riscv-func,canonicalize",
+        "convert-linalg-to-loops,control-flow-hoist,cse",
+    ],
+)
+def test_programs_of_xdsls_own_tests_come_out_as_xdsl_writes_them(passes: str):
+    _assert_text_is_xdsls(passes, _programs())
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("name", sorted(FUNCTION_LOCAL))
+def test_functions_one_by_one_give_what_whole_modules_give(name: str):
+    texts = _programs()
+    own = [text for text in texts if name in text.partition("\n")[0]]
+    _assert_text_is_xdsls(name, own + texts[::10])
+
+
+def _assert_text_is_xdsls(passes: str, texts: list[str]) -> None:
+    for text in texts:
+        expected = _outcome(lambda text=text: by_xdsl(text, passes))
+        if expected is None:
+            continue
+        programs, pipeline = MLIRPrograms(), passes_of(passes)
+        assert programs.astext(pipeline(programs.parse(text, "x"))) == expected
