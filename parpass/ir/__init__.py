@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel, Span
     from parpass.instrument import PassInstrument, pass_instrument
     from parpass.ir import diagnostics, instrument, transform
+    from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
     from parpass.ir.attrs import Attrs, DictAttrs
     from parpass.ir.module import IRModule
     from parpass.ir.node import Node
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from parpass.ir.ty import (
         FuncType,
         IncompleteType,
+        RelayRefType,
         TensorType,
         TupleType,
         Type,
@@ -59,11 +61,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Attrs",
     "BaseFunc",
+    "Constructor",
     "Diagnostic",
     "DiagnosticContext",
     "DiagnosticLevel",
     "DictAttrs",
     "FuncType",
+    "GlobalTypeVar",
     "GlobalVar",
     "IRModule",
     "IncompleteType",
@@ -78,11 +82,14 @@ __all__ = [
     "PointerType",
     "PrimType",
     "RelayExpr",
+    "RelayRefType",
     "Sequential",
     "Span",
     "TensorType",
     "TupleType",
     "Type",
+    "TypeCall",
+    "TypeData",
     "TypeKind",
     "TypeVar",
     "assert_structural_equal",
@@ -110,11 +117,13 @@ _ROOMS = {
 _HOME = {
     "Attrs": "parpass.ir.attrs",
     "BaseFunc": "parpass.ir.relay_expr",
+    "Constructor": "parpass.ir.adt",
     "Diagnostic": "parpass.diagnostic",
     "DiagnosticContext": "parpass.diagnostic",
     "DiagnosticLevel": "parpass.diagnostic",
     "DictAttrs": "parpass.ir.attrs",
     "FuncType": "parpass.ir.ty",
+    "GlobalTypeVar": "parpass.ir.adt",
     "GlobalVar": "parpass.ir.relay_expr",
     "IRModule": "parpass.ir.module",
     "IncompleteType": "parpass.ir.ty",
@@ -131,11 +140,14 @@ _HOME = {
     "PrimExpr": "parpass.tir",  # above, so by name alone; as TVM's
     "Range": "parpass.tir",
     "RelayExpr": "parpass.ir.relay_expr",
+    "RelayRefType": "parpass.ir.ty",
     "Sequential": "parpass.transform",
     "Span": "parpass.diagnostic",
     "TensorType": "parpass.ir.ty",
     "TupleType": "parpass.ir.ty",
     "Type": "parpass.ir.ty",
+    "TypeCall": "parpass.ir.adt",
+    "TypeData": "parpass.ir.adt",
     "TypeKind": "parpass.ir.ty",
     "TypeVar": "parpass.ir.ty",
     "assert_structural_equal": "parpass.ir.structure.structural",

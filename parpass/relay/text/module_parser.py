@@ -13,7 +13,7 @@ from parpass.ir.text.cursor import is_name, is_string
 from parpass.ir.text.problems import Problems
 from parpass.ir.text.scanner import END, STRAY
 from parpass.relay.expr import Expr
-from parpass.relay.text.expr_parser import ExprParser
+from parpass.relay.text.definition_parser import DefinitionParser
 from parpass.relay.text.open_parts import Head
 from parpass.runtime.ndarray import NDArray
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from parpass.tir.text.function_reader import FunctionReader
 
 
-class ModuleParser(ExprParser):
+class ModuleParser(DefinitionParser):
     """Makes functions by global name, and the attributes of a module.
 
     Attributes:
@@ -41,7 +41,8 @@ class ModuleParser(ExprParser):
     def module(self) -> None:
         """Read a module from its beginning."""
         self._preamble()
-        if self.texts[self.at] in {"def", END} or self._is_loop_definition():
+        starts = self.texts[self.at] in {"def", END} or self.begins_definition()
+        if starts or self._is_loop_definition():
             self.definitions()
         else:
             self._program(or_functions=True)
@@ -127,7 +128,10 @@ class ModuleParser(ExprParser):
         """Read functions, up to the last token."""
         last = len(self.texts) - 2
         while self.at < last or self.texts[last][:1] == STRAY:
-            self._definition()
+            if self.begins_definition():
+                self.go_over_definition()
+            else:
+                self._definition()
 
     def _definition(self) -> None:
         if self._is_loop_definition():

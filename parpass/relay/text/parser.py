@@ -19,7 +19,7 @@ import msgspec
 from parpass.errors.missing_names import refusing
 from parpass.ir.module import IRModule
 from parpass.ir.text.cursor import GivenUp, SyntaxFault
-from parpass.ir.text.pieces import piece_at
+from parpass.ir.text.pieces import Piece, piece_at
 from parpass.ir.text.problems import Problems
 from parpass.ir.text.scanner import GLOBAL
 from parpass.relay.expr import Expr
@@ -32,6 +32,7 @@ import_module("parpass.relay.op")  # enters the operators in their table
 _SECTION = "#[metadata]"
 _BYTE = re.compile(r" \(byte (\d+)\)$")
 _Start = Callable[[ModuleParser], None]
+_TYPE = re.compile(r"\btype\b")
 _FUNCTION = re.compile(rf"^[ \t]*(?:def\b|{GLOBAL}[ \t]*=[ \t]*primfn\b)", re.MULTILINE)
 
 
@@ -53,7 +54,8 @@ def parse(text: str, source_name: str = "from_string") -> IRModule:
     parser.problems.raise_if_any()
     sources = {source_name: program}
     if parser.root is None:
-        return IRModule.of_closed(parser.functions, parser.attrs, sources)
+        types = parser.definitions_of_types.values()
+        return IRModule.of_closed(parser.functions, parser.attrs, sources, types)
     module = IRModule.from_expr(parser.root)
     module.attrs, module.sources = parser.attrs, sources
     return module
@@ -87,8 +89,28 @@ def _read(text: str, source_name: str, start: _Start) -> tuple[str, ModuleParser
         program = text[:section]
         constants = _constants(text, section + len(_SECTION), problems)
     parser = ModuleParser(problems, constants)
+    if _TYPE.search(program):
+        _read_types(program, parser)
     _read_pieces(program, parser, start)
     return program, parser
+
+
+def _read_types(text: str, parser: ModuleParser) -> None:
+    """Read the definitions of types, which functions may use before they come."""
+    found: list[tuple[Piece, int, list[int]]] = []
+    begin, line = 0, 1
+    while begin < len(text):
+        piece = piece_at(text, begin)
+        parser.enter_piece(piece, line)
+        places = parser.declare_types()
+        if places:
+            found.append((piece, line, places))
+        line += text.count("\n", begin, piece.end)
+        begin = piece.end
+    for piece, line, places in found:
+        parser.enter_piece(piece, line)
+        for at in places:
+            parser.read_definition(at)
 
 
 def _read_pieces(text: str, parser: ModuleParser, start: _Start) -> None:
