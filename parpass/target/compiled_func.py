@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from parpass.ir.node import Node, reflected
 from parpass.ir.relay_expr import BaseFunc
-from parpass.ir.tenants import FunctionPrinter, Tenant, register_tenant
+from parpass.ir.tenants import Tenant, register_tenant
 from parpass.runtime.signature import Signature
 
 
@@ -42,23 +42,10 @@ class _CompiledTenant(Tenant):
     function_kind = "target"
 
     def brief(self, node: Node) -> str:
-        return node.signature.symbol if isinstance(node, CompiledFunc) else ""
-
-    def text(self, node: Node) -> str:
         if not isinstance(node, CompiledFunc):
-            return repr(node)
+            return ""
         parameters = ", ".join(one.name for one in node.signature.parameters)
-        size = f"{len(node.code)} bytes for '{node.target}'"
-        return f"compiled {node.signature.symbol}({parameters})  # {size}"
-
-    def printer(self) -> FunctionPrinter:
-        return _CompiledPrinter()
-
-
-class _CompiledPrinter(FunctionPrinter):
-    def function(self, name: str, function: CompiledFunc) -> str:
-        del name  # which it has itself
-        return f"{function}\n"
+        return f"{node.signature.symbol}({parameters}), {len(node.code)} bytes"
 
 
 register_tenant("target", _CompiledTenant())
