@@ -1,6 +1,6 @@
 """Passes of xDSL over the functions of a module, by xDSL and on every core.
 
-    python examples/xdsl_functions.py [FUNCTIONS]
+    python examples/xdsl_functions.py [FUNCTIONS [STEPS]]
 
 Makes a module of functions of arith, scf and memref, and runs thirteen passes on it: by
 xDSL's own pipeline, by parpass in this process, and by parpass with workers. Results
@@ -134,6 +134,6 @@ def _print(what: str, rows: dict[str, tuple[float, str]]) -> None:
 
 
 if __name__ == "__main__":
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    objects(program(count))
-    texts(program(count))
+    made = program(*map(int, sys.argv[1:3] or ["40"]))
+    objects(made)
+    texts(made)

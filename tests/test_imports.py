@@ -26,6 +26,8 @@ COUNTERPARTS = (
 
 # Names that two modules have all the same, and why.
 SHARED = {
+    "adt": "of types, and of matches, as in TVM",
+    "interpreter": "of programs, and the name under which TVM has its values",
     "parser": "of programs, and of pipelines",
     "printer": "of programs, and of pipelines",
 }

@@ -78,7 +78,7 @@ def test_the_table_has_names_that_are_out_and_no_others() -> None:
             "no attribute 'lower', which TVM has: parpass.build compiles",
         ),
         ("tvm", "cuda", "the device is parpass.cpu()"),
-        ("tvm.relay", "Match", "no algebraic data types"),
+        ("tvm.relay", "ShapeVar", "use relay.Any"),
         ("tvm.relay.frontend", "from_keras", "convert the model to ONNX"),
         ("tvm.relay.nn", "bitpack", "relay.op.register_op enters yours"),
     ],

@@ -28,12 +28,12 @@ class ModuleError(ParpassError):
 
 
 class UnknownGlobalError(ModuleError, ValueError):
-    """A module has no function of that name."""
+    """A module has no function, or no type, of that name."""
 
-    def __init__(self, name: str, known: Iterable[str]) -> None:
+    def __init__(self, name: str, known: Iterable[str], what: str = "function") -> None:
         known = tuple(known)
         hint = did_you_mean(name, known) or f"; it has {quoted(known) or 'none'}"
-        super().__init__(f"the module has no function named '{name}'{hint}")
+        super().__init__(f"the module has no {what} named '{name}'{hint}")
         self.name = name
 
 

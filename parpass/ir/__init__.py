@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from parpass.instrument import PassInstrument, pass_instrument
     from parpass.ir import diagnostics, instrument, transform
+    from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
     from parpass.ir.attrs import Attrs, DictAttrs
     from parpass.ir.module import IRModule
     from parpass.ir.node import Node
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from parpass.ir.ty import (
         FuncType,
         IncompleteType,
+        RelayRefType,
         TensorType,
         TupleType,
         Type,
@@ -65,11 +67,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Attrs",
     "BaseFunc",
+    "Constructor",
     "Diagnostic",
     "DiagnosticContext",
     "DiagnosticLevel",
     "DictAttrs",
     "FuncType",
+    "GlobalTypeVar",
     "GlobalVar",
     "IRModule",
     "IncompleteType",
@@ -84,12 +88,15 @@ __all__ = [
     "PointerType",
     "PrimType",
     "RelayExpr",
+    "RelayRefType",
     "Sequential",
     "SourceName",
     "Span",
     "TensorType",
     "TupleType",
     "Type",
+    "TypeCall",
+    "TypeData",
     "TypeKind",
     "TypeVar",
     "assert_structural_equal",
@@ -118,11 +125,13 @@ _ROOMS = {
 _HOME = {
     "Attrs": "parpass.ir.attrs",
     "BaseFunc": "parpass.ir.relay_expr",
+    "Constructor": "parpass.ir.adt",
     "Diagnostic": "parpass.diagnostic",
     "DiagnosticContext": "parpass.diagnostic",
     "DiagnosticLevel": "parpass.diagnostic",
     "DictAttrs": "parpass.ir.attrs",
     "FuncType": "parpass.ir.ty",
+    "GlobalTypeVar": "parpass.ir.adt",
     "GlobalVar": "parpass.ir.relay_expr",
     "IRModule": "parpass.ir.module",
     "IncompleteType": "parpass.ir.ty",
@@ -136,13 +145,18 @@ _HOME = {
     "PassInstrument": "parpass.instrument",
     "PointerType": "parpass.ir.prim_ty",
     "PrimType": "parpass.ir.prim_ty",
+    "PrimExpr": "parpass.tir",  # above, so by name alone; as TVM's
+    "Range": "parpass.tir",
     "RelayExpr": "parpass.ir.relay_expr",
+    "RelayRefType": "parpass.ir.ty",
     "Sequential": "parpass.transform",
     "SourceName": "parpass.diagnostic",
     "Span": "parpass.diagnostic",
     "TensorType": "parpass.ir.ty",
     "TupleType": "parpass.ir.ty",
     "Type": "parpass.ir.ty",
+    "TypeCall": "parpass.ir.adt",
+    "TypeData": "parpass.ir.adt",
     "TypeKind": "parpass.ir.ty",
     "TypeVar": "parpass.ir.ty",
     "assert_structural_equal": "parpass.ir.structure.structural",

@@ -4,8 +4,12 @@ This is the one statement of it; `Op.effect` has the kind, `relay.analysis.Effec
 tells it of whole expressions, and every shipped pass asks there.
 
 A call with an effect may stand wherever a value may, if all its uses are in one block:
-the body of a function, or a branch of an `if`. It happens once whenever its block is
-evaluated. What several blocks use is bound by a `let` around them.
+the body of a function, a branch of an `if`, or a clause of a match. It happens once
+whenever its block is evaluated. What several blocks use is bound by a `let` around
+them.
+
+Of references, that one is created, and what one has, is READS: a new one is another one
+each time, and what it has depends on who wrote. Giving it another value is WRITES.
 
 `let` orders effects: those of its value come before those of its body. Where no `let`
 orders two effects, any order is right. That an evaluation fails, or does not end, is no

@@ -1,13 +1,14 @@
 """Which functions InferType has been through, so that it need not go again.
 
 A function and its nodes never change, so this very object is typed as long as the
-global functions that it refers to have the types that they had then. What is known
+global functions and the types that it refers to are what they were. What is known
 travels with the function between processes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -21,10 +22,12 @@ class LedgerEntry(NamedTuple):
     Attributes:
         used_globals: The types of the global functions that it refers to.
         nodes: How many nodes it has.
+        used_types: Digests of the definitions of types that it refers to.
     """
 
     used_globals: Mapping[str, FuncType]
     nodes: int
+    used_types: Mapping[str, bytes] = MappingProxyType({})
 
 
 _entries: WeakKeyDictionary[Node, LedgerEntry] = WeakKeyDictionary()

@@ -14,6 +14,7 @@ from parpass.errors import (
     kind_of,
 )
 from parpass.ir import wire
+from parpass.ir.adt import Constructor, GlobalTypeVar, TypeData
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.closedness import check_closed
 from parpass.ir.node import Node, with_replaced
@@ -21,14 +22,15 @@ from parpass.ir.relay_expr import BaseFunc, GlobalVar
 from parpass.ir.tenants import Annotate, FunctionPrinter, Tenant, tenant_of
 from parpass.ir.text.literals import items_text
 from parpass.ir.ty import FuncType, Type
+from parpass.ir.type_definitions import TypeDefinitions
 
-Key = str | GlobalVar
+Key = str | GlobalVar | GlobalTypeVar
 _ToldOfGlobal = tuple[Span | None, Type | None]
 _UNTOLD: _ToldOfGlobal = (None, None)
 
 
 class IRModule:
-    """The unit that passes work on: functions by name, attributes, source texts.
+    """The unit that passes work on: functions and types by name, attributes, texts.
 
     Functions are immutable and shared; the module itself may be changed, save the one
     that a function pass is given to read. They may be of several IRs: their class is
@@ -36,21 +38,24 @@ class IRModule:
 
     Args:
         functions: Functions by `GlobalVar` or by name.
+        type_definitions: Definitions of types by `GlobalTypeVar` or by name.
         attrs: Attributes of the module.
         sources: Source text by name, for diagnostics on spans.
 
     Raises:
         ModuleTypeError: A key or a value is of the wrong kind.
-        ModuleError: Two different GlobalVars have one name.
+        ModuleError: Two different GlobalVars have one name, or two constructors.
     """
 
     def __init__(
         self,
         functions: Mapping[Any, Any] | None = None,
+        type_definitions: Mapping[Any, TypeData] | None = None,
         attrs: Mapping[str, Any] | None = None,
         sources: Mapping[str, str] | None = None,
     ) -> None:
         self._functions: Mapping[str, Any] = {}
+        self._types = TypeDefinitions()
         self._global_vars: dict[str, GlobalVar] = {}
         self._reader: str | None = None
         # What passes derive from the functions, kept as long as these stay.
@@ -62,12 +67,17 @@ class IRModule:
                 "expected functions as a mapping from GlobalVar to Function, got "
                 f"{type(functions).__name__}"
             )
+        for definition in (type_definitions or {}).values():
+            self._types.define(definition)
         for key, function in (functions or {}).items():
             self[key] = function
 
     @classmethod
     def from_expr(
-        cls, expr: Node, functions: Mapping[Any, Any] | None = None
+        cls,
+        expr: Node,
+        functions: Mapping[Any, Any] | None = None,
+        type_defs: Mapping[Any, TypeData] | None = None,
     ) -> IRModule:
         """Return a module with `expr` in it.
 
@@ -80,7 +90,7 @@ class IRModule:
         """
         if not isinstance(cast("object", expr), Node):
             raise ModuleTypeError(f"expected an expression, got {kind_of(expr)}")
-        module = cls(functions)
+        module = cls(functions, type_definitions=type_defs)
         function = expr if isinstance(expr, BaseFunc) else tenant_of(expr).closed(expr)
         wanted = str(function.attributes.get("global_symbol", "main"))
         name, tries = wanted, 0
@@ -96,6 +106,7 @@ class IRModule:
         functions: Mapping[GlobalVar, BaseFunc],
         attrs: Mapping[str, Any] | None,
         sources: Mapping[str, str],
+        types: Iterable[TypeData] = (),
     ) -> IRModule:
         """Return a module of functions that are known to bind all that they use.
 
@@ -105,6 +116,7 @@ class IRModule:
         named = {var.name_hint: function for var, function in functions.items()}
         module._functions = named
         module._global_vars = {var.name_hint: var for var in functions}
+        module._types = TypeDefinitions(types)
         return module
 
     @classmethod
@@ -121,7 +133,7 @@ class IRModule:
         mapping is used as it is, so that it may load functions when asked for them.
 
         Args:
-            like: Gives attributes, sources and global variables.
+            like: Gives types, attributes, sources and global variables.
             functions: The functions.
             reader: The function pass that may only read the new module, which then
                 has functions of the same names as `like`; None for a module that may
@@ -137,6 +149,7 @@ class IRModule:
             }
         module._global_vars = known
         module._reader = reader
+        module._types = TypeDefinitions(like._types.by_name.values())
         module.attrs = like.attrs
         module.sources = dict(like.sources)
         return module
@@ -148,8 +161,9 @@ class IRModule:
         attrs: Mapping[str, Any] | None,
         sources: Mapping[str, str],
         told: Mapping[str, _ToldOfGlobal],
+        types: Iterable[TypeData] = (),
     ) -> IRModule:
-        """Return a module that has global variables of these names, but no functions.
+        """Return a module that has types, and names of functions, but no functions.
 
         `told` is what `told_of_globals` was.
 
@@ -160,6 +174,7 @@ class IRModule:
         module._global_vars = {
             name: GlobalVar(name, *told.get(name, _UNTOLD)) for name in names
         }
+        module._types = TypeDefinitions(types)
         return module
 
     @property
@@ -186,6 +201,70 @@ class IRModule:
             if var.span is not None or var.checked_type_ is not None
         }
 
+    @property
+    def type_definitions(self) -> Mapping[GlobalTypeVar, TypeData]:
+        """The definitions of types by their names, in order."""
+        return {one.header: one for one in self._types.by_name.values()}
+
+    @property
+    def types(self) -> TypeDefinitions:
+        """The definitions of types; to read only."""
+        return self._types
+
+    def get_global_type_var(self, name: str) -> GlobalTypeVar:
+        """Return the name of a type that the module defines.
+
+        Raises:
+            UnknownGlobalError: It defines none of that name.
+        """
+        return self._types.named(name).header
+
+    def get_global_type_vars(self) -> list[GlobalTypeVar]:
+        """Return the names of all types that the module defines, sorted."""
+        known = self._types.by_name
+        return [known[name].header for name in sorted(known)]
+
+    def get_type(self, name: str) -> tuple[Any, ...]:
+        """Return the name of a type and its constructors, one after the other.
+
+        Raises:
+            UnknownGlobalError: The module defines none of that name.
+        """
+        definition = self._types.named(name)
+        return (definition.header, *definition.constructors)
+
+    def get_constructor(self, tag: int) -> Constructor:
+        """Return the constructor that has a tag.
+
+        Raises:
+            UnknownGlobalError: There is none.
+        """
+        return self._types.tagged(tag)
+
+    def import_from_std(self, file_name: str) -> None:
+        """Add the types and functions of a file of the standard library.
+
+        Args:
+            file_name: `prelude.rly`, say; what is there already stays.
+
+        Raises:
+            ModuleError: There is no such file.
+        """
+        library = tenant_of(GlobalVar).library(file_name)
+        fresh = IRModule(sources=library.sources)
+        fresh._functions = {
+            name: function
+            for name, function in library.functions_by_name.items()
+            if name not in self
+        }
+        fresh._global_vars = {
+            name: library.get_global_var(name) for name in fresh._functions
+        }
+        known = self._types.by_name
+        new = library.types.by_name.items()
+        fresh._types = TypeDefinitions(one for name, one in new if name not in known)
+        self.update(fresh)
+
     def get_global_var(self, name: str) -> GlobalVar:
         """Return the global variable of that name.
 
@@ -205,7 +284,7 @@ class IRModule:
         return IRModule.assemble(self, dict(self._functions))
 
     def update(self, other: IRModule | Mapping[Any, Any]) -> None:
-        """Take over the functions of another module; the other's win where names meet.
+        """Take over functions and types of another module, which win where names meet.
 
         Where they do, this module's global variable stays, and references to the
         other's, in the incoming functions, become references to it.
@@ -216,6 +295,8 @@ class IRModule:
             for name, theirs in incoming.global_vars_by_name.items()
             if self._global_vars.get(name, theirs) is not theirs
         }
+        for definition in incoming.types.by_name.values():
+            self[definition.header] = definition
         for var, function in incoming.functions.items():
             self[mine.get(var, var)] = (
                 with_replaced(function, mine) if mine else function
@@ -255,6 +336,10 @@ class IRModule:
         attrs = items_text(self.attrs)
         parts = [f"#[attrs({', '.join(attrs)})]\n"] if attrs else []
         printers: dict[Tenant, FunctionPrinter] = {}
+        if self._types:
+            tenant = tenant_of(GlobalVar)
+            printer = printers[tenant] = tenant.printer(annotate)
+            parts += map(printer.definition, self._types.by_name.values())
         for name, function in self._functions.items():
             tenant = tenant_of(function)
             if tenant not in printers:
@@ -274,9 +359,15 @@ class IRModule:
         return self is other
 
     def __getitem__(self, key: Key) -> Any:
+        if isinstance(key, GlobalTypeVar):
+            return self._types.named(key.name_hint)
         return self._functions[self._known(key)]
 
     def __setitem__(self, key: Key, value: Any) -> None:
+        if isinstance(key, GlobalTypeVar):
+            self._writable("define a type in")
+            self._types.define(value)
+            return
         name = self._name_of(key)
         function = self._as_function(value, name)
         functions = self._writable("add or replace a function in")
@@ -288,6 +379,8 @@ class IRModule:
         functions[name] = function
 
     def __contains__(self, key: Key) -> bool:
+        if isinstance(key, GlobalTypeVar):
+            return key.name_hint in self._types.by_name
         return self._name_of(key) in self._functions
 
     def __iter__(self) -> Iterator[GlobalVar]:
@@ -313,8 +406,8 @@ class IRModule:
     def __reduce__(self) -> tuple[Any, ...]:
         # Function by function, because pickle would recurse along an expression.
         encoded = {name: wire.encode(fn) for name, fn in self._functions.items()}
-        told = self.told_of_globals
-        return _unpickled, (self.attrs, self.sources, encoded, told)
+        told, types = self.told_of_globals, tuple(self._types.by_name.values())
+        return _unpickled, (self.attrs, self.sources, encoded, told, types)
 
     def _writable(self, what: str) -> dict[str, Any]:
         if self._reader is not None:
@@ -374,10 +467,11 @@ def _unpickled(
     sources: Mapping[str, str],
     encoded: Mapping[str, bytes],
     told: Mapping[str, _ToldOfGlobal],
+    types: tuple[TypeData, ...] = (),
 ) -> IRModule:
-    shell = IRModule.shell(encoded, attrs, sources, told)
-    known = shell.global_vars_by_name
-    functions = {name: wire.decode(data, (), known) for name, data in encoded.items()}
+    shell = IRModule.shell(encoded, attrs, sources, told, types)
+    known = shell.global_vars_by_name, shell.types.constructors
+    functions = {name: wire.decode(data, (), *known) for name, data in encoded.items()}
     return IRModule.assemble(shell, functions)
 
 

@@ -136,7 +136,9 @@ class IRModuleAdapter(ModuleAdapter):
         self, encoded: bytes | memoryview, outside: Sequence[Source], mod: IRModule
     ) -> Any:
         """Return a function, its references bound to the global variables of `mod`."""
-        return wire.decode(encoded, outside, mod.global_vars_by_name)
+        return wire.decode(
+            encoded, outside, mod.global_vars_by_name, mod.types.constructors
+        )
 
     def open_encoder(
         self, keep_outside: KeepOutside
@@ -148,12 +150,16 @@ class IRModuleAdapter(ModuleAdapter):
         self, encoded: bytes | memoryview, outside: Sequence[Source], mod: IRModule
     ) -> Callable[[], Any]:
         """Return what decodes them, their references bound as in `decode_function`."""
-        return wire.open_decoder(encoded, outside, mod.global_vars_by_name)
+        return wire.open_decoder(
+            encoded, outside, mod.global_vars_by_name, mod.types.constructors
+        )
 
     def encode_shell(self, mod: IRModule) -> bytes:
-        """Return global variables, attributes and source texts as bytes."""
+        """Return global variables, types, attributes and source texts as bytes."""
         names, known = list(mod.functions_by_name), mod.told_of_globals
-        return pickle.dumps((names, mod.attrs, mod.sources, known), protocol=5)
+        types = tuple(mod.types.by_name.values())
+        shell = (names, mod.attrs, mod.sources, known, types)
+        return pickle.dumps(shell, protocol=5)
 
     def decode_shell(self, encoded: bytes) -> IRModule:
         """Return a module without functions, but with their global variables."""

@@ -28,6 +28,7 @@ class Role(enum.Enum):
     MAPPING = "a mapping from expressions to expressions"
     BINDING = "a variable bound by this node"
     BINDINGS = "a tuple of variables bound by this node"
+    PATTERN = "a pattern with variables that are bound by this node"
     TYPE = "a type, a tuple of types, or None"
     TYPE_BINDINGS = "a tuple of type variables bound by this node"
     VALUE = "a plain value, compared by ==, or an array"
@@ -92,7 +93,7 @@ class Reflection(msgspec.Struct, frozen=True):
     Attributes:
         kind: The node class.
         roles: The role of each field, in constructor order.
-        values: The fields that hold types or plain values.
+        values: The fields that hold types, plain values or patterns.
         structure: Returns the types and plain values of a node that are structure.
         types: The fields that state types.
         type_bindings: Returns the type variables that a node binds.
@@ -127,9 +128,9 @@ _reflections: dict[type[Node], Reflection] = {}
 
 _SINGLE = {Role.CHILD, Role.BINDING}
 _MANY = {Role.CHILDREN, Role.BINDINGS}
-_CHILDREN = {*_SINGLE, *_MANY, Role.OPTIONAL, Role.MAPPING}
-_BOUND = {Role.BINDING, Role.BINDINGS}
-_PLAIN = {Role.TYPE, Role.TYPE_BINDINGS, Role.VALUE}
+_CHILDREN = {*_SINGLE, *_MANY, Role.OPTIONAL, Role.MAPPING, Role.PATTERN}
+_BOUND = {Role.BINDING, Role.BINDINGS, Role.PATTERN}
+_PLAIN = {Role.TYPE, Role.TYPE_BINDINGS, Role.VALUE, Role.PATTERN}
 
 
 def reflected(
@@ -139,6 +140,7 @@ def reflected(
     scopes: int = 0,
     structure: Callable[[Any], list[Any]] | None = None,
     bindings: Callable[[Any], tuple[Any, ...]] | None = None,
+    rebuild: Callable[[Any, Sequence[Any]], Any] | None = None,
     **special: Role,
 ) -> Callable[[type[NodeT]], type[NodeT]]:
     """Register the reflection of a node class; a class decorator.
@@ -150,7 +152,9 @@ def reflected(
         structure: Where not all values are structure: returns those that are, and
             something equal for the others.
         bindings: Where a node binds other variables than those in fields of the role
-            BINDING or BINDINGS: returns all that it binds.
+            BINDING, BINDINGS or PATTERN: returns all that it binds.
+        rebuild: Where a node is not made of its fields in their order: makes one like
+            it with other children.
         **special: The role of each field that is no plain value. `span` and
             `checked_type_` are META always.
     """
@@ -172,7 +176,7 @@ def reflected(
             type_bindings=_tuple_getter(roles, {Role.TYPE_BINDINGS}),
             children=_tuple_getter(roles, _CHILDREN),
             bindings=bindings or _tuple_getter(roles, _BOUND),
-            rebuild=_rebuilder(kind, roles),
+            rebuild=rebuild or _rebuilder(kind, roles),
             is_graph=is_graph,
             is_variable=is_variable,
             scopes=scopes,
@@ -281,6 +285,7 @@ _PARTS = {
     Role.BINDING: "{0}",
     Role.OPTIONAL: "*(() if {0} is None else ({0},))",
     Role.MAPPING: "*{0}, *{0}.values()",
+    Role.PATTERN: "*{0}.variables",
 }
 
 
@@ -315,6 +320,8 @@ def _count(role: Role, name: str) -> str:
         return "1"
     if role is Role.OPTIONAL:
         return f"(n.{name} is not None)"
+    if role is Role.PATTERN:
+        return f"len(n.{name}.variables)"
     return f"2 * len(n.{name})" if role is Role.MAPPING else f"len(n.{name})"
 
 
@@ -335,6 +342,8 @@ def _taken(role: Role, name: str, before: list[str], after: list[str]) -> str:
         end = f"{-len(after)}" if after else ""
     if role is Role.MAPPING:
         return f"dict(zip((k := c[{begin}:{end}])[: len(k) // 2], k[len(k) // 2 :]))"
+    if role is Role.PATTERN:
+        return f"n.{name}.with_variables(c[{begin}:{end}])"
     return f"tuple(c[{begin}:{end}])"
 
 

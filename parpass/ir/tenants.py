@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from parpass.errors import IRTypeError
+from parpass.errors import IRTypeError, ModuleError
 
 if TYPE_CHECKING:
     from parpass.transform import Pass
@@ -23,6 +23,10 @@ class FunctionPrinter:
     def function(self, name: str, function: Any) -> str:
         """Return the text of a function that has a name in the module."""
         return f"{name} = {function!r}\n"
+
+    def definition(self, definition: Any) -> str:
+        """Return the text of a type that the module defines."""
+        return f"{definition}\n"
 
     def section(self) -> str:
         """Return what the functions so far refer to, such as large constants.
@@ -110,6 +114,14 @@ class Tenant:
             IRTypeError: It cannot be.
         """
         raise self._refused("be cast", node)
+
+    def library(self, file_name: str) -> Any:
+        """Return the module that a file of the IR's standard library is.
+
+        Raises:
+            ModuleError: There is no such file.
+        """
+        raise ModuleError(f"there is no standard library, so no '{file_name}' in it")
 
     def is_skipped(self, function: Any) -> bool:
         """Return whether function passes leave this function alone."""

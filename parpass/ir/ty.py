@@ -1,21 +1,18 @@
 """The types that IRs share, under TVM's names and fields, compared by structure.
 
-A dimension is an int, or `Any()` where it is known only when the program runs. What is
-shared inside of a type is written wherever it stands, so a type is written only if it
-is not too large.
+A dimension is an int, or `Any()` where it is known only when the program runs.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
 from parpass.errors import IRTypeError
 from parpass.ir.type_structure import (
-    MAX_TYPE_SIZE,
     IncompleteType,
     Type,
     TypeKind,
@@ -26,9 +23,8 @@ from parpass.ir.type_structure import (
     extent,
     substitute,
 )
+from parpass.ir.type_text import SHOWN, short_text
 from parpass.runtime.dtypes import NUMPY_DTYPES, dtype_of
-
-_SHOWN = 1_000  # parts of a type that messages show
 
 
 class Any(msgspec.Struct, frozen=True):
@@ -127,7 +123,35 @@ def _is_int_expression(dim: object) -> bool:
     return is_of_an_ir and isinstance(dtype, str) and dtype.startswith(("int", "uint"))
 
 
-class TupleType(Type, frozen=True, eq=False, dict=True):
+class ComposedType(Type, frozen=True, eq=False, dict=True):
+    """The base of types that are made of others, compared by digests."""
+
+    is_composed: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not _are_tensors(self.parts):
+            checked_depth(extent(self).depth)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or type(other) is not type(self):
+            return self is other
+        return digest(self) == digest(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self.__eq__(other)  # the one of structs compares fields
+
+    def __hash__(self) -> int:
+        return hash(digest(self))
+
+    def __str__(self) -> str:
+        return short_text(self)
+
+    def __repr__(self) -> str:
+        is_small = extent(self).size <= SHOWN
+        return super().__repr__() if is_small else f"{type(self).__name__}('{self}')"
+
+
+class TupleType(ComposedType, frozen=True, eq=False, dict=True):
     """The type of a tuple, field by field.
 
     Raises:
@@ -135,7 +159,6 @@ class TupleType(Type, frozen=True, eq=False, dict=True):
     """
 
     visitor: ClassVar[str] = "visit_tuple_type"
-    is_composed: ClassVar[bool] = True
 
     fields: tuple[Type, ...]
 
@@ -146,7 +169,7 @@ class TupleType(Type, frozen=True, eq=False, dict=True):
     def __post_init__(self) -> None:
         if type(self.fields) is not tuple:
             msgspec.structs.force_setattr(self, "fields", tuple(self.fields))
-        _check_depth(self)
+        super().__post_init__()
 
     @property
     def parts(self) -> tuple[Type, ...]:
@@ -157,6 +180,10 @@ class TupleType(Type, frozen=True, eq=False, dict=True):
         """Return a tuple type of other fields."""
         return TupleType(tuple(parts))
 
+    def worded(self, texts: Sequence[str]) -> str:
+        """Return the fields in parentheses."""
+        return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
     def __eq__(self, other: object) -> bool:
         if self is other or not isinstance(other, TupleType):
             return self is other
@@ -164,20 +191,11 @@ class TupleType(Type, frozen=True, eq=False, dict=True):
             return self.fields == other.fields
         return digest(self) == digest(other)
 
-    def __ne__(self, other: object) -> bool:
-        return not self.__eq__(other)  # the one of structs compares fields
-
     def __hash__(self) -> int:
         return hash(self.fields if _are_tensors(self.fields) else digest(self))
 
-    def __str__(self) -> str:
-        return _text(self, _SHOWN)
 
-    def __repr__(self) -> str:
-        return super().__repr__() if _is_small(self) else f"TupleType('{self}')"
-
-
-class FuncType(Type, frozen=True, eq=False, dict=True):
+class FuncType(ComposedType, frozen=True, eq=False, dict=True):
     """The type of a function; equal to one with other names for its type parameters.
 
     Raises:
@@ -185,7 +203,6 @@ class FuncType(Type, frozen=True, eq=False, dict=True):
     """
 
     visitor: ClassVar[str] = "visit_func_type"
-    is_composed: ClassVar[bool] = True
 
     arg_types: tuple[Type, ...]
     ret_type: Type
@@ -215,7 +232,7 @@ class FuncType(Type, frozen=True, eq=False, dict=True):
                     "those of operators, see relay.op.Op.relation"
                 )
             msgspec.structs.force_setattr(self, "type_constraints", ())
-        _check_depth(self)
+        super().__post_init__()
         if self.type_params:
             check_size(self)
 
@@ -233,6 +250,12 @@ class FuncType(Type, frozen=True, eq=False, dict=True):
         """Return a function type of other types and parameters."""
         return FuncType(tuple(parts[:-1]), parts[-1], binders)
 
+    def worded(self, texts: Sequence[str]) -> str:
+        """Return the types of the arguments, and that of the result behind an arrow."""
+        params = ", ".join(map(str, self.type_params))
+        head = f"fn <{params}>" if params else "fn "
+        return f"{head}({', '.join(texts[:-1])}) -> {texts[-1]}"
+
     def __eq__(self, other: object) -> bool:
         if self is other or not isinstance(other, FuncType):
             return self is other
@@ -241,9 +264,6 @@ class FuncType(Type, frozen=True, eq=False, dict=True):
         if _are_tensors(self.parts):  # so the parameters do not matter
             return self.parts == other.parts
         return digest(self) == digest(other)
-
-    def __ne__(self, other: object) -> bool:
-        return not self.__eq__(other)  # the one of structs compares fields
 
     def __hash__(self) -> int:
         return hash(self.parts if _are_tensors(self.parts) else digest(self))
@@ -257,57 +277,40 @@ class FuncType(Type, frozen=True, eq=False, dict=True):
         assert isinstance(found, FuncType)
         return found
 
-    def __str__(self) -> str:
-        return _text(self, _SHOWN)
-
-    def __repr__(self) -> str:
-        return super().__repr__() if _is_small(self) else f"FuncType('{self}')"
-
-
-def _check_depth(typ: TupleType | FuncType) -> None:
-    if not _are_tensors(typ.parts):
-        checked_depth(extent(typ).depth)
-
-
-def _is_small(typ: Type) -> bool:
-    return extent(typ).size <= _SHOWN
-
 
 def _are_tensors(parts: tuple[Type, ...]) -> bool:
     return {*map(type, parts)} <= {TensorType}
 
 
-def type_text(typ: Type, of_leaf: Callable[[Type], str] = str) -> str:
-    """Return the whole text of a type; `str` leaves out inner parts of a large one.
+class RelayRefType(ComposedType, frozen=True, eq=False, dict=True):
+    """The type of a reference to a value, which may be written anew.
 
     Args:
         typ: The type.
         of_leaf: Gives the text of a part that is not made of others.
 
     Raises:
-        SizeLimitError: It is too large to be written.
+        SizeLimitError: Types would be nested too deep.
     """
-    check_size(typ)
-    return _text(typ, MAX_TYPE_SIZE, of_leaf)
 
+    visitor: ClassVar[str] = "visit_ref_type"
 
-def _text(typ: Type, most: int, of_leaf: Callable[[Type], str] = str) -> str:
-    """Return a type as text; `...` stands for parts beyond `most`."""
-    if not isinstance(typ, TupleType | FuncType):
-        return of_leaf(typ)
-    if most == 0:
-        return "..."
-    fields = typ.fields if isinstance(typ, TupleType) else typ.arg_types
-    inner = most if extent(typ).size <= most else most // len(typ.parts)
-    texts = [_text(field, inner, of_leaf) for field in fields[:most]]
-    comma = "," if len(texts) == 1 and isinstance(typ, TupleType) else ""
-    texts += ["..."] if len(fields) > most else []
-    listed = f"({', '.join(texts)}{comma})"
-    if isinstance(typ, TupleType):
-        return listed
-    params = ", ".join(str(param) for param in typ.type_params)
-    head = f"fn <{params}>" if params else "fn "
-    return f"{head}{listed} -> {_text(typ.ret_type, inner, of_leaf)}"
+    value: Type
+
+    @property
+    def parts(self) -> tuple[Type, ...]:
+        """The type of the value."""
+        return (self.value,)
+
+    def rebuilt(
+        self, parts: Sequence[Type], binders: tuple[TypeVar, ...]
+    ) -> RelayRefType:
+        """Return the type of references to values of another type."""
+        return RelayRefType(parts[0])
+
+    def worded(self, texts: Sequence[str]) -> str:
+        """Return the type of the value behind a word."""
+        return f"ref({texts[0]})"
 
 
 def scalar_type(dtype: str = "float32") -> TensorType:
@@ -322,9 +325,11 @@ def tensor_type(shape: Sequence[Dim], dtype: str = "float32") -> TensorType:
 
 __all__ = [
     "Any",
+    "ComposedType",
     "Dim",
     "FuncType",
     "IncompleteType",
+    "RelayRefType",
     "TensorType",
     "TupleType",
     "Type",

@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import Generic, TypeVar, cast
 
 from parpass.errors import IRTypeError
-from parpass.ir.ty import FuncType, IncompleteType, TensorType, TupleType, Type
+from parpass.ir.adt import GlobalTypeVar, TypeCall, TypeData
+from parpass.ir.ty import (
+    FuncType,
+    IncompleteType,
+    RelayRefType,
+    TensorType,
+    TupleType,
+    Type,
+)
 from parpass.ir.ty import TypeVar as RelayTypeVar
 
 ResultT = TypeVar("ResultT")
@@ -62,6 +70,22 @@ class TypeFunctor(Generic[ResultT]):
     def visit_tuple_type(self, tt: TupleType) -> ResultT:
         """Give the result for the type of a tuple."""
         return self.visit_default(tt)
+
+    def visit_ref_type(self, rt: RelayRefType) -> ResultT:
+        """Give the result for the type of a reference."""
+        return self.visit_default(rt)
+
+    def visit_global_type_var(self, gtv: GlobalTypeVar) -> ResultT:
+        """Give the result for the name of a defined type."""
+        return self.visit_default(gtv)
+
+    def visit_type_call(self, tc: TypeCall) -> ResultT:
+        """Give the result for a defined type with types for its parameters."""
+        return self.visit_default(tc)
+
+    def visit_type_data(self, td: TypeData) -> ResultT:
+        """Give the result for the definition of a type."""
+        return self.visit_default(td)
 
     def visit_default(self, typ: Type) -> ResultT:
         """Give the result for a type whose kind has no override."""

@@ -60,15 +60,33 @@ class Type(msgspec.Struct, frozen=True):
         del parts, binders
         return self
 
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """What tells it from others of its class, parts and variables aside."""
+        return ()
+
+    def worded(self, texts: Sequence[str]) -> str:
+        """Return the text of this type, given those of its parts."""
+        del texts
+        return str(self)
+
     def same_as(self, other: object) -> bool:
         """Return whether this is the very same object as `other`."""
         return self is other
 
 
 class TypeKind(enum.IntEnum):
-    """What a type variable stands for; here that is always a type."""
+    """What a type variable stands for, and what a type is of, by TVM's numbers.
+
+    Variables of functions stand for types; a definition has a handle and is data.
+    """
 
     Type = 0
+    ShapeVar = 1
+    BaseType = 2
+    Constraint = 4
+    AdtHandle = 5
+    TypeData = 6
 
 
 class TypeVar(Type, frozen=True):
@@ -233,7 +251,8 @@ def digest(typ: Type) -> bytes:
     found: bytes | None = vars(typ).get("digest")
     if found is None:
         kinds = [int(var.kind) for var in typ.binders]
-        form = repr((kind_of(typ), kinds, [digest(part) for part in _named(typ)]))
+        parts = [digest(part) for part in _named(typ)]
+        form = repr((kind_of(typ), *typ.labels, kinds, parts))
         found = hashlib.blake2b(form.encode(), digest_size=16).digest()
         vars(typ)["digest"] = found
     return found

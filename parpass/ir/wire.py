@@ -22,6 +22,7 @@ from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from parpass.ir.adt import Constructor, constructor_of
 from parpass.ir.ledger import LedgerEntry, enter_in_ledger, ledger_entry
 from parpass.ir.node import breadth_first, post_order
 from parpass.ir.relay_expr import BaseFunc, GlobalVar, global_var_named
@@ -30,6 +31,8 @@ from parpass.runtime.ndarray import NDArray
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from parpass.ir.adt import GlobalTypeVar
+    from parpass.ir.ty import Type
     from parpass.runtime.source import Source
     from parpass.transform import KeepOutside
 
@@ -82,15 +85,17 @@ def decode(
     encoded: bytes | memoryview,
     outside: Sequence[Source] = (),
     global_vars: Mapping[str, GlobalVar] | None = None,
+    constructors: Mapping[tuple[str, str], Constructor] | None = None,
 ) -> Any:
     """Return the function that `encode` was given; see `open_decoder`."""
-    return open_decoder(encoded, outside, global_vars)()
+    return open_decoder(encoded, outside, global_vars, constructors)()
 
 
 def open_decoder(
     encoded: bytes | memoryview,
     outside: Sequence[Source] = (),
     global_vars: Mapping[str, GlobalVar] | None = None,
+    constructors: Mapping[tuple[str, str], Constructor] | None = None,
 ) -> Callable[[], Any]:
     """Return what gives the functions of a run, each time the next one.
 
@@ -101,13 +106,15 @@ def open_decoder(
         outside: The sources of the arrays that were left outside, by their index.
         global_vars: The global variables of the module that the functions join;
             references to others of their names become references to them.
+        constructors: Its constructors, by the names of their types and their own, for
+            which the same holds.
     """
-    load = _Unpickler(encoded, outside, global_vars or {}).load
+    load = _Unpickler(encoded, outside, global_vars or {}, constructors or {}).load
 
     def decode_next() -> Any:
-        _, function, used, nodes = load()
+        _, function, used, nodes, types = load()
         if nodes is not None:
-            enter_in_ledger(function, LedgerEntry(used or {}, nodes))
+            enter_in_ledger(function, LedgerEntry(used or {}, nodes, types or {}))
         return function
 
     return decode_next
@@ -145,8 +152,9 @@ class FunctionPickler:
         Raises:
             Exception: It cannot be pickled; this is of no use any more.
         """
-        used, nodes = (None, None) if entry is None else entry
-        self._pickler.dump((before, function, used or None, nodes))
+        used, nodes, types = (None, None, None) if entry is None else entry
+        told = (before, function, used or None, nodes, types or None)
+        self._pickler.dump(told)
         return self._sink.taken()
 
 
@@ -178,11 +186,13 @@ class _Unpickler(pickle.Unpickler):
         encoded: bytes | memoryview,
         outside: Sequence[Source],
         global_vars: Mapping[str, GlobalVar],
+        constructors: Mapping[tuple[str, str], Constructor],
     ) -> None:
         super().__init__(io.BytesIO(encoded))
         # Not methods: this keeps what it found, and would keep itself.
         self._own = {
             global_var_named: partial(_global_var, global_vars),
+            constructor_of: partial(_constructor, constructors),
             array_outside: partial(_array, outside),
         }
 
@@ -194,6 +204,17 @@ class _Unpickler(pickle.Unpickler):
 def _global_var(global_vars: Mapping[str, GlobalVar], name: str) -> GlobalVar:
     known = global_vars.get(name)
     return GlobalVar(name) if known is None else known
+
+
+def _constructor(
+    constructors: Mapping[tuple[str, str], Constructor],
+    name: str,
+    inputs: tuple[Type, ...],
+    belong_to: GlobalTypeVar,
+    tag: int,
+) -> Constructor:
+    known = constructors.get((belong_to.name_hint, name))
+    return constructor_of(name, inputs, belong_to, tag) if known is None else known
 
 
 def _array(

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from parpass.diagnostic import SourceName, Span
 from parpass.errors.lazy_names import lazy_names
+from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
 from parpass.ir.ty import (
     Any,
     FuncType,
     IncompleteType,
+    RelayRefType,
     TensorType,
     TupleType,
     Type,
@@ -24,6 +26,15 @@ from parpass.ir.ty import (
     scalar_type,
 )
 from parpass.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
+from parpass.relay.adt import (
+    Clause,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+)
 from parpass.relay.binding import bind
 from parpass.relay.expr import (
     Call,
@@ -33,6 +44,9 @@ from parpass.relay.expr import (
     GlobalVar,
     If,
     Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
     Tuple,
     TupleGetItem,
     TupleWrapper,
@@ -48,15 +62,20 @@ from parpass.relay.functor import (
 )
 from parpass.relay.scope_builder import ScopeBuilder
 
+RefType = RelayRefType  # as TVM calls it here
+
 if TYPE_CHECKING:
     from parpass.ir.module import Module
     from parpass.relay import (
+        adt,
         analysis,
+        backend,
         build_module,
         dataflow_pattern,
         frontend,
         ir_pass,
         op,
+        prelude,
         scope_builder,
         testing,
         transform,
@@ -64,6 +83,7 @@ if TYPE_CHECKING:
     from parpass.relay.interpreter.interpreter import create_executor
     from parpass.relay.op import *  # noqa: F403 -- the builders, found by __getattr__
     from parpass.relay.op import nn
+    from parpass.relay.prelude import Prelude
     from parpass.relay.text.parser import fromtext, parse, parse_expr
     from parpass.relay.text.printer import astext
     from parpass.relay.tvm_names.build_config import build_config
@@ -73,18 +93,32 @@ if TYPE_CHECKING:
 __all__: list[str] = [
     "Any",
     "Call",
+    "Clause",
     "Constant",
+    "Constructor",
     "Expr",
     "ExprFunctor",
     "ExprMutator",
     "ExprVisitor",
     "FuncType",
     "Function",
+    "GlobalTypeVar",
     "GlobalVar",
     "If",
     "IncompleteType",
     "Let",
+    "Match",
     "Module",
+    "Pattern",
+    "PatternConstructor",
+    "PatternTuple",
+    "PatternVar",
+    "PatternWildcard",
+    "Prelude",
+    "RefCreate",
+    "RefRead",
+    "RefType",
+    "RefWrite",
     "ScopeBuilder",
     "SourceName",
     "Span",
@@ -94,14 +128,18 @@ __all__: list[str] = [
     "TupleType",
     "TupleWrapper",
     "Type",
+    "TypeCall",
+    "TypeData",
     "TypeFunctor",
     "TypeKind",
     "TypeMutator",
     "TypeVar",
     "TypeVisitor",
     "Var",
+    "adt",
     "analysis",
     "astext",
+    "backend",
     "bind",
     "build_config",
     "build_module",
@@ -118,6 +156,7 @@ __all__: list[str] = [
     "parse",
     "parse_expr",
     "post_order_rewrite",
+    "prelude",
     "save_param_dict",
     "scalar_type",
     "scope_builder",
@@ -130,7 +169,9 @@ if TYPE_CHECKING:  # they are public here, too; loaded when one is asked for
     __all__ += op.__all__
 
 _ROOMS = {
+    "backend": "parpass.relay.backend",
     "_transform": "parpass.relay.tvm_names._transform",
+    "adt": "parpass.relay.adt",
     "analysis": "parpass.relay.analysis",
     "build_module": "parpass.relay.tvm_names.build_module",
     "dataflow_pattern": "parpass.relay.dataflow_pattern",
@@ -138,12 +179,14 @@ _ROOMS = {
     "ir_pass": "parpass.relay.tvm_names.ir_pass",
     "nn": "parpass.relay.op.nn",
     "op": "parpass.relay.op",
+    "prelude": "parpass.relay.prelude",
     "scope_builder": "parpass.relay.scope_builder",
     "testing": "parpass.relay.testing",
     "transform": "parpass.relay.transform",
 }
 
 _HOME = {
+    "Prelude": "parpass.relay.prelude",
     "Module": "parpass.ir.module",
     "astext": "parpass.relay.text.printer",
     "build_config": "parpass.relay.tvm_names.build_config",

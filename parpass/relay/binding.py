@@ -8,14 +8,26 @@ from typing import Any, TypeVar, cast
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError, did_you_mean, kind_of
-from parpass.ir.node import bindings, children, post_order, reflection
+from parpass.ir.node import Node, bindings, children, post_order, reflection
 from parpass.ir.op_table import Op
 from parpass.ir.ty import TensorType
-from parpass.relay.expr import Call, Constant, Expr, Function, Var, as_expr, const
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Var,
+    as_expr,
+    const,
+)
 from parpass.relay.functor import ExprMutator
 from parpass.runtime.ndarray import NDArray
 
 ExprT = TypeVar("ExprT", bound=Expr)
+NodeT = TypeVar("NodeT", bound=Node)
 OldT = TypeVar("OldT", Var, Constant)
 
 
@@ -115,14 +127,14 @@ def substitute(expr: ExprT, values: Mapping[OldT, Expr]) -> ExprT:
     return cast("ExprT", mutator.visit(expr))
 
 
-def with_new_variables(expr: ExprT, values: Mapping[Var, Expr] | None = None) -> ExprT:
+def with_new_variables(expr: NodeT, values: Mapping[Var, Expr] | None = None) -> NodeT:
     """Return a copy to be used beside the original: its own variables, its own effects.
 
     Calls with effects are its own even where nothing in them changes, or what happens
     in two places would happen once.
 
     Args:
-        expr: The expression.
+        expr: The expression, or a clause.
         values: What to put in the place of some variables.
     """
     bound = {var for node in post_order(expr) for var in bindings(node)}
@@ -133,7 +145,7 @@ def with_new_variables(expr: ExprT, values: Mapping[Var, Expr] | None = None) ->
     copier = _Copier()
     for var, value in {**new, **(values or {})}.items():
         copier.memo_map[var] = value
-    return cast("ExprT", copier.visit(expr))
+    return cast("NodeT", copier.visit(cast("Any", expr)))
 
 
 class _Copier(ExprMutator):
@@ -142,6 +154,21 @@ class _Copier(ExprMutator):
         if new is not call or (isinstance(call.op, Op) and not call.op.effect):
             return new
         return reflection(Call).rebuild(call, children(call))
+
+    def visit_ref_create(self, ref_create: RefCreate) -> Expr:
+        return self._own(ref_create)
+
+    def visit_ref_read(self, ref_read: RefRead) -> Expr:
+        return self._own(ref_read)
+
+    def visit_ref_write(self, ref_write: RefWrite) -> Expr:
+        return self._own(ref_write)
+
+    def _own(self, expr: Expr) -> Expr:
+        new = self.visit_default(expr)
+        return (
+            reflection(type(expr)).rebuild(expr, children(expr)) if new is expr else new
+        )
 
 
 def _variable(key: Any, named: list[Var]) -> Var:

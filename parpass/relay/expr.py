@@ -220,6 +220,34 @@ class TupleGetItem(Expr, frozen=True, eq=False):
     checked_type_: Type | None = None
 
 
+@reflected(is_graph=True, value=Role.CHILD)
+class RefCreate(Expr, frozen=True, eq=False):
+    """A new reference to a value, which may be read, and written anew."""
+
+    value: Expr
+    span: Span | None = None
+    checked_type_: Type | None = None
+
+
+@reflected(is_graph=True, ref=Role.CHILD)
+class RefRead(Expr, frozen=True, eq=False):
+    """The value that a reference has now."""
+
+    ref: Expr
+    span: Span | None = None
+    checked_type_: Type | None = None
+
+
+@reflected(is_graph=True, ref=Role.CHILD, value=Role.CHILD)
+class RefWrite(Expr, frozen=True, eq=False):
+    """Gives a reference another value; its own value is the empty tuple."""
+
+    ref: Expr
+    value: Expr
+    span: Span | None = None
+    checked_type_: Type | None = None
+
+
 @reflected(
     is_graph=True,
     scopes=1,
@@ -384,6 +412,9 @@ __all__ = [
     "If",
     "Let",
     "Operand",
+    "RefCreate",
+    "RefRead",
+    "RefWrite",
     "Tuple",
     "TupleGetItem",
     "TupleWrapper",

@@ -6,11 +6,13 @@ How they go through an expression without recursion is told in `ir/node_functor.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
+from parpass.ir.adt import Constructor
 from parpass.ir.node import Node
 from parpass.ir.node_functor import NodeFunctor, NodeMutator, NodeVisitor
 from parpass.ir.op_table import Op
+from parpass.relay.adt import Clause, Match
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -19,6 +21,9 @@ from parpass.relay.expr import (
     GlobalVar,
     If,
     Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
     Tuple,
     TupleGetItem,
     Var,
@@ -37,6 +42,12 @@ _METHODS: dict[type[Node], str] = {
     Let: "visit_let",
     If: "visit_if",
     Function: "visit_function",
+    Match: "visit_match",
+    Clause: "visit_clause",
+    Constructor: "visit_constructor",
+    RefCreate: "visit_ref_create",
+    RefRead: "visit_ref_read",
+    RefWrite: "visit_ref_write",
 }
 
 
@@ -83,6 +94,30 @@ class ExprFunctor(NodeFunctor[Expr, ResultT], kinds=_METHODS):
         """Give the result for a function."""
         return self.visit_default(fn)
 
+    def visit_match(self, match: Match) -> ResultT:
+        """Give the result for a match, whose clauses were visited."""
+        return self.visit_default(match)
+
+    def visit_clause(self, clause: Clause) -> ResultT:
+        """Give the result for a clause of a match, which is no expression."""
+        return self.visit_default(cast("Any", clause))
+
+    def visit_constructor(self, con: Constructor) -> ResultT:
+        """Give the result for a constructor."""
+        return self.visit_default(con)
+
+    def visit_ref_create(self, ref_create: RefCreate) -> ResultT:
+        """Give the result for a new reference."""
+        return self.visit_default(ref_create)
+
+    def visit_ref_read(self, ref_read: RefRead) -> ResultT:
+        """Give the result for what a reference has."""
+        return self.visit_default(ref_read)
+
+    def visit_ref_write(self, ref_write: RefWrite) -> ResultT:
+        """Give the result for giving a reference another value."""
+        return self.visit_default(ref_write)
+
 
 class ExprVisitor(NodeVisitor[Expr], ExprFunctor[None]):
     """Visits every node of an expression once, children first, for an analysis.
@@ -117,6 +152,11 @@ class ExprMutator(NodeMutator[Expr], ExprFunctor[Expr]):
         def visit_let(self, let: Let) -> Any: ...  # noqa: D102
         def visit_if(self, if_: If) -> Any: ...  # noqa: D102
         def visit_function(self, fn: Function) -> Any: ...  # noqa: D102
+        def visit_match(self, match: Match) -> Any: ...  # noqa: D102
+        def visit_clause(self, clause: Clause) -> Any: ...  # noqa: D102
+        def visit_ref_create(self, ref_create: RefCreate) -> Any: ...  # noqa: D102
+        def visit_ref_read(self, ref_read: RefRead) -> Any: ...  # noqa: D102
+        def visit_ref_write(self, ref_write: RefWrite) -> Any: ...  # noqa: D102
 
 
 @overload
@@ -144,6 +184,11 @@ class _PostOrderRewriter(ExprMutator):
 
     def visit_default(self, expr: Expr) -> Expr:
         return self._rewrite(expr, super().visit_default(expr))
+
+    def visit_clause(self, clause: Clause) -> Any:
+        return ExprMutator.visit_default(
+            self, cast("Any", clause)
+        )  # it is no expression
 
 
 def let_chain(let: Expr) -> tuple[list[Let], Expr]:

@@ -21,6 +21,8 @@ from parpass.ir.op_table import Op
 from parpass.ir.references import called_globals
 from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.ir.type_structure import extent
+from parpass.relay.adt import Match
+from parpass.relay.analysis.used_types import types_in, types_used
 from parpass.relay.analysis.variables import free_vars
 from parpass.relay.expr import (
     Call,
@@ -29,6 +31,8 @@ from parpass.relay.expr import (
     Function,
     If,
     Let,
+    RefCreate,
+    RefRead,
     Tuple,
     TupleGetItem,
     Var,
@@ -52,13 +56,13 @@ class Place(NamedTuple):
 def size(mod: IRModule) -> tuple[int, ...]:
     """Return how large a module is: smaller numbers are smaller modules.
 
-    The numbers of its functions, of expressions that are made of others, of constants,
-    of all nodes, and of attributes.
+    The numbers of its functions and types, of expressions that are made of others, of
+    constants, of all nodes, and of attributes.
     """
     functions = _functions(mod).values()
     nodes = [node for function in functions for node in _nodes(function)]
     return (
-        len(functions),
+        len(functions) + len(mod.types.by_name),
         sum(not _is_leaf(node) for node in nodes),
         sum(isinstance(node, Constant) for node in nodes),
         len(nodes),
@@ -201,6 +205,58 @@ class DropFields:
         return _with(mod, changed)
 
 
+class DropTypes:
+    """Takes definitions of types out that nothing refers to."""
+
+    many = True
+
+    def items(self, mod: IRModule) -> Sequence[str]:
+        """Return the names of the types."""
+        functions = mod.functions_by_name.values()
+        used = set[str]().union(*(types_used(post_order(one)) for one in functions))
+        waiting = [*used]
+        while waiting:
+            definition = mod.types.by_name.get(waiting.pop())
+            if definition is not None:
+                fresh = types_in(definition) - used
+                used |= fresh
+                waiting += fresh
+        return [name for name in mod.types.by_name if name not in used]
+
+    def without(self, mod: IRModule, items: Sequence[str]) -> IRModule:
+        """Return the module without these types."""
+        known = mod.type_definitions
+        kept = {it: one for it, one in known.items() if it.name_hint not in items}
+        return IRModule(mod.functions, kept, mod.attrs, mod.sources)
+
+
+class DropClauses:
+    """Takes clauses out of matches, which need not match every value then."""
+
+    many = True
+
+    def items(self, mod: IRModule) -> Sequence[Place]:
+        """Return the matches that have several clauses, each with one of these."""
+        return [
+            Place(name, node, at)
+            for name, function in mod.functions_by_name.items()
+            for node in reversed(_nodes(function.body))
+            if isinstance(node, Match) and len(node.clauses) > 1
+            for at in range(len(node.clauses))
+        ]
+
+    def without(self, mod: IRModule, items: Sequence[Place]) -> IRModule:
+        """Return the module with these matches without these clauses."""
+        gone: dict[str, dict[Expr, set[int]]] = {}
+        for name, node, at in items:
+            gone.setdefault(name, {}).setdefault(node, set()).add(at)
+        changed = {
+            name: cast("Function", _WithoutClauses(matches).visit(mod[name]))
+            for name, matches in gone.items()
+        }
+        return _with(mod, changed)
+
+
 class DropAttributes:
     """Takes the attributes of functions out, of those of any IR."""
 
@@ -230,8 +286,24 @@ def ways() -> list[Way]:
         Descend(),
         DropFields(),
         MakeConstant(),
+        DropClauses(),
+        DropTypes(),
         DropAttributes(),
     ]
+
+
+class _WithoutClauses(ExprMutator):
+    def __init__(self, gone: Mapping[Expr, set[int]]) -> None:
+        super().__init__()
+        self._gone = gone
+
+    def visit_match(self, match: Match) -> Expr:
+        new: Match = super().visit_match(match)
+        gone = self._gone.get(match, ())
+        kept = [one for at, one in enumerate(new.clauses) if at not in gone]
+        if not gone or not kept:
+            return new
+        return Match(new.data, kept, complete=False, span=match.span)
 
 
 class _WithoutFields(ExprMutator):
@@ -266,7 +338,8 @@ def _functions(mod: IRModule) -> dict[str, Function]:
 
 
 def _nodes(expr: Expr) -> list[Expr]:
-    return cast("list[Expr]", post_order(expr))
+    """Return the nodes of an expression that are expressions."""
+    return [node for node in post_order(expr) if isinstance(node, Expr)]
 
 
 def _is_leaf(node: Expr) -> bool:
@@ -281,6 +354,10 @@ def _parts(node: Expr) -> Sequence[Expr]:
             return (body, value)
         case If(true_branch=true, false_branch=false):
             return (true, false)
+        case Match(clauses=clauses):
+            return [clause.rhs for clause in clauses]
+        case RefRead(ref=RefCreate(value=value)):
+            return (value,)
         case TupleGetItem(tuple_value=Tuple(fields=fields), index=index):
             return fields[index : index + 1]
         case _:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from parpass.ir.module import IRModule
 from parpass.ir.node import Node, reflected
 from parpass.ir.relay_expr import BaseFunc
 from parpass.ir.tenants import Tenant, register_tenant
@@ -43,17 +42,10 @@ class _CompiledTenant(Tenant):
     function_kind = "target"
 
     def brief(self, node: Node) -> str:
-        return node.signature.symbol if isinstance(node, CompiledFunc) else ""
-
-    def text(self, program: Node | IRModule, *, show_meta_data: bool) -> str:
-        del show_meta_data
-        if isinstance(program, CompiledFunc):
-            parameters = ", ".join(one.name for one in program.signature.parameters)
-            size = f"{len(program.code)} bytes for '{program.target}'"
-            return f"compiled {program.signature.symbol}({parameters})  # {size}"
-        if isinstance(program, IRModule):
-            return "\n".join(map(str, program.functions_by_name.values()))
-        return repr(program)
+        if not isinstance(node, CompiledFunc):
+            return ""
+        parameters = ", ".join(one.name for one in node.signature.parameters)
+        return f"{node.signature.symbol}({parameters}), {len(node.code)} bytes"
 
 
 register_tenant("target", _CompiledTenant())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
+from msgspec import structs
 from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
@@ -14,8 +16,21 @@ from parpass.tir.expr import Var, convert_fields
 from parpass.tir.prim_expr import ExprOp, Operand, as_prim_expr
 
 
-@reflected(is_graph=False, min=Role.CHILD, extent=Role.CHILD)
-class Range(Node, frozen=True, eq=False):
+class _RangeType(type(Node)):
+    """Makes ranges by the numbers that Python's `range` takes, as TVM's class does."""
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        if "min" in fields:
+            return super().__call__(*args, **fields)
+        return make_range(*args, **fields)
+
+
+def _rebuilt(old: Range, below: Sequence[Any]) -> Range:
+    return structs.replace(old, min=below[0], extent=below[1])
+
+
+@reflected(is_graph=False, rebuild=_rebuilt, min=Role.CHILD, extent=Role.CHILD)
+class Range(Node, frozen=True, eq=False, metaclass=_RangeType):
     """The ints from `min` on, `extent` of them.
 
     As in TVM, `Range(begin, end)` is made by the numbers that Python's `range` takes,
@@ -31,10 +46,13 @@ class Range(Node, frozen=True, eq=False):
     def __post_init__(self) -> None:
         convert_fields(self, "min", "extent")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Range.from_min_extent, (self.min, self.extent, self.span)
+
     @staticmethod
     def from_min_extent(min_value: Any, extent: Any, span: Span | None = None) -> Range:
         """Return a range by its first number and how many there are."""
-        return Range(as_prim_expr(min_value), as_prim_expr(extent), span)
+        return Range(min=min_value, extent=extent, span=span)
 
 
 def make_range(begin: Any, end: Any = None, span: Span | None = None) -> Range:
@@ -43,9 +61,10 @@ def make_range(begin: Any, end: Any = None, span: Span | None = None) -> Range:
         return begin
     if end is None:
         stop = as_prim_expr(begin)
-        return Range(tenant_of(stop).operator("const", 0, stop.dtype), stop, span)
+        zero = tenant_of(stop).operator("const", 0, stop.dtype)
+        return Range.from_min_extent(zero, stop, span)
     start, stop = as_prim_expr(begin), as_prim_expr(end)
-    return Range(start, stop - start, span)
+    return Range.from_min_extent(start, stop - start, span)
 
 
 @reflected(is_graph=False, dom=Role.OPTIONAL, var=Role.BINDING)

@@ -132,7 +132,7 @@ def test_repr_is_short_and_str_is_the_text():
 
 
 def test_copies_are_other_modules_with_the_same_functions():
-    module = IRModule({"f": F}, {"n": 1}, {"m.relay": "text"})
+    module = IRModule({"f": F}, {}, {"n": 1}, {"m.relay": "text"})
     for again in (copy.copy(module), copy.deepcopy(module), module.copy()):
         assert again is not module
         assert again["f"] is F

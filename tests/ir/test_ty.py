@@ -114,6 +114,6 @@ def test_a_function_type_has_no_constraints():
 def test_a_dimension_that_is_an_expression_is_not_known():
     n = te.var("n")
     expected = relay.TensorType((relay.Any(), 2, relay.Any(), 4))
-    assert relay.TensorType((n, 2, n * 2, tir.IntImm("int32", 4))) == expected
+    assert relay.TensorType((n, 2, n * 2, tir.IntImm("int32", 4))) == expected  # pyright: ignore[reportArgumentType]
     with pytest.raises(IRTypeError, match="expected an int of 64 bits"):
-        relay.TensorType((tir.Var("x", "float32"),))
+        relay.TensorType((tir.Var("x", "float32"),))  # pyright: ignore[reportArgumentType]

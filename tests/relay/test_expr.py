@@ -205,7 +205,7 @@ def test_an_attribute_that_no_text_has_is_refused(given: Any, words: str):
     with pytest.raises(IRTypeError, match=words):
         relay.Function((X,), X).with_attr("n", given)
     with pytest.raises(IRTypeError, match=words):
-        IRModule({}, {"n": given})
+        IRModule({}, attrs={"n": given})
 
 
 def test_names_of_attributes_are_strings_and_values_of_bounded_depth():

@@ -11,7 +11,9 @@ from parpass.relay.expr import Expr, Function, var
 from parpass.relay.shrinking import (
     Descend,
     DropAttributes,
+    DropClauses,
     DropFields,
+    DropTypes,
     Hoist,
     MakeConstant,
     Parametrise,
@@ -32,6 +34,20 @@ def @main(%x: Tensor[(2,), float32], %c: bool, Inline=1) {
 """
 
 
+MATCHES = """\
+type List[A] { Cons(A, List[A]), Nil }
+type Unused { Only }
+def @main(%x: List[float32], %y: float32) {
+  let %r = ref(%y);
+  match (%x) {
+    Cons(%h, Nil) => add(%h, ref_read(%r)),
+    Cons(%h, Cons(%g, _)) => multiply(%h, %g),
+    Nil => 1f,
+  }
+}
+"""
+
+
 def module(text: str) -> IRModule:
     return InferType()(parse(text))
 
@@ -42,7 +58,7 @@ def without(way: Way, mod: IRModule, *at: int) -> str:
     return str(way.without(mod, [items[index] for index in at]))
 
 
-@pytest.mark.parametrize("text", [PROGRAM, BRANCHES])
+@pytest.mark.parametrize("text", [PROGRAM, BRANCHES, MATCHES])
 @pytest.mark.parametrize("way", ways(), ids=lambda way: type(way).__name__)
 def test_a_step_gives_a_module_that_is_well_formed_or_nearly_so(way: Way, text: str):
     mod = module(text)
@@ -128,3 +144,13 @@ def _deep(depth: int) -> Function:
     for _ in range(depth):
         body = -body
     return Function((x,), body)
+
+
+def test_clauses_and_types_are_taken_out():
+    mod = module(MATCHES)
+    text = without(DropClauses(), mod, 0, 2)
+    assert "match? (%x)" in text
+    assert "Nil =>" not in text
+    assert DropTypes().items(mod) == ["Unused"]
+    assert "Unused" not in without(DropTypes(), mod, 0)
+    assert size(DropTypes().without(mod, ["Unused"])) < size(mod)

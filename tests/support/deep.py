@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from parpass.relay.adt import Clause, Match, PatternVar
 from parpass.relay.expr import (
     Call,
     Expr,
     Function,
     If,
     Let,
+    RefCreate,
+    RefRead,
     Tuple,
     TupleGetItem,
     Var,
@@ -61,6 +64,23 @@ def ifs(depth: int) -> Expr:
     expr: Expr = X
     for _ in range(depth):
         expr = If(COND, expr, X)
+    return expr
+
+
+def matches(depth: int) -> Expr:
+    """Return matches in the clauses of matches."""
+    expr: Expr = X
+    for _ in range(depth):
+        y = Var("y")
+        expr = Match(X, [Clause(PatternVar(y), expr)])
+    return expr
+
+
+def references(depth: int) -> Expr:
+    """Return what references have that are created of what references have."""
+    expr: Expr = X
+    for _ in range(depth):
+        expr = RefRead(RefCreate(expr))
     return expr
 
 
@@ -116,6 +136,8 @@ ALL_KINDS: list[Callable[[int], Expr]] = [
     lets,
     ifs,
     let_values,
+    matches,
+    references,
     closures,
     tuples,
     projections,
@@ -125,7 +147,7 @@ ALL_KINDS: list[Callable[[int], Expr]] = [
 # Each takes seconds at full depth: the default suite has the two commonest.
 _COMMONEST = [pytest.param(calls), pytest.param(lets)]
 KINDS: list[Any] = [*_COMMONEST, *map(in_stress, ALL_KINDS)]
-TYPED_KINDS: list[Any] = [*_COMMONEST, *map(in_stress, ALL_KINDS[:4])]
+TYPED_KINDS: list[Any] = [*_COMMONEST, *map(in_stress, ALL_KINDS[:6])]
 
 
 def function_of(body: Expr) -> Function:

@@ -108,7 +108,7 @@ def test_what_was_compiled_is_left_alone_by_other_passes():
     done = lowering("llvm")(several())
     again = lowering("llvm")(done)
     assert all(again[name] is done[name] for name in done.functions_by_name)
-    assert str(done).startswith("compiled f0(A, B)")
+    assert str(done).startswith("f0 = CompiledFunc(f0(A, B), ")
 
 
 def test_objects_are_loaded_where_there_is_no_library(tmp_path: Path):

@@ -67,11 +67,11 @@ def reduce(
 ) -> None:
     """Make the program of a reproducer smaller while it fails in the same way.
 
-    Functions, passes, expressions, fields of tuples and attributes are taken out, and
-    expressions replaced by parts of them, by parameters or by zeros. Candidates run in
-    children of worker processes, so a pass that crashes or hangs is reduced as well.
-    The result does not depend on -j. If it is interrupted, the smallest program so far
-    is written.
+    Functions, passes, expressions, statements, fields of tuples, parameters of loop
+    programs and attributes are taken out, and expressions replaced by parts of them, by
+    parameters or by zeros. Candidates run in children of worker processes, so a pass
+    that crashes or hangs is reduced as well. The result does not depend on -j. If it is
+    interrupted, the smallest program so far is written.
     """
     from parpass.cli.work.reducing import Reduction
     from parpass.errors import ParpassError

@@ -17,6 +17,7 @@ from parpass.errors import (
     did_you_mean,
     quoted,
 )
+from parpass.ir.adt import TypeData
 from parpass.ir.attrs import INTS, DictAttrs
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, Role
@@ -34,7 +35,7 @@ from parpass.ir.serialization.kinds import (
 )
 from parpass.ir.type_structure import MAX_NESTING
 
-_SINGLE = {Role.CHILD, Role.BINDING, Role.META}
+_SINGLE = {Role.CHILD, Role.BINDING, Role.PATTERN, Role.META}
 _MANY = {Role.CHILDREN, Role.BINDINGS}
 _TYPES = {Role.TYPE, Role.TYPE_BINDINGS}
 
@@ -240,8 +241,15 @@ class _Reader:
 
     def _module(self, body: Any) -> IRModule:
         fields = _object(body)
-        if fields.keys() != {"functions", "attrs", "sources"}:
+        if fields.keys() - {"type_definitions"} != {"functions", "attrs", "sources"}:
             raise _Fault("", "expected functions, attrs and sources of an IRModule")
+        types: dict[Any, TypeData] = {}
+        numbers = fields.get("type_definitions", [])
+        for one in self._all_referred(numbers, ".type_definitions"):
+            if not isinstance(one, TypeData) or one.header in types:
+                message = "expected a new TypeData"
+                raise _Fault(f".type_definitions[{len(types)}]", message)
+            types[one.header] = one
         if type(fields["functions"]) is not list:
             raise _Fault(".functions", "expected a list of pairs")
         functions: dict[Any, Any] = {}
@@ -260,7 +268,7 @@ class _Reader:
         if not all(isinstance(text, str) for text in texts):
             raise _Fault(".sources", "expected texts")
         try:
-            return IRModule(functions, attrs, sources)
+            return IRModule(functions, types, attrs, sources)
         except ParpassError as error:
             raise _Fault(".functions", str(error)) from None
 

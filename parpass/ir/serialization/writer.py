@@ -28,7 +28,7 @@ from parpass.ir.type_structure import MAX_NESTING
 from parpass.runtime.ndarray import NDArray
 
 _OBJECTS = (msgspec.Struct, NDArray, IRModule)  # what gets an entry of the table
-_SINGLE = {Role.CHILD, Role.OPTIONAL, Role.BINDING, Role.META}
+_SINGLE = {Role.CHILD, Role.OPTIONAL, Role.BINDING, Role.PATTERN, Role.META}
 _MANY = {Role.CHILDREN, Role.BINDINGS}
 _TYPES = {Role.TYPE, Role.TYPE_BINDINGS}
 
@@ -111,6 +111,7 @@ class _Table:
                 ],
                 "attrs": _form(item.attrs, self._number),
                 "sources": item.sources,
+                **self._definitions(item),
             }
         body: dict[str, Any] = {}
         for field in self._kind(item).fields.values():
@@ -125,7 +126,12 @@ class _Table:
             return []
         if isinstance(item, IRModule):
             pairs = self._functions_of(item)
-            return [one for pair in pairs for one in pair] + _references(item.attrs)
+            functions = [one for pair in pairs for one in pair]
+            return [
+                *item.types.by_name.values(),
+                *functions,
+                *_references(item.attrs),
+            ]
         parts: list[Any] = []
         for field in self._kind(item).fields.values():
             value = getattr(item, field.name)
@@ -140,6 +146,10 @@ class _Table:
             else:
                 parts += _references(value)
         return parts
+
+    def _definitions(self, mod: IRModule) -> dict[str, Any]:
+        found = [self._number(one) for one in mod.types.by_name.values()]
+        return {"type_definitions": found} if found else {}
 
     def _functions_of(self, mod: IRModule) -> list[tuple[Any, Any]]:
         # Asked for once: a module may load its functions anew each time.

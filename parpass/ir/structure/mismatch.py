@@ -89,6 +89,8 @@ def _labels(node: Node) -> list[str]:
             labels += [f".{name}"] * (value is not None)
         elif role in (Role.CHILDREN, Role.BINDINGS):
             labels += [f".{name}[{at}]" for at in range(len(value))]
+        elif role is Role.PATTERN:
+            labels += [f".{name}.variables[{at}]" for at in range(len(value.variables))]
         elif role is Role.MAPPING:
             labels += [f".{name}.keys[{at}]" for at in range(len(value))]
             labels += [f".{name}[{at}]" for at in range(len(value))]

@@ -11,6 +11,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any, cast
 
 from parpass.errors import StructuralMismatchError
+from parpass.ir.adt import TypeData
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
 from parpass.ir.structure.canonical import Canonical, value_bytes
@@ -68,6 +69,7 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
 def _parts(node: Any, *, map_free_vars: bool) -> Iterator[bytes]:
     if isinstance(node, IRModule):
         yield value_bytes(node.attrs)
+        yield from map(value_bytes, _definitions(node).items())
         for name, function in sorted(node.functions_by_name.items()):
             yield value_bytes((name, structural_hash(function, map_free_vars)))
     elif isinstance(node, Node):
@@ -80,6 +82,10 @@ def _parts(node: Any, *, map_free_vars: bool) -> Iterator[bytes]:
             yield value_bytes(structural_hash(item, map_free_vars))
     else:
         yield value_bytes([node])
+
+
+def _definitions(module: IRModule) -> dict[str, TypeData]:
+    return dict(sorted(module.types.by_name.items()))
 
 
 def _mismatch(lhs: Any, rhs: Any, *, map_free_vars: bool) -> Mismatch | None:
@@ -130,6 +136,12 @@ def _module_mismatch(
         found = _mismatch(mine[name], theirs[name], map_free_vars=map_free_vars)
         if found is not None:
             return found._replace(function=name)
+    left, right = _definitions(lhs), _definitions(rhs)
+    for name in (*left, *right):
+        path = f"<root>.type_definitions[{name!r}]"
+        found = _value_mismatch(path, left.get(name), right.get(name))
+        if found is not None:
+            return found
     return _value_mismatch("<root>.attrs", lhs.attrs, rhs.attrs)
 
 

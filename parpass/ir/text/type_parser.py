@@ -13,13 +13,22 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from parpass.errors import SizeLimitError
+from parpass.ir.adt import GlobalTypeVar, TypeCall
 from parpass.ir.text.attribute import Attribute
 from parpass.ir.text.cursor import Cursor, is_name, is_string
 from parpass.ir.text.literals import read_number
 from parpass.ir.text.names import read_name
 from parpass.ir.text.problems import Problems
 from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import Dim, FuncType, IncompleteType, TensorType, TupleType, Type
+from parpass.ir.ty import (
+    Dim,
+    FuncType,
+    IncompleteType,
+    RelayRefType,
+    TensorType,
+    TupleType,
+    Type,
+)
 from parpass.ir.ty import TypeVar as RelayTypeVar
 from parpass.ir.type_structure import MAX_NESTING
 from parpass.runtime.dtypes import DTYPES, WIDTHS, is_vector_dtype
@@ -52,17 +61,20 @@ class _Open:
         closing: The token that ends its parts; nothing ends those of a function's type
             any more when its result comes next.
         type_params: Those of a function's type; None if it is none.
+        make: Makes a type of its parts, if it is neither that nor a tuple.
         parts: Those that have been read; keys and values of a mapping in turn.
     """
 
-    __slots__ = ("begin", "closing", "parts", "type_params")
+    __slots__ = ("begin", "closing", "make", "parts", "type_params")
 
     def __init__(
         self,
         begin: int,
         closing: str,
         type_params: tuple[RelayTypeVar, ...] | None = None,
+        make: Callable[[tuple[Any, ...]], Type] | None = None,
     ) -> None:
+        self.make = make
         self.begin = begin
         self.closing = closing
         self.type_params = type_params
@@ -70,11 +82,17 @@ class _Open:
 
 
 class TypeParser(Cursor):
-    """Makes types and values; keeps the type parameters that are in scope."""
+    """Makes types and values; keeps the type parameters that are in scope.
+
+    Attributes:
+        type_names: How often each type parameter is bound in this place.
+        defined_types: The types that the text defines, by name.
+    """
 
     def __init__(self, problems: Problems) -> None:
         super().__init__(problems)
         self.type_names: Counter[str] = Counter()
+        self.defined_types: dict[str, GlobalTypeVar] = {}
         self._values = dict(_WORDS)
         self._known: dict[tuple[str, ...], Any] = {}
 
@@ -128,7 +146,10 @@ class TypeParser(Cursor):
     def _nested(self, *, of_values: bool) -> Any:
         waiting: list[_Open] = []
         while True:
-            are_values = waiting[-1].closing in _HAVE_VALUES if waiting else of_values
+            are_values = of_values
+            if waiting:
+                last = waiting[-1]
+                are_values = last.closing in _HAVE_VALUES and last.make is None
             part = self._begin(waiting, are_values=are_values)
             while part is not None:
                 if not waiting:
@@ -147,6 +168,12 @@ class TypeParser(Cursor):
         elif token == "(" or (are_values and token in _CLOSING):
             self.at += 1
             opened = _Open(at, _CLOSING[token])
+        elif (token, self.texts[at + 1]) == ("ref", "("):
+            self.at += 2
+            opened = _Open(at, ")", make=_ref_type)
+        elif self.texts[at + 1] == "[" and self._takes_types(token, are_values):
+            self.at += 2
+            opened = _Open(at, "]", make=partial(TypeCall, self._named(token, at)))
         else:
             expected = _expected(waiting, "a value" if are_values else "a type")
             if are_values:
@@ -174,8 +201,8 @@ class TypeParser(Cursor):
         if self.texts[self.at] != closing:
             self.fail(" or ".join(sorted(("','", f"'{closing}'"))))
         waiting.pop()
-        groups = closing == ")" and opened.type_params is None and not comma
-        if groups and len(opened.parts) == 1:
+        is_plain = opened.type_params is None and opened.make is None
+        if closing == ")" and is_plain and not comma and len(opened.parts) == 1:
             self.at += 1
             return part
         return self._close(waiting, opened)
@@ -206,9 +233,24 @@ class TypeParser(Cursor):
         self.problems.report(place, problem)
         return _Nested(TupleType(()))
 
+    def _takes_types(self, token: str, are_values: bool) -> bool:
+        """Return whether a name before a bracket is that of a type."""
+        if token in self.defined_types:
+            return True
+        return is_name(token) and token != "Tensor" and not are_values
+
+    def _named(self, token: str, at: int) -> GlobalTypeVar:
+        found = self.defined_types.get(token)
+        if found is None:
+            place, known = self.span(at, at), self.defined_types
+            self.problems.report_unknown(place, "type named", token, known)
+            found = GlobalTypeVar(str(token))
+        return found
+
     def begins_type(self, token: str) -> bool:
         """Return whether a name is that of a type, or begins one."""
-        return token == "Tensor" or _dtype_named(token) is not None
+        is_type = token == "Tensor" or _dtype_named(token) is not None
+        return is_type or token in self.defined_types
 
     def type_leaf(self, expected: str) -> Type:
         """Read a type that is not made of others, as tuples are.
@@ -227,9 +269,11 @@ class TypeParser(Cursor):
             return RelayTypeVar(token)
         if token == "_":
             return IncompleteType()
+        if token in self.defined_types:
+            return TypeCall(self.defined_types[token], ())
         dtype = _dtype_named(token)
         if dtype is None:
-            known = chain(DTYPES, ["Tensor"], self.type_names)
+            known = chain(DTYPES, ["Tensor"], self.type_names, self.defined_types)
             place = self.span(at, at)
             self.problems.report_unknown(place, "type named", token, known)
             return RelayTypeVar(token)
@@ -326,7 +370,15 @@ def _expected(waiting: Sequence[_Open], part: str) -> str:
     return f"{part} or '{closing}'" if closing else part
 
 
+def _ref_type(parts: tuple[Any, ...]) -> Type:
+    if len(parts) != 1:
+        raise TypeError(f"expected one type in a reference's, got {len(parts)}")
+    return RelayRefType(parts[0])
+
+
 def _whole(opened: _Open, values: tuple[Any, ...]) -> Any:
+    if opened.make is not None:
+        return opened.make(values)
     if opened.type_params is not None:
         return FuncType(values[:-1], values[-1], opened.type_params)
     if opened.closing == "]":

@@ -14,10 +14,12 @@ from parpass.relay.analysis.counts import (
     list_op_freqs,
 )
 from parpass.relay.analysis.effects import Effects
+from parpass.relay.analysis.exhaustiveness import unmatched_cases
 from parpass.relay.analysis.faults import function_faults
 from parpass.relay.analysis.feature import Feature, detect_feature
 from parpass.relay.analysis.fused_functions import extract_fused_functions
 from parpass.relay.analysis.traversal import node_count, post_order_visit
+from parpass.relay.analysis.type_kinds import check_kind
 from parpass.relay.analysis.type_variables import (
     all_type_vars,
     bound_type_vars,
@@ -42,6 +44,7 @@ __all__ = [
     "called_globals",
     "check_basic_block_normal_form",
     "check_constant",
+    "check_kind",
     "count_layers",
     "detect_feature",
     "extract_fused_functions",
@@ -52,6 +55,7 @@ __all__ = [
     "list_op_freqs",
     "node_count",
     "post_order_visit",
+    "unmatched_cases",
     "well_formed",
 ]
 

@@ -1,4 +1,4 @@
-"""Basic blocks: bodies of functions and branches of `if`s.
+"""Basic blocks: bodies of functions, branches of `if`s, and clauses.
 
 All that is in one block is evaluated, if the block is. A node that is used in several
 blocks belongs to the innermost one that encloses its uses.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parpass.ir.adt import Constructor
 from parpass.ir.node import Node, bindings, post_order
 from parpass.ir.op_table import Op
 from parpass.relay.analysis.scopes import Scope, ScopeTree
@@ -24,7 +25,7 @@ class BlockTree(ScopeTree):
 
 def is_atomic(expr: Node) -> bool:
     """Return whether this is a name or a constant, which any block may use."""
-    return isinstance(expr, Var | GlobalVar | Op | Constant)
+    return isinstance(expr, Var | GlobalVar | Op | Constant | Constructor)
 
 
 def used_across_blocks(order: Sequence[Node], blocks: BlockTree) -> set[Expr]:

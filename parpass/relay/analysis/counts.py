@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children, post_order
 from parpass.ir.op_table import Op
-from parpass.ir.ty import FuncType, TensorType, TupleType, Type
+from parpass.ir.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, GlobalVar
 
 
@@ -29,7 +30,7 @@ def all_dtypes(expr: Expr) -> set[str]:
     waiting = [
         node.checked_type
         for node in post_order(expr)
-        if isinstance(node, Expr) and not isinstance(node, Op | GlobalVar)
+        if isinstance(node, Expr) and not isinstance(node, Op | GlobalVar | Constructor)
     ]
     seen = set(waiting)
     while waiting:
@@ -70,12 +71,8 @@ def _parts(type_: Type, dtypes: set[str]) -> tuple[Type, ...]:
         case TensorType():
             dtypes.add(type_.dtype)
             return ()
-        case TupleType():
-            return type_.fields
-        case FuncType():
-            return (*type_.arg_types, type_.ret_type)
         case _:
-            return ()
+            return type_.parts
 
 
 def _shape(expr: Expr) -> tuple[int, ...]:

@@ -6,13 +6,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
+from parpass.ir.adt import Constructor, TypeCall
 from parpass.ir.effect import Effect
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, breadth_first, children
 from parpass.ir.op_table import Op
 from parpass.ir.ty import FuncType, Type
 from parpass.ir.type_structure import extent
-from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
+from parpass.relay.expr import (
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Var,
+)
 from parpass.relay.op.relations import same_value
 
 # How many nodes of a rewrite's result are looked at to find what it has kept.
@@ -29,7 +40,7 @@ class _Look(NamedTuple):
 
 
 class Effects:
-    """Tells the effects of expressions: the greatest one of the operators they call.
+    """Tells the effects of expressions: the greatest of what they call, read and write.
 
     Creating a closure has none, calling it has those of its body. Of functions that a
     parameter stands for, or that the module does not have, nothing is known.
@@ -70,7 +81,7 @@ class Effects:
             node = waiting.pop()
             if node in near:
                 continue
-            if isinstance(node, Call) and _writes_itself(node):
+            if _writes_itself(node):
                 return False
             waiting += self._writing(node)
         return True
@@ -87,13 +98,13 @@ class Effects:
         seen = set(waiting)
         while waiting and found is not Effect.WRITES:
             node, called = waiting.pop()
+            found = max(found, _own_effect(node))
             if isinstance(node, Let):
                 self._inner_values[node.var] = node.value
-            elif isinstance(node, Call):
-                if isinstance(node.op, Op):
-                    found = max(found, node.op.effect)
-                else:
-                    called = True
+            elif isinstance(node, Call) and not isinstance(node.op, Op | Constructor):
+                called = True
+                if self._is_untold(node.op):
+                    found = max(found, self._unknown)
             if called and self._is_unknown(node):
                 found = max(found, self._unknown)
             for child in self._called(node) if called else _evaluated(node):
@@ -114,9 +125,17 @@ class Effects:
         """Return whether this stands for functions of which nothing is known."""
         if isinstance(node, GlobalVar):
             return node.name_hint not in self._functions
+        if isinstance(node, RefRead):
+            return True
         if not isinstance(node, Var) or self._value_of(node) is not None:
             return False
         return _has_functions(node.type_annotation or node.checked_type_)
+
+    def _is_untold(self, callee: Expr) -> bool:
+        """Return whether this is a variable of which not even the type is known."""
+        if not isinstance(callee, Var) or self._value_of(callee) is not None:
+            return False
+        return callee.type_annotation is None and callee.checked_type_ is None
 
     def _called(self, node: Expr) -> tuple[Expr, ...]:
         if isinstance(node, GlobalVar):
@@ -152,12 +171,37 @@ def _evaluated(node: Expr) -> tuple[Expr, ...]:
     return () if isinstance(node, Function) else children(node)
 
 
-def _writes_itself(call: Call) -> bool:
-    return not isinstance(call.op, Op) or call.op.effect is Effect.WRITES
+def _own_effect(node: Expr) -> Effect:
+    """Return what a node does besides giving a value, those below it aside.
+
+    A new reference is another one than that before, so two are not one.
+    """
+    if isinstance(node, Call):
+        return node.op.effect if isinstance(node.op, Op) else Effect.PURE
+    return _OF_REFERENCES.get(type(node), Effect.PURE)
+
+
+_OF_REFERENCES: dict[type[Expr], Effect] = {
+    RefCreate: Effect.READS,
+    RefRead: Effect.READS,
+    RefWrite: Effect.WRITES,
+}
+
+
+def _writes_itself(node: Expr) -> bool:
+    if isinstance(node, Call) and not isinstance(node.op, Op):
+        return not isinstance(node.op, Constructor)
+    return _own_effect(node) is Effect.WRITES
 
 
 def _has_functions(type_: Type | None) -> bool:
-    return type_ is not None and FuncType in extent(type_).kinds
+    """Return whether a value of a type may be, or have in it, what can be called."""
+    if type_ is None:
+        return False
+    return not _MAY_HAVE_FUNCTIONS.isdisjoint(extent(type_).kinds)
+
+
+_MAY_HAVE_FUNCTIONS = frozenset({FuncType, TypeCall})
 
 
 def _gives_tensors(expr: Expr) -> bool:

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from parpass.errors import did_you_mean
+from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, bindings, post_order
 from parpass.relay.analysis.basic_blocks import BlockTree, used_across_blocks
 from parpass.relay.analysis.effects import effects_across_blocks
 from parpass.relay.analysis.scopes import used_out_of_scope
+from parpass.relay.analysis.used_types import constructors_in, types_used
 from parpass.relay.expr import Function, GlobalVar
 
 
@@ -26,6 +28,7 @@ def function_faults(func: Function, mod: IRModule) -> list[str]:
     return [
         *_variables(order),
         *_globals(order, mod),
+        *_defined_types(order, mod),
         *_types(order, func),
         *_effects(order, mod),
     ]
@@ -50,14 +53,25 @@ def _globals(order: Iterable[Node], mod: IRModule) -> Iterator[str]:
             yield f"the module has no function '@{name}'{did_you_mean(name, known)}"
 
 
+def _defined_types(order: Sequence[Node], mod: IRModule) -> Iterator[str]:
+    known = mod.types.by_name
+    for name in sorted(types_used(order)):
+        if name not in known:
+            yield f"the module has no type '{name}'{did_you_mean(name, known)}"
+    pairs = {(it.belong_to.name_hint, it.name_hint) for it in constructors_in(order)}
+    for of, name in sorted(pairs - mod.types.constructors.keys()):
+        if of in known:
+            yield f"type '{of}' has no constructor '{name}'"
+
+
 def _types(order: Iterable[Node], func: Function) -> Iterator[str]:
     if func.checked_type_ is None:
         return
     untyped = Counter(
         type(node).__name__
         for node in order
-        # Operators have no type, and that of a global is kept by its function.
-        if not isinstance(node, GlobalVar)
+        # Operators have no type; that of a global or a constructor the module knows.
+        if not isinstance(node, GlobalVar | Constructor)
         and getattr(node, "checked_type_", func) is None
     )
     for kind, number in untyped.items():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
+from parpass.ir.adt import Constructor
 from parpass.ir.node import Node, children, post_order
 from parpass.ir.op_table import Op
+from parpass.relay.adt import Clause, Match
 from parpass.relay.analysis.basic_blocks import is_atomic
 from parpass.relay.expr import (
     Call,
@@ -16,6 +18,9 @@ from parpass.relay.expr import (
     GlobalVar,
     If,
     Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
     Tuple,
     TupleGetItem,
     Var,
@@ -27,8 +32,7 @@ if TYPE_CHECKING:
     from parpass.ir.module import IRModule
 
 
-# Those that this Relay has not got never occur. `fGraph` is a value, other than a name
-# or a constant, that is used twice.
+# `fGraph` is a value, other than a name or a constant, that is used twice.
 Feature = enum.IntEnum(
     "Feature",
     [
@@ -64,6 +68,11 @@ _FEATURE_OF: dict[type[Node], Feature] = {
     Call: Feature.fCall,
     Let: Feature.fLet,
     If: Feature.fIf,
+    RefCreate: Feature.fRefCreate,
+    RefRead: Feature.fRefRead,
+    RefWrite: Feature.fRefWrite,
+    Constructor: Feature.fConstructor,
+    Match: Feature.fMatch,
 }
 
 
@@ -90,7 +99,8 @@ def _features(order: Sequence[Node]) -> Iterator[Feature]:
     used: set[Node] = set()
     recursive = _in_their_own_values(order)
     for node in order:
-        yield _FEATURE_OF[type(node)]
+        if not isinstance(node, Clause):
+            yield _FEATURE_OF[type(node)]
         if isinstance(node, Let) and node.var in recursive:
             yield Feature.fLetRec
         for child in children(node):

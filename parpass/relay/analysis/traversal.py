@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from parpass.ir.module import IRModule
-from parpass.ir.node import post_order
+from parpass.ir.node import Node, post_order
 from parpass.ir.op_table import Op
+from parpass.relay.expr import Expr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from parpass.relay.expr import Expr
 
 
 def post_order_visit(expr: Expr, fvisit: Callable[[Any], object]) -> None:
     """Call `fvisit` on each node of an expression once, children before parents."""
     for node in post_order(expr):
-        fvisit(node)
+        if isinstance(node, Expr):
+            fvisit(node)
 
 
 def node_count(program: Expr | IRModule) -> int:
@@ -27,4 +27,8 @@ def node_count(program: Expr | IRModule) -> int:
     """
     if isinstance(program, IRModule):
         return sum(node_count(f) for f in program.functions_by_name.values())
-    return sum(not isinstance(node, Op) for node in post_order(program))
+    return sum(_counts(node) for node in post_order(program))
+
+
+def _counts(node: Node) -> bool:
+    return isinstance(node, Expr) and not isinstance(node, Op)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import cast
 
-from parpass.ir.node import children, post_order
+from parpass.ir.node import Node, children, post_order
 from parpass.ir.op_table import Op
 from parpass.relay.analysis.scopes import Scope, innermost_common
 from parpass.relay.expr import Call, Expr
@@ -42,7 +42,8 @@ class ExprGraph:
             keys: None for all nodes.
         """
         if keys is None:
-            return self.order[::-1]
+            order: list[Node] = [*reversed(self.order)]
+            return [node for node in order if isinstance(node, Expr)]
         found = [self._places[key] for key in keys if key in self._places]
         if len(found) == 1:
             return [self.order[place] for place in reversed(found[0])]
@@ -79,5 +80,8 @@ class ExprGraph:
 
 
 def nodes_of(expr: Expr) -> list[Expr]:
-    """Return the nodes of an expression, each once, inputs first."""
+    """Return the nodes of an expression, each once, inputs first.
+
+    Clauses are among them, which no pattern matches.
+    """
     return cast("list[Expr]", post_order(expr))

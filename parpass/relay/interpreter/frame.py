@@ -7,7 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from parpass.errors import EvaluationError
-from parpass.relay.expr import Call, Expr, If, Let, Tuple, TupleGetItem, Var
+from parpass.ir.node import Node, children
+from parpass.relay.adt import Clause, Match
+from parpass.relay.binding import with_new_variables
+from parpass.relay.expr import (
+    Call,
+    Expr,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from parpass.relay.interpreter.matching_values import matched
 from parpass.relay.interpreter.values import Closure, Value, describe, has_type
 
 
@@ -20,9 +35,10 @@ class Frame:
         parent: The frame in which the closure was made, which has the values of
             its free variables.
         stack: The nodes that wait; the last one is evaluated next.
+        clauses: The clauses that matched, by match, and by themselves.
     """
 
-    __slots__ = ("body", "parent", "stack", "values")
+    __slots__ = ("body", "clauses", "parent", "stack", "values")
 
     def __init__(
         self, body: Expr, values: dict[Expr, Value], parent: Frame | None
@@ -31,6 +47,7 @@ class Frame:
         self.values = values
         self.parent = parent
         self.stack = [body]
+        self.clauses: dict[Node, Clause] = {}
 
     def variable(self, var: Var) -> Value:
         """Return the value of a variable, bound here or further out."""
@@ -59,7 +76,39 @@ class Frame:
                 branch = self.branch(node)
                 return () if branch in values else (branch,)
             case _:
+                return self._others_wait_for(node)
+
+    def _others_wait_for(self, node: Expr) -> Sequence[Expr]:
+        values = self.values
+        match node:
+            case Match():
+                if node.data not in values:
+                    return (node.data,)
+                rhs = self._clause(node).rhs
+                return () if rhs in values else (rhs,)
+            case RefCreate() | RefRead() | RefWrite():
+                below: tuple[Expr, ...] = children(node)
+                return [child for child in below if child not in values]
+            case _:
                 return ()
+
+    def _clause(self, node: Match) -> Clause:
+        """Return the clause that matches, its variables bound."""
+        found = self.clauses.get(node)
+        if found is None:
+            value = self.values[node.data]
+            for clause in node.clauses:
+                if clause in self.clauses:  # of another match, with values of its own
+                    clause = with_new_variables(clause)
+                bound = matched(clause.lhs, value)
+                if bound is not None:
+                    self.values.update(bound)
+                    self.clauses[node] = self.clauses[clause] = clause
+                    return clause
+            raise EvaluationError(
+                f"expected a clause that matches {describe(value)}, got none"
+            )
+        return found
 
     def _let_waits_for(self, let: Let) -> Sequence[Expr]:
         # Binds the variable between the two waits, for its value and for its body.

@@ -18,8 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import CallLimitError, EvaluationError, kind_of, quoted
+from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
+from parpass.relay.adt import Match
 from parpass.relay.binding import bind, bind_params_by_name
 from parpass.relay.expr import (
     Call,
@@ -29,6 +31,9 @@ from parpass.relay.expr import (
     GlobalVar,
     If,
     Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
     Tuple,
     TupleGetItem,
     Var,
@@ -38,10 +43,12 @@ from parpass.relay.interpreter.op_value import evaluate_call
 from parpass.relay.interpreter.values import (
     Array,
     Closure,
+    ConstructorValue,
+    RefValue,
     Value,
     as_value,
     describe,
-    map_arrays,
+    map_parts,
 )
 from parpass.runtime.ndarray import NDArray
 
@@ -63,7 +70,7 @@ def evaluate(
             itself for ever; None for any number.
 
     Returns:
-        An array, a tuple of values, or a `Closure`.
+        An array, a tuple of values, a `ConstructorValue`, a `RefValue`, or a `Closure`.
 
     Raises:
         EvaluationError: The arguments do not fit the function, a variable is not
@@ -151,6 +158,10 @@ class _Machine:
                 return values[node.body]
             case If():
                 return values[frame.branch(node)]
+            case Match():
+                return values[frame.clauses[node].rhs]
+            case RefCreate() | RefRead() | RefWrite():
+                return _referred(node, values)
             case _:
                 return self._leaf(frame, node)
 
@@ -165,7 +176,7 @@ class _Machine:
                 return self.global_closure(node)
             case Function():
                 return Closure(node, frame)
-            case Op():
+            case Op() | Constructor():
                 return node
             case _:
                 raise EvaluationError(
@@ -178,7 +189,29 @@ def _apply(callee: Value, call: Call, args: list[Value]) -> Value | Frame:
         return evaluate_call(callee, call.attrs, args)
     if isinstance(callee, Closure):
         return enter(callee, args)
+    if isinstance(callee, Constructor):
+        if len(args) != len(callee.inputs):
+            raise EvaluationError(
+                f"expected {len(callee.inputs)} arguments for constructor "
+                f"'{callee.name_hint}', got {len(args)}"
+            )
+        return ConstructorValue(callee.tag, args, callee)
     raise EvaluationError(f"expected a function to call, got {describe(callee)}")
+
+
+def _referred(
+    node: RefCreate | RefRead | RefWrite, values: Mapping[Expr, Value]
+) -> Value:
+    """Create a reference, or return or set what it refers to."""
+    if isinstance(node, RefCreate):
+        return RefValue(values[node.value])
+    ref = values[node.ref]
+    if not isinstance(ref, RefValue):
+        raise EvaluationError(f"expected a reference, got {describe(ref)}")
+    if isinstance(node, RefRead):
+        return ref.value
+    ref.value = values[node.value]
+    return ()
 
 
 def _project(value: Value, index: int) -> Value:
@@ -293,7 +326,7 @@ def _listed(names: Collection[str]) -> str:
 
 
 def _as_result(value: Value) -> Any:
-    return map_arrays(value, _as_ndarray)
+    return map_parts(value, _as_ndarray)
 
 
 def _as_ndarray(value: Value) -> Any:

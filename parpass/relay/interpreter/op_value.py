@@ -11,8 +11,10 @@ from parpass.errors import EvaluationError
 from parpass.ir.op_table import Op
 from parpass.ir.ty import TensorType, TupleType, Type
 from parpass.relay.interpreter.values import (
+    CALLABLE,
     Array,
-    Closure,
+    ConstructorValue,
+    RefValue,
     Value,
     describe,
     map_arrays,
@@ -93,7 +95,8 @@ def _rounded(result: Any, wanted: Type) -> Any:
 
 def _as_array(result: Any) -> Value:
     """Return a number as an array; annotations may be on functions, too."""
-    return result if isinstance(result, Closure | Op) else np.asarray(result)
+    is_other = isinstance(result, (*CALLABLE, ConstructorValue, RefValue))
+    return result if is_other else np.asarray(result)
 
 
 def _in_one_layout(value: Value) -> Value:

@@ -1,7 +1,7 @@
 """What expressions evaluate to, and whether a value has a type.
 
-A value is an array, a tuple of values, or something that can be called: a closure, or
-an operator.
+A value is an array, a tuple of values, what a constructor has made of values, a
+reference to one, or what can be called: a closure, a constructor, an operator.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import IRTypeError
+from parpass.ir.adt import Constructor, TypeCall
 from parpass.ir.op_table import Op
-from parpass.ir.ty import TensorType, TupleType, Type, TypeVar
+from parpass.ir.ty import RelayRefType, TensorType, TupleType, Type, TypeVar
 from parpass.relay.expr import Constant, Function, const
 from parpass.relay.op.relations import agree
 from parpass.runtime.dtypes import DTYPES, numpy_dtype
 
 Array = npt.NDArray[Any]
-Value = Any  # an Array, a tuple of Values, a Closure, or an Op
+Value = Any  # an Array, a tuple of Values, a Closure, a ConstructorValue, ...
 
 
 class Closure:
@@ -43,6 +44,47 @@ class Closure:
         return f"Closure({self.name or 'fn'})"
 
 
+class ConstructorValue:
+    """What a constructor has made, under TVM's name.
+
+    Attributes:
+        tag: The constructor's tag.
+        fields: What it was given.
+        constructor: The constructor.
+    """
+
+    __slots__ = ("constructor", "fields", "tag")
+
+    def __init__(
+        self, tag: int, fields: Sequence[Any], constructor: Constructor
+    ) -> None:
+        self.tag = tag
+        self.fields = tuple(fields)
+        self.constructor = constructor
+
+    def __repr__(self) -> str:
+        return f"ConstructorValue({self.constructor.name_hint}, {len(self.fields)})"
+
+
+class RefValue:
+    """A reference: the one object among values that changes.
+
+    Attributes:
+        value: What it refers to now.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "RefValue()"
+
+
+CALLABLE = (Closure, Op, Constructor)  # the kinds of values that can be called
+
+
 def as_value(arg: Any, wanted: Type | None = None) -> Value:
     """Return what a caller gives as an argument in the form of a value.
 
@@ -58,7 +100,9 @@ def as_value(arg: Any, wanted: Type | None = None) -> Value:
         return tuple(map(as_value, fields, types))
     if type(arg) in _NUMBERS and isinstance(wanted, TensorType):
         return _number(arg, wanted)
-    if isinstance(arg, Closure):
+    if isinstance(arg, ConstructorValue | RefValue):
+        return map_parts(arg, as_value)
+    if isinstance(arg, CALLABLE):
         return arg
     if isinstance(arg, Constant):
         return arg.data.numpy()
@@ -110,8 +154,13 @@ def _is_of(value: Value, expected: Type, known: dict[tuple[int, int], bool]) -> 
             )
         case TypeVar():
             return True
+        case TypeCall(func=func):  # no more is looked at: a list may be very long
+            is_made = isinstance(value, ConstructorValue)
+            return is_made and value.constructor.belong_to == func
+        case RelayRefType():
+            return isinstance(value, RefValue)
         case _:
-            return isinstance(value, Closure | Op)
+            return isinstance(value, CALLABLE)
 
 
 def _is_like(array: Array, expected: TensorType) -> bool:
@@ -161,6 +210,61 @@ def map_arrays(
     return visit(value)
 
 
+def map_parts(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a value with all in it changed that has no parts, at any depth.
+
+    What is shared stays shared, a reference that refers to itself included.
+
+    Args:
+        value: The value.
+        change: Returns what becomes of an array, or of what can be called.
+    """
+    known: dict[int, Any] = {}
+    references: list[tuple[RefValue, RefValue]] = []
+    _map_from(value, change, known, references)
+    while references:
+        old, new = references.pop()
+        new.value = _map_from(old.value, change, known, references)
+    return known[id(value)]
+
+
+def _map_from(
+    value: Any,
+    change: Callable[[Any], Any],
+    known: dict[int, Any],
+    references: list[tuple[RefValue, RefValue]],
+) -> Any:
+    waiting = [value]
+    while waiting:
+        part = waiting[-1]
+        key = id(part)
+        if key in known:
+            waiting.pop()
+            continue
+        fields: tuple[Any, ...] = _fields(part)
+        missing = [field for field in fields if id(field) not in known]
+        if missing:
+            waiting += missing
+            continue
+        waiting.pop()
+        if isinstance(part, RefValue):
+            known[key] = RefValue(None)
+            references.append((part, known[key]))
+            continue
+        new = tuple([known[id(field)] for field in fields])
+        if isinstance(part, ConstructorValue):
+            known[key] = ConstructorValue(part.tag, new, part.constructor)
+        else:
+            known[key] = new if isinstance(part, tuple) else change(part)
+    return known[id(value)]
+
+
+def _fields(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, ConstructorValue):
+        return value.fields
+    return cast("tuple[Any, ...]", value) if isinstance(value, tuple) else ()
+
+
 def describe(value: Value, most: int = 100) -> str:
     """Return the type of a value, for a message; with no more parts than `most`."""
     if isinstance(value, np.ndarray):
@@ -176,4 +280,6 @@ def describe(value: Value, most: int = 100) -> str:
         shown = [describe(field, of_each) for field in fields[:most]]
         shown += ["..."] if len(fields) > most else []
         return f"({', '.join(shown)})"
-    return "a function"
+    if isinstance(value, ConstructorValue):
+        return f"a value of type '{value.constructor.belong_to}'"
+    return "a reference" if isinstance(value, RefValue) else "a function"

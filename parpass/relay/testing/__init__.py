@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 
 from parpass.errors.missing_names import refusing
 from parpass.relay.testing import mlp, mobilenet, resnet
+from parpass.relay.testing.nat import count, make_nat_expr, make_nat_value
 from parpass.relay.testing.opt_pass import run_infer_type, run_opt_pass
 from parpass.relay.testing.workload import create_workload
 
 __all__ = [
+    "count",
     "create_workload",
+    "make_nat_expr",
+    "make_nat_value",
     "mlp",
     "mobilenet",
     "resnet",

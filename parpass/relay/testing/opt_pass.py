@@ -7,6 +7,7 @@ from typing import cast, overload
 from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Expr, Function
+from parpass.relay.prelude import Prelude
 from parpass.relay.transform import InferType
 from parpass.transform import Pass
 
@@ -26,19 +27,20 @@ def run_opt_pass(expr: Expr, opt_pass: Pass, import_prelude: bool = False) -> Ex
     Args:
         expr: The expression.
         opt_pass: The pass.
-        import_prelude: As TVM's; only without, for there is no prelude here.
+        import_prelude: Whether the expression is in a module with the prelude.
 
     Raises:
-        ArgumentError: `opt_pass` is no pass, or the prelude is asked for.
+        ArgumentError: `opt_pass` is no pass.
     """
-    if import_prelude:
-        raise ArgumentError("expected import_prelude=False: there is no prelude here")
     if not isinstance(cast("object", opt_pass), Pass):
         raise ArgumentError(
             f"expected a pass to run, got {type(opt_pass).__name__}; a class is a pass "
             "when it is called, FoldConstant()"
         )
-    mod: IRModule = opt_pass(InferType()(IRModule.from_expr(expr)))
+    mod = IRModule.from_expr(expr)
+    if import_prelude:
+        Prelude(mod)
+    mod = opt_pass(InferType()(mod))
     entry = mod["main"]
     return entry if isinstance(expr, Function) else entry.body
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from parpass.ir.adt import Constructor
 from parpass.ir.op_table import Op
+from parpass.relay.adt import Match
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -16,14 +18,14 @@ from parpass.relay.expr import (
     Var,
 )
 
+_NAMES = (Var, GlobalVar, Op, Constructor)
+
 
 def brief(expr: Expr) -> str:
     """Return what tells a node from others of its kind, such as `nn.relu, 1 args`."""
+    if isinstance(expr, _NAMES):
+        return expr.name if isinstance(expr, Op) else expr.name_hint
     match expr:
-        case Var() | GlobalVar():
-            return expr.name_hint
-        case Op():
-            return expr.name
         case Constant():
             return str(expr.checked_type)
         case Call(op=op, args=args):
@@ -36,6 +38,8 @@ def brief(expr: Expr) -> str:
             return _name(var)
         case If(cond=cond):
             return _name(cond)
+        case Match(clauses=clauses):
+            return f"{len(clauses)} clauses"
         case Function(params=params):
             return f"{len(params)} params"
         case _:
@@ -43,5 +47,4 @@ def brief(expr: Expr) -> str:
 
 
 def _name(expr: Expr) -> str:
-    named = isinstance(expr, Var | GlobalVar | Op)
-    return brief(expr) if named else type(expr).__name__
+    return brief(expr) if isinstance(expr, _NAMES) else type(expr).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from parpass.ir.op_table import Op
 from parpass.ir.text.attribute import dict_attrs
@@ -10,12 +11,17 @@ from parpass.ir.text.cursor import is_name, is_string
 from parpass.ir.text.infix import Operand
 from parpass.ir.text.problems import Problems
 from parpass.ir.ty import Type
-from parpass.relay.expr import Call, Expr
+from parpass.relay.expr import Call, Expr, RefCreate, RefRead, RefWrite, Tuple, Var
 from parpass.relay.text.call_attributes import operator_attrs
-from parpass.relay.text.leaf_parser import LeafParser
+from parpass.relay.text.leaf_parser import REFERENCES, LeafParser
 from parpass.relay.text.open_parts import Open, OpenCall
 from parpass.runtime.ndarray import NDArray
 
+_REFERENCES: dict[str, tuple[type[Any], int]] = {
+    "ref": (RefCreate, 1),
+    "ref_read": (RefRead, 1),
+    "ref_write": (RefWrite, 2),
+}
 _TRUTHS = {"True", "False"}  # names elsewhere, never those of arguments
 
 
@@ -87,8 +93,21 @@ class CallParser(LeafParser):
     def _is_attribute_name(token: str) -> bool:
         return is_string(token) or (is_name(token) and token not in _TRUTHS)
 
-    def _whole(self, call: OpenCall, end: int) -> Call:
+    def _reference(self, call: OpenCall, word: str, end: int) -> Expr:
+        """Return what `ref(...)`, `ref_read(...)` or `ref_write(...)` stands for."""
+        kind, count = _REFERENCES[word]
+        place = self.span(call.begin, end)
+        if len(call.args) != count or call.attributes or call.type_args:
+            plural = "" if count == 1 else "s"
+            message = f"expected {count} argument{plural} for '{word}', and no more"
+            self.problems.report(place, message)
+            return Tuple((), place)
+        return kind(*call.args, span=place)
+
+    def _whole(self, call: OpenCall, end: int) -> Expr:
         callee, place = call.callee, self.span(call.begin, call.begin)
+        if isinstance(callee, Var) and REFERENCES.get(callee.name_hint) is callee:
+            return self._reference(call, callee.name_hint, end)
         if isinstance(callee, Op):
             attrs = operator_attrs(callee, call.attributes, place, self.problems)
         else:

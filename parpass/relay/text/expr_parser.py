@@ -13,7 +13,7 @@ from parpass.ir.text.cursor import is_line
 from parpass.ir.text.infix import Operand, Row
 from parpass.ir.ty import Type
 from parpass.relay.expr import Expr, Tuple, TupleGetItem
-from parpass.relay.text.block_parser import BlockParser
+from parpass.relay.text.match_parser import MatchParser
 from parpass.relay.text.open_parts import OpenParenthesis
 from parpass.relay.text.operators import NEGATIVE, OPERATORS
 
@@ -23,7 +23,7 @@ _BEFORE_TYPES = {*ascii_letters, *digits, *'_")}'}
 _BEGIN_TYPES = {*ascii_letters, *"_("}
 
 
-class ExprParser(BlockParser):
+class ExprParser(MatchParser):
     """Makes expressions."""
 
     def read_open(self) -> None:
@@ -63,6 +63,8 @@ class ExprParser(BlockParser):
                 return self.begin_function(at)
             case "if":
                 return self.begin_if(at)
+            case "match" if self.begins_match(at):
+                return self.begin_match(at)
             case _:
                 if is_line(token):
                     self.open[-1].row = None  # an error: no operand goes on with a `=`

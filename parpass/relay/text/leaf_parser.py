@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from parpass.errors import UnknownOpError
+from parpass.ir.adt import Constructor
 from parpass.ir.op_table import Op
 from parpass.ir.text.cursor import is_name
 from parpass.ir.text.environment import Environment
@@ -15,11 +16,15 @@ from parpass.ir.text.names import name_text
 from parpass.ir.text.problems import Problems
 from parpass.ir.text.type_parser import TypeParser
 from parpass.ir.ty import TensorType, Type
-from parpass.relay.expr import Constant, Expr, GlobalVar, Var
+from parpass.relay.expr import Call, Constant, Expr, GlobalVar, Var
 from parpass.runtime.ndarray import NDArray
 
 _SECTION_ENTRY = re.compile(r"meta\[relay\.Constant\]\[([0-9]{1,9})\]")
 _ZERO = read_scalar("0")
+
+# Words that stand where what is called does.
+REFERENCES = {word: Var(word) for word in ("ref", "ref_read", "ref_write")}
+BARE = ".constructor"  # behind the name of one that takes nothing, and is not called
 
 
 class LeafParser(TypeParser):
@@ -35,6 +40,7 @@ class LeafParser(TypeParser):
         super().__init__(problems)
         self.names = Environment()
         self.globals = GlobalNames()
+        self.constructors: dict[str, Constructor] = {}
         self._constants = constants
         self._data: dict[str, tuple[NDArray, Type]] = {}
 
@@ -55,7 +61,7 @@ class LeafParser(TypeParser):
         if self.is_number(at):
             return self._scalar()
         if is_name(token):
-            return self._operator()
+            return self._constructor(at, token) or self._operator()
         return self._no_constant() if first == "m" else None
 
     def known_data(self, text: str) -> tuple[NDArray, Type] | None:
@@ -100,10 +106,27 @@ class LeafParser(TypeParser):
         self.names.meanings[token] = found
         return found
 
+    def _constructor(self, at: int, token: str) -> Expr | None:
+        """Return what the name of a constructor stands for, None if it is none.
+
+        One that takes nothing stands for what it makes, as in TVM's text.
+        """
+        found = self.constructors.get(token.removesuffix(BARE))
+        if found is None:
+            return None
+        self.at = at + 1
+        if found.inputs:
+            self.names.meanings[token] = found
+        elif token[-len(BARE) :] != BARE and self.texts[at + 1] not in {"(", "<"}:
+            return Call(found, (), None, (), self.span(at, at))
+        return found
+
     def _operator(self) -> Expr:
         at = self.at
         self.at += 1
         token = self.texts[at]
+        if token in REFERENCES and self.texts[self.at] == "(":
+            return REFERENCES[token]
         try:
             op = self.names.meanings[token] = Op.get(token)
         except UnknownOpError:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from parpass.ir.attrs import DictAttrs
+from parpass.ir.module import IRModule
 from parpass.ir.relay_expr import BaseFunc, GlobalVar
 from parpass.ir.text.attribute import Attribute, dict_attrs
 from parpass.ir.text.cursor import is_name, is_string
 from parpass.ir.text.problems import Problems
 from parpass.ir.text.scanner import END, STRAY
 from parpass.relay.expr import Expr
-from parpass.relay.text.expr_parser import ExprParser
+from parpass.relay.text.definition_parser import DefinitionParser
 from parpass.relay.text.open_parts import Head
 from parpass.runtime.ndarray import NDArray
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from parpass.tir.text.function_reader import FunctionReader
 
 
-class ModuleParser(ExprParser):
+class ModuleParser(DefinitionParser):
     """Makes functions by global name, and the attributes of a module.
 
     Attributes:
@@ -39,15 +40,20 @@ class ModuleParser(ExprParser):
         self._given: set[str] = set()
         self._loop_reader: FunctionReader | None = None
 
-    def know(self, functions: Mapping[str, GlobalVar]) -> None:
-        """Take functions of these names for there, defined in the text or not."""
-        self.globals.know(functions)
-        self._given.update(functions)
+    def know(self, module: IRModule) -> None:
+        """Take the functions and types of a module for there, if not in the text."""
+        self.globals.know(module.global_vars_by_name)
+        self._given.update(module.global_vars_by_name)
+        for name, definition in module.types.by_name.items():
+            self.defined_types[name] = definition.header
+            for constructor in definition.constructors:
+                self.constructors[constructor.name_hint] = constructor
 
     def module(self) -> None:
         """Read a module from its beginning."""
         self._preamble()
-        if self.texts[self.at] in {"def", END} or self._is_loop_definition():
+        starts = self.texts[self.at] in {"def", END} or self.begins_definition()
+        if starts or self._is_loop_definition():
             self.definitions()
         else:
             self._program(or_functions=True)
@@ -133,7 +139,10 @@ class ModuleParser(ExprParser):
         """Read functions, up to the last token."""
         last = len(self.texts) - 2
         while self.at < last or self.texts[last][:1] == STRAY:
-            self._definition()
+            if self.begins_definition():
+                self.go_over_definition()
+            else:
+                self._definition()
 
     def _definition(self) -> None:
         if self._is_loop_definition():

@@ -9,6 +9,7 @@ from parpass.ir.text.attribute import Attribute
 from parpass.ir.text.infix import Operand, Row
 from parpass.ir.ty import Type
 from parpass.ir.ty import TypeVar as RelayTypeVar
+from parpass.relay.adt import Clause, Pattern, PatternWildcard
 from parpass.relay.expr import Expr, Var
 
 
@@ -97,6 +98,35 @@ class OpenParenthesis(Open):
     ) -> None:
         super().__init__(begin, take, "an expression, ')' or 'let'")
         self.fields: list[Expr] = []
+
+
+class OpenMatch(Open):
+    """A match of which the clauses are being read.
+
+    Attributes:
+        data: The value that is matched.
+        complete: Whether it is to match every value.
+        clauses: The clauses read so far.
+        clause: The token at which the clause begins that is being read.
+        pattern: Its pattern.
+    """
+
+    __slots__ = ("clause", "clauses", "complete", "data", "pattern")
+
+    def __init__(
+        self,
+        begin: int,
+        take: Callable[[Any, Expr, int], Operand | None],
+        data: Expr,
+        *,
+        complete: bool,
+    ) -> None:
+        super().__init__(begin, take)
+        self.data = data
+        self.complete = complete
+        self.clauses: list[Clause] = []
+        self.clause = begin
+        self.pattern: Pattern = PatternWildcard()
 
 
 class OpenCall(Open):

@@ -18,7 +18,7 @@ import msgspec
 
 from parpass.ir.module import IRModule
 from parpass.ir.text.cursor import GivenUp, SyntaxFault
-from parpass.ir.text.pieces import piece_at
+from parpass.ir.text.pieces import Piece, piece_at
 from parpass.ir.text.problems import Problems
 from parpass.ir.text.scanner import GLOBAL
 from parpass.relay.expr import Expr
@@ -31,6 +31,7 @@ import_module("parpass.relay.op")  # enters the operators in their table
 _SECTION = "#[metadata]"
 _BYTE = re.compile(r" \(byte (\d+)\)$")
 _Start = Callable[[ModuleParser], None]
+_TYPE = re.compile(r"\btype\b")
 _FUNCTION = re.compile(rf"^[ \t]*(?:def\b|{GLOBAL}[ \t]*=[ \t]*primfn\b)", re.MULTILINE)
 
 
@@ -67,8 +68,9 @@ def parse(
     attrs = parser.attrs or known.attrs
     if parser.root is None:
         functions = {**known.functions, **parser.functions}
-        return IRModule.of_closed(functions, attrs, sources)
-    module = IRModule.from_expr(parser.root, known.functions)
+        types = {**known.types.by_name, **parser.definitions_of_types}
+        return IRModule.of_closed(functions, attrs, sources, types.values())
+    module = IRModule.from_expr(parser.root, known.functions, known.type_definitions)
     module.attrs, module.sources = attrs, sources
     return module
 
@@ -118,9 +120,29 @@ def _read(
         constants = [*(constants or ()), *data]
     parser = ModuleParser(problems, constants)
     if known is not None:
-        parser.know(known.global_vars_by_name)
+        parser.know(known)
+    if _TYPE.search(program):
+        _read_types(program, parser)
     _read_pieces(program, parser, start)
     return program, parser
+
+
+def _read_types(text: str, parser: ModuleParser) -> None:
+    """Read the definitions of types, which functions may use before they come."""
+    found: list[tuple[Piece, int, list[int]]] = []
+    begin, line = 0, 1
+    while begin < len(text):
+        piece = piece_at(text, begin)
+        parser.enter_piece(piece, line)
+        places = parser.declare_types()
+        if places:
+            found.append((piece, line, places))
+        line += text.count("\n", begin, piece.end)
+        begin = piece.end
+    for piece, line, places in found:
+        parser.enter_piece(piece, line)
+        for at in places:
+            parser.read_definition(at)
 
 
 def _read_pieces(text: str, parser: ModuleParser, start: _Start) -> None:

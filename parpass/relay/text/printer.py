@@ -13,6 +13,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from parpass.ir.adt import Constructor, TypeData
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children, post_order
 from parpass.ir.op_table import Op
@@ -20,6 +21,14 @@ from parpass.ir.tenants import FunctionPrinter
 from parpass.ir.text.literals import attrs_text, items_text
 from parpass.ir.text.names import VarNames, name_text
 from parpass.ir.text.parts import Part, indent, written
+from parpass.relay.adt import (
+    Clause,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+)
 from parpass.relay.analysis.scopes import ScopeTree
 from parpass.relay.analysis.variables import free_vars
 from parpass.relay.expr import (
@@ -30,11 +39,15 @@ from parpass.relay.expr import (
     GlobalVar,
     If,
     Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
     Tuple,
     TupleGetItem,
     Var,
 )
 from parpass.relay.text.constant_section import ConstantPool
+from parpass.relay.text.leaf_parser import BARE
 from parpass.relay.text.remarks import Remarks
 from parpass.relay.text.type_texts import TypeTexts
 
@@ -113,9 +126,23 @@ class RelayPrinter(FunctionPrinter):
         printer = _ExprPrinter(function, self.constants, self._types, self._remarks)
         return printer.global_function(name_text(name))
 
+    def definition(self, definition: TypeData) -> str:
+        """Return `type List[A] { ... }`."""
+        return _definition_text(definition, self._types)
+
     def section(self) -> str:
         """Return the constants."""
         return self.constants.section()
+
+
+def _definition_text(definition: TypeData, types: TypeTexts) -> str:
+    params = ", ".join(map(str, definition.type_vars))
+    head = f"type {definition.header}{f'[{params}]' if params else ''} {{\n"
+    lines: list[str] = []
+    for constructor in definition.constructors:
+        given = ", ".join(map(types.text, constructor.inputs))
+        lines.append(f"  {constructor.name_hint}{f'({given})' if given else ''},\n")
+    return types.spend(f"{head}{''.join(lines)}}}\n")
 
 
 class _ExprPrinter:
@@ -179,12 +206,12 @@ class _ExprPrinter:
             return self._definition(expr, depth)
         return [self._reference(expr)]
 
-    def _definition(self, expr: Expr, depth: int) -> list[Part]:
+    def _definition(self, expr: Node, depth: int) -> list[Part]:
         parts = self._whole(expr, depth)
         remark = "" if isinstance(expr, _LEAVES) else self._remarks.behind(expr)
         return [*parts, remark] if remark else parts
 
-    def _whole(self, expr: Expr, depth: int) -> list[Part]:
+    def _whole(self, expr: Node, depth: int) -> list[Part]:
         match expr:
             case Call():
                 return [self._call(expr)]
@@ -200,14 +227,63 @@ class _ExprPrinter:
             case Let():
                 inner = partial(self._let, expr, depth + 1)
                 return ["(\n", inner, f"{indent(depth)})"]
+            case Match():
+                return self._match(expr, depth)
+            case Clause():
+                return self._clause(expr, depth)
+            case Pattern():
+                return [self._pattern(expr)]
             case _:
-                return [self._reference(expr)]
+                return [self._read_or_written(expr)]
+
+    def _read_or_written(self, expr: Node) -> str:
+        match expr:
+            case RefCreate():
+                return f"ref({self._reference(expr.value)})"
+            case RefRead():
+                return f"ref_read({self._reference(expr.ref)})"
+            case RefWrite():
+                ref, value = self._reference(expr.ref), self._reference(expr.value)
+                return f"ref_write({ref}, {value})"
+            case _:
+                return self._reference(expr)
+
+    def _match(self, expr: Match, depth: int) -> list[Part]:
+        word = "match" if expr.complete else "match?"
+        return [
+            f"{word} ({self._reference(expr.data)}) {{\n",
+            *(partial(self._clause, clause, depth + 1) for clause in expr.clauses),
+            f"{indent(depth)}}}",
+        ]
+
+    def _clause(self, clause: Clause, depth: int) -> list[Part]:
+        (scope,) = self._scopes.opened[clause]
+        return [
+            f"{indent(depth)}{self._pattern(clause.lhs)} => {{\n",
+            partial(self._block, scope, clause.rhs, depth + 1),
+            f"{indent(depth)}}},\n",
+        ]
+
+    def _pattern(self, pattern: Pattern) -> str:
+        if isinstance(pattern, PatternVar):
+            return self._bind(pattern.var)
+        inside = ", ".join(map(self._pattern, pattern.inside))
+        if isinstance(pattern, PatternConstructor):
+            name = pattern.constructor.name_hint
+            return f"{name}({inside})" if inside else name
+        if isinstance(pattern, PatternTuple):
+            return f"({inside}{',' if len(pattern.inside) == 1 else ''})"
+        return "_"
 
     def _call(self, call: Call) -> str:
         args = [*map(self._reference, call.args), *attrs_text(call.attrs)]
         # Those of an operator are the types of its arguments, which need no telling.
         given = () if isinstance(call.op, Op) else call.type_args
         types = f"<{', '.join(map(self._types.text, given))}>" if given else ""
+        if isinstance(call.op, Constructor) and not (args or given or call.op.inputs):
+            return call.op.name_hint
+        if isinstance(call.op, Constructor):
+            return self._types.spend(f"{call.op.name_hint}{types}({', '.join(args)})")
         return self._types.spend(
             f"{self._reference(call.op)}{types}({', '.join(args)})"
         )
@@ -241,7 +317,7 @@ class _ExprPrinter:
             f"{indent(depth)}}}",
         ]
 
-    def _reference(self, expr: Expr) -> str:
+    def _reference(self, expr: Node) -> str:
         """Return the text of a node where another one uses it."""
         match expr:
             case Constant():
@@ -251,6 +327,8 @@ class _ExprPrinter:
                 return f"@{name_text(expr.name_hint)}"
             case Op():
                 return expr.name
+            case Constructor():
+                return f"{expr.name_hint}{'' if expr.inputs else BARE}"
             case Var():
                 return self._vars.text_of(expr, expr.name_hint)
             case TupleGetItem() if expr not in self._names:
@@ -271,6 +349,8 @@ class _ExprPrinter:
         A projection of a projection has one, or the text of a long chain of them
         would be repeated at each use.
         """
+        if isinstance(expr, Clause | Pattern):  # written where they stand
+            return True
         if isinstance(expr, TupleGetItem):
             return not isinstance(expr.tuple_value, TupleGetItem)
         return not children(expr) and not isinstance(expr, Tuple)
@@ -284,7 +364,7 @@ def _written_in_place(order: Sequence[Node]) -> set[Node]:
         match node:
             case Let(value=value, body=body):
                 ends = (value, body)
-            case Function(body=body):
+            case Function(body=body) | Clause(rhs=body):
                 ends = (body,)
             case If(true_branch=true, false_branch=false):
                 ends = (true, false)

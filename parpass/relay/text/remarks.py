@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from parpass.ir.node import Node
 from parpass.ir.ty import Type
-from parpass.relay.expr import Call, Constant, Expr
+from parpass.relay.expr import Call, Constant
 
 if TYPE_CHECKING:
     from parpass.diagnostic import Span
@@ -32,7 +33,7 @@ class Remarks:
         self._left = _MOST
         self._types: dict[int, tuple[Type, str]] = {}  # kept, or ids could recur
 
-    def behind(self, expr: Expr) -> str:
+    def behind(self, expr: Node) -> str:
         """Return what stands behind a node that is no constant."""
         origin = _origin(expr.span) if isinstance(expr, Call) else ""
         if self._annotate is not None:

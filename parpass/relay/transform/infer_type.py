@@ -9,6 +9,7 @@ from parpass.ir.ledger import (
 )
 from parpass.ir.module import IRModule
 from parpass.ir.ty import Type
+from parpass.ir.type_structure import digest
 from parpass.relay.analysis.findings import emit_errors
 from parpass.relay.expr import Expr, Function
 from parpass.relay.typing.global_types import GlobalTypes
@@ -69,7 +70,9 @@ class InferType(FunctionwisePass):
             emit_errors(inferred.findings, ctx)
             return func
         if inferred.function.checked_type_ is not None:
-            entry = LedgerEntry(inferred.used_globals, inferred.nodes)
+            entry = LedgerEntry(
+                inferred.used_globals, inferred.nodes, inferred.used_types
+            )
             enter_in_ledger(inferred.function, entry)
         return inferred.function
 
@@ -81,7 +84,13 @@ def InferTypeLocal(expr: Expr) -> Type:  # noqa: N802 -- TVM's name
 
 def _is_typed(func: Function, types: GlobalTypes) -> bool:
     entry = ledger_entry(func)
-    return entry is not None and all(
+    if entry is None:
+        return False
+    for name, known in entry.used_types.items():
+        definition = types.definition(name)
+        if definition is None or digest(definition) != known:
+            return False
+    return all(
         name in types.names and types.type_of(name) == found
         for name, found in entry.used_globals.items()
     )

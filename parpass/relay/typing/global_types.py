@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from parpass.ir.adt import TypeData
 from parpass.ir.module import IRModule, stated_type
 from parpass.ir.ty import FuncType
 from parpass.relay.analysis import called_globals
@@ -31,6 +32,7 @@ class Inferred(NamedTuple):
         findings: What is wrong.
         used_globals: The types of the global functions that it refers to.
         nodes: How many nodes it has.
+        used_types: Digests of the definitions of types that it refers to.
     """
 
     function: Function
@@ -38,10 +40,11 @@ class Inferred(NamedTuple):
     findings: list[Finding]
     used_globals: dict[str, FuncType]
     nodes: int
+    used_types: dict[str, bytes]
 
 
 class GlobalTypes:
-    """Answers which type a global function has.
+    """Answers which type a global function has, and how a type is defined.
 
     Args:
         mod: The module, which must not change while this is in use; None for an
@@ -54,6 +57,8 @@ class GlobalTypes:
         self._functions = mod.functions_by_name if mod is not None else {}
         self._global_vars: Mapping[str, GlobalVar]
         self._global_vars = mod.global_vars_by_name if mod is not None else {}
+        self._definitions: Mapping[str, TypeData]
+        self._definitions = mod.types.by_name if mod is not None else {}
         self._types: dict[str, FuncType | None] = {}
         self._inferred: dict[str, Inferred] = {}
         self._callees: dict[str, list[str]] = {}
@@ -74,6 +79,10 @@ class GlobalTypes:
             else:
                 self._infer_with_callees(name)
         return self._types[name]
+
+    def definition(self, name: str) -> TypeData | None:
+        """Return the definition of a type of the module, None if there is none."""
+        return self._definitions.get(name)
 
     def own_global_var(self, global_var: GlobalVar) -> GlobalVar:
         """Return the module's own global variable of that name, if it has one."""
@@ -201,4 +210,5 @@ def _inferred(old: Function, new: Function, inferencer: TypeInferencer) -> Infer
         findings,
         inferencer.used_globals,
         len(inferencer.memo_map),
+        inferencer.used_types,
     )

@@ -12,29 +12,43 @@ into the nodes at the end; a program that states its types pays nothing for that
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 from operator import is_
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from msgspec.structs import force_setattr
 
-from parpass.errors import SizeLimitError, did_you_mean
+from parpass.errors import IRTypeError, ModuleError, SizeLimitError, did_you_mean
+from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
 from parpass.ir.node import Reflection, reflection
 from parpass.ir.op_table import Op
 from parpass.ir.ty import FuncType, TensorType, Type
-from parpass.ir.type_structure import type_vars_in
+from parpass.ir.type_structure import digest, extent, type_vars_in
+from parpass.relay.adt import Clause, Match
+from parpass.relay.analysis.exhaustiveness import unmatched
+from parpass.relay.analysis.type_kinds import kind_of_type
 from parpass.relay.expr import Call, Constant, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.typing.inference import Inference
+from parpass.relay.typing.patterns import PatternTypes
 from parpass.relay.typing.rules import RULES, type_of_call
 from parpass.relay.typing.scoping import Scoping
 from parpass.relay.typing.solver import TypeSolver
 
-_NAMES = {GlobalVar, Op}
+_NAMES = {GlobalVar, Op, Constructor}
+_DEFINED = frozenset({GlobalVar, Constructor})  # what the module says of these counts
 _LET, _FUNCTION = reflection(Let), reflection(Function)
+_CLAUSE = reflection(Clause)
+_CASES_SHOWN = 5
+_OF_DEFINITIONS = {GlobalTypeVar, TypeCall}
+
+
+def _name_defined(nodes: Sequence[Any]) -> bool:
+    return not _DEFINED.isdisjoint(map(type, nodes))
 
 
 class Globals(Protocol):
-    """Answers which types global functions have; those of a module are GlobalTypes."""
+    """Answers what a module has; for one that is known it is GlobalTypes."""
 
     @property
     def names(self) -> Collection[str]:
@@ -47,6 +61,10 @@ class Globals(Protocol):
 
     def own_global_var(self, global_var: GlobalVar) -> GlobalVar:
         """Return the module's own global variable of that name, if it has one."""
+        ...
+
+    def definition(self, name: str) -> TypeData | None:
+        """Return the definition of a type, None if there is none."""
         ...
 
 
@@ -64,6 +82,7 @@ class TypeInferencer(ExprMutator):
     Attributes:
         inference: The errors, and what is not known yet.
         used_globals: The types of the global functions that were referred to.
+        used_types: Digests of the definitions of types that were referred to.
         ill_typed_globals: Those whose own body has errors, reported there.
         scoping: Where variables are bound and used.
         has_type_vars: Whether a type variable is bound, or used in an annotation.
@@ -78,11 +97,14 @@ class TypeInferencer(ExprMutator):
         super().__init__()
         self.inference = Inference(solver or TypeSolver())
         self.used_globals: dict[str, FuncType] = {}
+        self.used_types: dict[str, bytes] = {}
         self.ill_typed_globals: dict[str, Expr] = {}
         self.scoping = Scoping()
         self.has_type_vars = False
         self._global_types = global_types
         self._assumed = assumed or {}
+        self._patterns = PatternTypes(self.inference, self._definition_of)
+        self._matches: dict[Expr, Match] = {}  # by clause
 
     def conclude(self, name: str, function: Function, found: Type | None) -> None:
         """Compare what was assumed of a function with what was found for it."""
@@ -124,12 +146,25 @@ class TypeInferencer(ExprMutator):
             self.scoping.bind(expr.var, expr.value)
             return (expr.value, expr.var, expr.body)
         if isinstance(expr, Function):
-            self.scoping.enter(expr)
+            self.scoping.enter(expr, expr.params)
             if expr.type_params:
                 self.has_type_vars = True
             if expr.ret_type is not None:
-                self._note_annotation(expr.ret_type)
+                self._note_annotation(expr.ret_type, expr)
+        elif isinstance(expr, Match):
+            self._matches |= dict.fromkeys(cast("Any", expr.clauses), expr)
+        elif isinstance(expr, Clause):
+            self._enter_clause(expr)
         return reflection(type(expr)).children(expr)
+
+    def _enter_clause(self, clause: Clause) -> None:
+        """Give the variables of its pattern types, which its expression may use."""
+        scope: Any = clause
+        self.scoping.enter(scope, clause.lhs.variables)
+        match = self._matches.get(scope)
+        of = None if match is None else self.memo_map[match.data]
+        typ = None if of is None else self._types([of], of)[0]
+        self._patterns.assign(clause.lhs, typ, clause)
 
     def visit_var(self, var: Var) -> Expr:
         """Return the variable with its declared type, or with its value's."""
@@ -137,27 +172,54 @@ class TypeInferencer(ExprMutator):
         value = self.scoping.value_of(var)
         if value is not None and value not in self.memo_map:
             self.scoping.is_suspect |= not isinstance(value, Function)
-        if found is None:
-            found = self._type_of_unannotated(var, value)
+        is_matched = var in self._patterns.of
+        if found is not None:
+            self._note_annotation(found, var)
+        elif is_matched:
+            found = self._patterns.of[var]
         else:
-            self._note_annotation(found)
+            found = self._type_of_unannotated(var, value)
         if found == var.checked_type_:
             return var
-        # What a `let` binds follows its value, which a pass may give another type.
-        stated = found if value is None else var.type_annotation
+        # What a `let` or a pattern binds follows a value, which a pass may change.
+        follows = is_matched or value is not None
+        stated = var.type_annotation if follows else found
         typed = Var(var.name_hint, stated, var.span, found)
         if self.inference.solver.in_use and found is not None:
             self.inference.finish_later(typed)
         return typed
 
-    def _note_annotation(self, annotation: Type) -> None:
+    def _note_annotation(self, annotation: Type, user: Expr) -> None:
         if type(annotation) is TensorType:
             return
+        if not _OF_DEFINITIONS.isdisjoint(extent(annotation).kinds):
+            try:
+                kind_of_type(annotation, self._definition)
+            except IRTypeError as error:
+                self.inference.error(user, str(error))
         solver = self.inference.solver
         if solver.unknowns_in([annotation]):
             solver.in_use = True
         if type_vars_in(annotation):
             self.has_type_vars = True
+
+    def _definition(self, name: str) -> TypeData | None:
+        found = self._global_types.definition(name)
+        if found is not None:
+            self.used_types[name] = digest(found)
+        return found
+
+    def _definition_of(self, constructor: Constructor, user: Any) -> TypeData | None:
+        """Return the type that a constructor is of; report that it is of none."""
+        name = constructor.belong_to.name_hint
+        found = self._definition(name)
+        if found is None:
+            self.inference.error(user, f"the module has no type named '{name}'")
+        elif constructor.name_hint not in {it.name_hint for it in found.constructors}:
+            what = f"no constructor named '{constructor.name_hint}'"
+            self.inference.error(user, f"type '{name}' has {what}")
+            return None
+        return found
 
     def _type_of_unannotated(self, var: Var, value: Expr | None) -> Type | None:
         if value in self.memo_map:
@@ -199,7 +261,7 @@ class TypeInferencer(ExprMutator):
         scoping.visited.append(call)
         op, *args = new = [memo[call.op], *[memo[arg] for arg in call.args]]
         same = op is call.op and all(map(is_, args, call.args))
-        if same and call.checked_type_ is not None and GlobalVar not in map(type, new):
+        if same and call.checked_type_ is not None and not _name_defined(new):
             return call
         types = self._types(new, call)
         try:
@@ -229,7 +291,7 @@ class TypeInferencer(ExprMutator):
         new: list[Any] = [memo[child] for child in old]
         node: Any = expr
         same = all(map(is_, old, new))
-        if same and node.checked_type_ is not None and GlobalVar not in map(type, old):
+        if same and node.checked_type_ is not None and not _name_defined(old):
             return expr
         types = self._types(new, node)
         try:
@@ -263,6 +325,51 @@ class TypeInferencer(ExprMutator):
         scoping.leave(fn, fn.params)
         return self._typed(fn, _FUNCTION, _FUNCTION.children(fn))
 
+    def visit_clause(self, clause: Clause) -> Any:
+        """Return a clause with typed children, and leave its scope."""
+        scoping, rhs, scope = self.scoping, clause.rhs, cast("Any", clause)
+        if scoping.has_left and rhs is not scoping.visited[-1]:
+            scoping.look((rhs,))
+        scoping.leave(scope, clause.lhs.variables)
+        return self._typed(scope, _CLAUSE, _CLAUSE.children(clause))
+
+    def visit_match(self, match: Match) -> Expr:
+        """Return a match with typed children, if its patterns match every value."""
+        known = len(self.inference.findings)
+        for clause in match.clauses:
+            first = self._matches[cast("Any", clause)]
+            if first is not match:  # they share it, so its pattern has a type
+                data, other = self._types(
+                    [self.memo_map[match.data], self.memo_map[first.data]], match
+                )
+                if data and other and self.inference.agree(data, other) is None:
+                    message = "expected values of one type for a shared clause"
+                    self.inference.error(match, message)
+        if match.complete and match.clauses and known == len(self.inference.findings):
+            self._check_cases(match)
+        return self.visit_default(match)
+
+    def _check_cases(self, match: Match) -> None:
+        """Report values that no clause matches."""
+        try:
+            cases = unmatched(match, self._definition)
+            shown = [str(case) for case in islice(cases, _CASES_SHOWN)]
+        except (SizeLimitError, ModuleError) as error:
+            self.inference.error(match, str(error))
+            return
+        if shown:
+            listed = ", ".join(shown)
+            message = f"expected a clause for every value, got none for {listed}"
+            self.inference.error(match, f"{message}; write `match?` if that may be")
+
+    def visit_constructor(self, con: Constructor) -> Expr:
+        """Return the module's own of that name."""
+        definition = self._global_types.definition(con.belong_to.name_hint)
+        for own in definition.constructors if definition is not None else ():
+            if own.name_hint == con.name_hint:
+                return own
+        return con
+
     def visit_global_var(self, global_var: GlobalVar) -> Expr:
         """Return the module's own; a pass may have made another of that name."""
         return self._global_types.own_global_var(global_var)
@@ -289,8 +396,13 @@ class TypeInferencer(ExprMutator):
             for node in nodes
         ]
 
-    def _type_of_name(self, name: GlobalVar | Op, user: Expr) -> Type | None:
+    def _type_of_name(
+        self, name: GlobalVar | Op | Constructor, user: Expr
+    ) -> Type | None:
         """Return the type of a node that has none itself; `user` may be to blame."""
+        if isinstance(name, Constructor):
+            definition = self._definition_of(name, user)
+            return None if definition is None else definition.type_of(name)
         if isinstance(name, GlobalVar):
             return self._type_of_global(name, user)
         if not isinstance(user, Call) or name in user.args:

@@ -11,16 +11,28 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from parpass.errors import IRTypeError
+from parpass.ir.adt import Constructor
 from parpass.ir.attrs import Attrs
+from parpass.ir.node import Node
 from parpass.ir.op_table import Op
-from parpass.ir.ty import FuncType, IncompleteType, TensorType, TupleType, Type
+from parpass.ir.ty import (
+    FuncType,
+    IncompleteType,
+    RelayRefType,
+    TensorType,
+    TupleType,
+    Type,
+)
+from parpass.relay.adt import Clause, Match
 from parpass.relay.expr import (
     Call,
-    Expr,
     Function,
     GlobalVar,
     If,
     Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
     Tuple,
     TupleGetItem,
     Var,
@@ -230,6 +242,8 @@ def _arguments_fit(
 
 
 def _call_name(call: Call) -> str:
+    if isinstance(call.op, Constructor):
+        return f"constructor '{call.op.name_hint}'"
     if isinstance(call.op, Var | GlobalVar):
         return f"call of '{call.op.name_hint}'"
     return "call of a function"
@@ -327,10 +341,74 @@ def _function(fn: Function, types: Types, inference: Inference) -> Type | None:
     return FuncType(known, body, fn.type_params)
 
 
-RULES: dict[type[Expr], Rule] = {
+def _clause(_clause: Clause, types: Types, _inference: Inference) -> Type | None:
+    return types[-1]
+
+
+def _match(match: Match, types: Types, inference: Inference) -> Type | None:
+    _, *found = types
+    if not found:
+        message = "expected a clause at least, which says of what type the match is"
+        return inference.error(match, message)
+    common = found[0]
+    for clause, got in zip(match.clauses[1:], found[1:], strict=True):
+        if common is None or got is None:
+            inference.excuse(found)
+            return None
+        agreed = inference.agree(common, got)
+        if agreed is None:
+            want, got = inference.show(common), inference.show(got)
+            message = f"expected {want} from all clauses, got {got} from one"
+            return inference.error(clause.rhs, message, clause)
+        common = agreed
+    return common
+
+
+def _ref_create(_ref: RefCreate, types: Types, _inference: Inference) -> Type | None:
+    return None if types[0] is None else RelayRefType(types[0])
+
+
+def _ref_read(read: RefRead, types: Types, inference: Inference) -> Type | None:
+    return _referred(read, types[0], inference)
+
+
+def _ref_write(write: RefWrite, types: Types, inference: Inference) -> Type | None:
+    ref, value = types
+    wanted = _referred(write, ref, inference)
+    if wanted is None or value is None:
+        inference.excuse((wanted, value))
+    elif inference.agree(wanted, value) is None:
+        want, got = inference.show(wanted), inference.show(value)
+        message = f"expected {want} for the reference, got {got}"
+        inference.error(write.value, message, write)
+    return TupleType(())
+
+
+def _referred(
+    user: RefRead | RefWrite, ref: Type | None, inference: Inference
+) -> Type | None:
+    """Return the type of the value that a reference has."""
+    known = ref and inference.solver.outline(ref)
+    if isinstance(known, IncompleteType):
+        message = "expected a type annotation on the reference"
+        value = inference.unknown(user, message)
+        known = RelayRefType(value)
+        inference.agree(known, ref or known)
+    if known is None or isinstance(known, RelayRefType):
+        return known and known.value
+    got = inference.show(known)
+    return inference.error(user.ref, f"expected a reference, got {got}", user)
+
+
+RULES: dict[type[Node], Rule] = {
     Tuple: _tuple,
     TupleGetItem: _projection,
     Let: _let,
     If: _if,
     Function: _function,
+    Clause: _clause,
+    Match: _match,
+    RefCreate: _ref_create,
+    RefRead: _ref_read,
+    RefWrite: _ref_write,
 }

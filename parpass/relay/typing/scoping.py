@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from parpass.ir.node import Node, bindings, post_order
+from parpass.relay.adt import Clause
 from parpass.relay.analysis.findings import Finding
 from parpass.relay.analysis.scopes import uses_out_of_scope
 from parpass.relay.expr import Expr, Function, Let, Var
@@ -22,9 +23,10 @@ class Scoping:
     Attributes:
         visited: The nodes since the scope began that is open now, variables aside; the
             visitor adds to it.
-        starts: How many nodes were visited when a scope began: of a function, and, by
-            the variable, of a `let`.
-        params: The parameters of the functions that were entered.
+        starts: How many nodes were visited when a scope began: of a function or a
+            clause, and, by the variable, of a `let`.
+        params: The parameters of the functions and the variables of the clauses that
+            were entered.
         has_left: Whether a scope was left; from then on the visitor is to `look` at
             what nodes use.
         is_suspect: Whether a variable may be bound twice, or used outside.
@@ -54,16 +56,16 @@ class Scoping:
             self.is_suspect = True
         self._values[var] = value
 
-    def enter(self, fn: Function) -> None:
-        """Note that the scope of a function's parameters begins."""
+    def enter(self, scope: Expr, variables: Sequence[Var]) -> None:
+        """Note that the scope of parameters, or of a pattern's variables, begins."""
         known = len(self.params)
-        self.params.update(fn.params)
-        is_new = len(self.params) == known + len(fn.params)
-        if not is_new or not self._values.keys().isdisjoint(fn.params):
+        self.params.update(variables)
+        is_new = len(self.params) == known + len(variables)
+        if not is_new or not self._values.keys().isdisjoint(variables):
             self.is_suspect = True
         if self.has_left:
             self.look(())
-        self.starts[fn] = len(self.visited)
+        self.starts[scope] = len(self.visited)
 
     def value_of(self, var: Var) -> Expr | None:
         """Return what a `let` binds to a variable that is visited, else None."""
@@ -147,6 +149,13 @@ def _used_outside(order: list[Node], binders: dict[Expr, Node]) -> Iterator[Find
 
 
 def _shown(binder: Node) -> str:
-    assert isinstance(binder, Let | Function)
-    kind = "a `let`" if isinstance(binder, Let) else "a function"
-    return f"{kind} at {binder.span}" if binder.span is not None else kind
+    kind = _BINDERS[type(binder)]
+    span = getattr(binder, "span", None)
+    return f"{kind} at {span}" if span is not None else kind
+
+
+_BINDERS: dict[type[Node], str] = {
+    Let: "a `let`",
+    Function: "a function",
+    Clause: "a clause",
+}

@@ -17,7 +17,6 @@ from parpass.ir.ty import (
     FuncType,
     IncompleteType,
     TensorType,
-    TupleType,
     Type,
     TypeVar,
 )
@@ -154,12 +153,12 @@ class TypeSolver:
         return self._common[key][2]
 
     def _unify_parts(self, one: Type, other: Type) -> Type | None:
-        if isinstance(one, TupleType) and isinstance(other, TupleType):
-            fields = self._unify_all(one.fields, other.fields)
-            return None if fields is None else TupleType(fields)
         if isinstance(one, FuncType) and isinstance(other, FuncType):
             return self._unify_functions(one, other)
-        return None
+        if not one.is_composed:
+            return None
+        parts = self._unify_all(one.parts, other.parts)
+        return None if parts is None else one.rebuilt(parts, ())
 
     def _unify_unknown(self, unknown: IncompleteType, other: Type) -> Type | None:
         root = self.root(unknown)

@@ -278,7 +278,7 @@ class ExprReader(LeafReader):
             self.expect("=")
             ends.append((yield self.expr()))
             self.expect(closing, f"an operator or '{closing}'")
-        return self.made(Range, begin, *ends)
+        return self.made(Range.from_min_extent, begin, *ends)
 
     def _axis(self, begin: int) -> Rule:
         var = self.declaration()

@@ -112,12 +112,14 @@ class _FunctionText(StmtText):
                 return loose, buffers
 
     def _buffers(self) -> list[str]:
-        """Return what buffers are, which may have others in their shapes."""
-        found: list[str] = []
-        while len(found) < len(self.variables.buffers):
-            buffer = [*self.variables.buffers][len(found)]
-            found.append(written(self._declaration(buffer)))
-        return found
+        """Return what buffers are, after those that are read in their shapes."""
+        ordered = {
+            node: None
+            for buffer in self.variables.buffers
+            for node in post_order(buffer)
+            if isinstance(node, Buffer)
+        }
+        return [written(self._declaration(buffer)) for buffer in ordered]
 
     def _declaration(self, buffer: Buffer) -> list[Part]:
         parts: list[Part] = [

@@ -63,7 +63,7 @@ def test_bytes_do_not_depend_on_what_is_shared_in_memory():
 @pytest.mark.slow
 def test_regions_may_be_deep():
     op: Operation = KINDS[0].create()
-    for _ in range(5_000):
+    for _ in range(3_000):
         op = KINDS[0].create(regions=[Region(Block([op]))])
     content = encode([op])
     assert encode(decode(content)) == content

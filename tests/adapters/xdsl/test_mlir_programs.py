@@ -181,7 +181,7 @@ def test_own_dialects_and_passes_are_loaded_and_failures_are_replayed(
     path.write_text(PROGRAM.replace('"odd.op"() {m = #map} : () -> ()', "own.op"))
     load = ["--load", str(tmp_path / "own.py")]
     passes = ["-p", "cse,refuse{function=second}"]
-    result = opt(str(path), *load, *passes, "--reproducer", str(failure), "-j2")
+    result = opt(str(path), *load, *passes, "--reproducer", str(failure), "-j0")
     assert "second is refused" in result.output
     assert "in pass 'refuse', on function 'second'" in result.output
     replayed = CliRunner().invoke(main, ["replay", str(failure)])

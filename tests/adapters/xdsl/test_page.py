@@ -37,7 +37,7 @@ def test_the_page_tells_how_long_the_table_is():
 @pytest.mark.slow
 def test_the_example_gives_what_xdsl_gives():
     told = subprocess.check_output(
-        [sys.executable, "-W", "error", "examples/xdsl_functions.py", "2"],
+        [sys.executable, "-W", "error", "examples/xdsl_functions.py", "2", "1"],
         text=True,
         cwd=ROOT,
         timeout=200,

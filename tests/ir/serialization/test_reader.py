@@ -30,7 +30,7 @@ def everything() -> IRModule:
     choice = If(const(value=True), y, relay.abs(y))
     pair = relay.Tuple((choice, const(np.ones((2, 3), "float32"))))
     body = Let(y, relay.clip(x, -1.5, float("inf")), TupleGetItem(pair, 0))
-    mod = IRModule({}, {"n": [1, (2.5, None)]}, {"m.relay": "text"})
+    mod = IRModule({}, {}, {"n": [1, (2.5, None)]}, {"m.relay": "text"})
     mod["f"] = Function((x,), body, attrs={"Inline": 1})
     z = Var("z", TensorType((2, 3)))
     mod["main"] = Function((z,), mod.get_global_var("f")(z))

@@ -134,7 +134,7 @@ def test_operators_are_those_of_the_table():
 
 def test_spans_sources_and_attributes_return():
     span = Span("m.relay", 1, 1, 3, 5)
-    mod = IRModule({}, {"n": [1, (2.0, None)]}, {"m.relay": "text"})
+    mod = IRModule({}, {}, {"n": [1, (2.0, None)]}, {"m.relay": "text"})
     mod["main"] = Function((), const(1, span=span))
     again = load_json(save_json(mod))
     assert again["main"].body.span == span

@@ -298,7 +298,7 @@ def test_the_error_names_the_function_of_a_module():
     with pytest.raises(StructuralMismatchError, match=r"'g' .*\n.*none.*\n.*there"):
         assert_structural_equal(IRModule({"f": F}), IRModule({"f": F, "g": F}))
     with pytest.raises(StructuralMismatchError, match=r"<root>\.attrs"):
-        assert_structural_equal(IRModule({"f": F}, {"a": 1}), IRModule({"f": F}))
+        assert_structural_equal(IRModule({"f": F}, attrs={"a": 1}), IRModule({"f": F}))
 
 
 def test_what_is_equal_passes_the_assertion():

@@ -6,10 +6,23 @@ from parpass import relay
 from parpass.ir.effect import Effect
 from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
-from parpass.ir.ty import FuncType, TensorType
+from parpass.ir.ty import FuncType, RelayRefType, TensorType
 from parpass.relay.analysis import Effects
-from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple
+from parpass.relay.expr import (
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    Var,
+)
 from parpass.relay.op import annotation, nn
+from tests.support.adts import LIST, head_or, list_of
 from tests.support.effects import READS, WRITES, effect, read
 
 TENSOR = TensorType((3,), "float32")
@@ -72,3 +85,26 @@ def test_a_rewrite_that_loses_what_writes_is_seen() -> None:
 def test_effects_have_their_name_in_tvm() -> None:
     for op, stateful in [(WRITES, True), (READS, True), (Op.get("add"), False)]:
         assert op.get_attr("TOpIsStateful") is stateful
+
+
+R, V = Var("r", RelayRefType(TensorType(()))), Var("v", TensorType(()))
+
+
+@pytest.mark.parametrize(
+    ("expr", "effect"),
+    [
+        (RefCreate(V), Effect.READS),
+        (RefRead(R), Effect.READS),
+        (RefWrite(R, V), Effect.WRITES),
+        (Function((V,), RefWrite(R, V)), Effect.PURE),
+        (Call(Function((V,), RefWrite(R, V)), (V,)), Effect.WRITES),
+        (head_or(list_of(V), V), Effect.PURE),
+        (head_or(list_of(V), RefRead(R)), Effect.READS),
+        (list_of(Function((), RefWrite(R, V))), Effect.PURE),
+        (Call(RefRead(R), ()), Effect.WRITES),
+        (Call(Var("f", LIST(TensorType(()))), ()), Effect.WRITES),
+        (Call(Var("untyped"), ()), Effect.WRITES),
+    ],
+)
+def test_references_are_read_and_written(expr: Expr, effect: Effect) -> None:
+    assert Effects().of(expr) is effect

@@ -26,6 +26,7 @@ from parpass.transform import (
 )
 from tests.support.deep import COND, DEPTH, KINDS, TYPED_KINDS, X, function_of
 from tests.support.higher_order import higher_order_modules
+from tests.support.matching import matching_modules
 from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
 from tests.support.programs import modules
 from tests.support.shipped_passes import MARKING, PASSES, UNNAMED, VARIANTS
@@ -39,7 +40,7 @@ SPELLED_BY_TVM = {
     "Inline": "InlineGlobals",
 }
 
-PROGRAMS = st.one_of(modules(), higher_order_modules())
+PROGRAMS = st.one_of(modules(), higher_order_modules(), matching_modules())
 
 
 @pytest.mark.slow

@@ -51,7 +51,8 @@ def test_weights_are_kept_and_not_written():
 
 def test_functions_of_other_irs_and_names_stay():
     x = tir.Var("x", "int32")
-    mod = IRModule({"loop": tir.PrimFunc([x], tir.Evaluate(x))}, {"k": 1}, {"a": "b"})
+    loop = tir.PrimFunc([x], tir.Evaluate(x))
+    mod = IRModule({"loop": loop}, attrs={"k": 1}, sources={"a": "b"})
     mod["main"] = relay.Function([X], X)
     spanned = AnnotateSpans()(mod)
     assert spanned["loop"] is mod["loop"]

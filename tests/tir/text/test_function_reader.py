@@ -160,3 +160,10 @@ def test_the_program_of_the_page_is_written_as_it_stands_there():
     mod = relay.parse(text)
     assert mod.text(show_meta_data=True) == text
     assert relay.astext(mod["kernel"]) in text
+
+
+def test_buffers_stand_after_those_that_are_read_in_their_shapes():
+    sizes = tir.decl_buffer((), "int32", "sizes")
+    buffer = tir.decl_buffer((tir.BufferLoad(sizes, []),), "int32", "A")
+    func = tir.PrimFunc((buffer,), tir.Evaluate(0))
+    assert_structural_equal(again(func), func, map_free_vars=True)

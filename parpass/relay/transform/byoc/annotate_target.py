@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, cast
 
 from parpass.ir.module import IRModule
+from parpass.ir.node import children, reflection
 from parpass.ir.op_attrs import op_attrs
 from parpass.ir.op_table import Op
+from parpass.relay.adt import Clause, Match
 from parpass.relay.analysis.effects import Effects
-from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
+from parpass.relay.expr import (
+    Call,
+    Expr,
+    Function,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op.annotation import compiler_begin, compiler_end
 from parpass.relay.transform.byoc.regions import (
@@ -148,6 +163,8 @@ class _Annotator(ExprMutator):
             return () if _is_composite(expr) else (expr.body,)
         if isinstance(expr, Let):
             return (expr.value, expr.body)
+        if isinstance(expr, Clause):
+            return (expr.rhs,)
         if isinstance(expr, If):
             return (expr.cond, expr.true_branch, expr.false_branch)
         return super().visited_before(expr)
@@ -168,6 +185,29 @@ class _Annotator(ExprMutator):
         parts = (if_.cond, if_.true_branch, if_.false_branch)
         cond, true, false = (self._leaving(self.visit(part)) for part in parts)
         return If(cond, true, false, if_.span)
+
+    def visit_match(self, match: Match) -> Expr:
+        return self._around_data_flow(match)
+
+    def visit_clause(self, clause: Clause) -> Any:
+        return self._around_data_flow(cast("Any", clause))
+
+    def visit_ref_create(self, ref_create: RefCreate) -> Expr:
+        return self._around_data_flow(ref_create)
+
+    def visit_ref_read(self, ref_read: RefRead) -> Expr:
+        return self._around_data_flow(ref_read)
+
+    def visit_ref_write(self, ref_write: RefWrite) -> Expr:
+        return self._around_data_flow(ref_write)
+
+    def _around_data_flow(self, expr: Expr) -> Expr:
+        """Return what takes values out of the data flow, these marked."""
+        old = children(expr)
+        new = [self._leaving(self.visit(child)) for child in old]
+        if all(map(operator.is_, old, new)):
+            return expr
+        return reflection(type(expr)).rebuild(expr, new)
 
     def _call_of_variable(self, post: Call) -> Expr:
         compiler, args = self._entering(post.args, DEFAULT)

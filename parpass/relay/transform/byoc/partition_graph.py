@@ -6,6 +6,7 @@ import re
 from collections.abc import Container, Sequence
 from typing import cast
 
+from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
 from parpass.ir.op_table import Op
@@ -312,7 +313,7 @@ class _RegionBody(ExprMutator):
 
     def _in(self, value: Expr) -> Expr:
         """Return the parameter for a value from outside."""
-        if isinstance(value, Op | GlobalVar | Function):
+        if isinstance(value, Op | GlobalVar | Function | Constructor):
             return value
         if self._bind and isinstance(value, Constant):
             return value

@@ -1,18 +1,19 @@
-"""EtaExpand: a global function used as a value becomes a closure that calls it."""
+"""EtaExpand: a global function, or a constructor, used as a value becomes a closure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
-from parpass.relay.expr import Call, Expr, Function, GlobalVar, eta_expanded
+from parpass.relay.expr import Call, Expr, Function, GlobalVar, Var, eta_expanded
 from parpass.relay.functor import ExprMutator
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
 
 @register_pass("relay._transform.EtaExpand")
 class EtaExpand(ModulePass):
-    """Wrap each reference to a global function that is no call in a function.
+    """Wrap each reference to a global function, or a constructor, that is no call.
 
     ::
 
@@ -37,8 +38,8 @@ class EtaExpand(ModulePass):
         }
 
     Args:
-        expand_constructor: Here for TVM's signature; there are no constructors to wrap.
-        expand_global_var: Whether to wrap globals; without, nothing changes.
+        expand_constructor: Whether to wrap constructors.
+        expand_global_var: Whether to wrap globals.
     """
 
     pass_info = PassInfo(opt_level=1, name="EtaExpand")
@@ -51,14 +52,18 @@ class EtaExpand(ModulePass):
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """Return the module with references wrapped."""
-        if not self.expand_global_var:
+        if not self.expand_global_var and not self.expand_constructor:
             return mod
         functions = dict(mod.functions_by_name)
         expanded = 0
         for name, function in mod.functions_by_name.items():
             if not isinstance(function, Function):
                 continue
-            expander = EtaExpander(mod)
+            expander = EtaExpander(
+                mod,
+                constructors=self.expand_constructor,
+                global_vars=self.expand_global_var,
+            )
             functions[name] = expander.visit(function)
             expanded += expander.expanded
         if not expanded:
@@ -68,35 +73,49 @@ class EtaExpand(ModulePass):
 
 
 class EtaExpander(ExprMutator):
-    """Wraps references to globals in one function.
+    """Wraps references to globals, or to constructors, in one function.
 
     Attributes:
-        expanded: How many globals were wrapped.
+        expanded: How many were wrapped.
     """
 
-    def __init__(self, mod: IRModule) -> None:
+    def __init__(self, mod: IRModule, *, constructors: bool, global_vars: bool) -> None:
         super().__init__()
         self.expanded = 0
         self._mod = mod
+        self._constructors = constructors
+        self._global_vars = global_vars
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
         """Return what may have references: of a call of a global, the arguments."""
-        if isinstance(expr, Call) and isinstance(expr.op, GlobalVar):
+        if isinstance(expr, Call) and isinstance(expr.op, GlobalVar | Constructor):
             return expr.args
         return super().visited_before(expr)
 
     def visit_call(self, call: Call) -> Expr:
         """Return the call with its arguments rewritten."""
-        if not isinstance(call.op, GlobalVar):
+        if not isinstance(call.op, GlobalVar | Constructor):
             return super().visit_call(call)
         args = tuple(self.memo_map[arg] for arg in call.args)
         if all(new is old for new, old in zip(args, call.args, strict=True)):
             return call
         return Call(call.op, args, call.attrs, call.type_args, call.span)
 
+    def visit_constructor(self, con: Constructor) -> Expr:
+        """Return a function that calls the constructor."""
+        known = self._mod.types.by_name
+        definition = known.get(con.belong_to.name_hint)
+        if not self._constructors or definition is None:
+            return con
+        self.expanded += 1
+        params = [Var("eta_expand_param", of) for of in con.inputs]
+        types = definition.type_vars
+        call = Call(con, params, None, types)
+        return Function(params, call, definition.made, types)
+
     def visit_global_var(self, global_var: GlobalVar) -> Expr:
         """Return a function that calls the global one."""
-        if global_var.name_hint not in self._mod:
+        if not self._global_vars or global_var.name_hint not in self._mod:
             return global_var  # an error that InferType reports
         self.expanded += 1
         return eta_expanded(global_var, self._mod[global_var.name_hint])

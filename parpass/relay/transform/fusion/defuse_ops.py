@@ -6,6 +6,7 @@ from typing import TypeVar, cast
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
+from parpass.relay.adt import Match
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let
 from parpass.relay.functor import ExprMutator
@@ -103,7 +104,8 @@ class OperatorDefuser(ExprMutator):
             return None
         if op not in self._is_plain:
             self._is_plain[op] = not any(
-                isinstance(node, Let | If | Function) for node in post_order(op.body)
+                isinstance(node, Let | If | Match | Function)
+                for node in post_order(op.body)
             )
         return op if self._is_plain[op] else None
 

@@ -43,7 +43,7 @@ class ForwardGraph:
         elif isinstance(node, Tuple):
             self.patterns[at] = OpPattern.TUPLE
             for field in node.fields:
-                if isinstance(field.checked_type, TensorType):
+                if isinstance(getattr(field, "checked_type_", None), TensorType):
                     self._use(field, at, OpPattern.INJECTIVE)
                 else:
                     self._use_externally(field)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from parpass.errors import DiagnosticError
+from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
-from parpass.ir.node import children, post_order, reflection
+from parpass.ir.node import Node, children, post_order, reflection
 from parpass.ir.op_table import Op
+from parpass.relay.adt import Clause
 from parpass.relay.analysis.basic_blocks import BlockTree, used_across_blocks
 from parpass.relay.analysis.effects import effects_across_blocks
 from parpass.relay.analysis.findings import Finding, emit_errors, raise_errors
@@ -24,7 +26,7 @@ from parpass.transform import PassContext
 
 # What a function with one of these holds was made by a pass, as it has to be.
 _OPAQUE = ("Primitive", "Compiler")
-_NAMES = (Var, GlobalVar, Op)
+_NAMES = (Var, GlobalVar, Op, Constructor)
 
 
 class _Binding(NamedTuple):
@@ -77,8 +79,9 @@ class BlockWriter:
             yield from children(node)
             result = self._rebuilt(node)
         is_root_function = node is root and isinstance(node, Function)
+        is_none = isinstance(cast("Node", node), Clause)  # of what can be named
         let = self._let_of.pop(node, None)
-        if isinstance(result, _NAMES) or is_root_function:
+        if isinstance(result, _NAMES) or is_root_function or is_none:
             self._written[node] = result
         elif let is not None or self._wants_variable(node):
             var = Var("x", span=getattr(node, "span", None)) if let is None else let.var

@@ -10,6 +10,7 @@ from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
 from parpass.ir.node import breadth_first, reflection
 from parpass.ir.ty import TupleType
+from parpass.relay.adt import Match
 from parpass.relay.analysis.call_graph import CallGraph
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import (
@@ -18,6 +19,8 @@ from parpass.relay.expr import (
     Expr,
     Function,
     GlobalVar,
+    RefCreate,
+    RefRead,
     Tuple,
     TupleGetItem,
     Var,
@@ -137,7 +140,12 @@ def _may_be_cut(function: Function, effects: Effects) -> bool:
         and not function.type_params
         and not any(attrs.get(key) for key in _KEPT_WHOLE)
         and effects.may_drop(function.body)
+        and not any(isinstance(node, _WHOLE) for node in breadth_first(function))
     )
+
+
+# What binds variables in the midst of data flow, or whose values change.
+_WHOLE = (Match, RefCreate, RefRead)
 
 
 class _Outliner:

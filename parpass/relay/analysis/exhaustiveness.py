@@ -1,0 +1,154 @@
+"""Which values no clause of a match matches.
+
+The patterns of the clauses are the rows of a table, which is taken apart column by
+column, as in L. Maranget, "Warnings for pattern matching" (2007): for each constructor
+that a row begins with, the rows that it leaves have its arguments as columns. The
+problem is coNP-complete, so the steps are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from parpass.errors import ModuleError, SizeLimitError
+from parpass.ir.adt import Constructor, TypeData
+from parpass.ir.module import IRModule
+from parpass.relay.adt import (
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternWildcard,
+)
+from parpass.relay.analysis.type_kinds import Definitions
+
+_MOST_STEPS = 100_000  # each looks at one row
+
+# A row and a path are lists linked in pairs, so that to take the first off, or to put
+# others there, takes no longer for a long one.
+_Row = tuple[Pattern, "_Row"] | None
+
+
+class _Head(NamedTuple):
+    """What a pattern begins with: a constructor, or none for a tuple; and its size."""
+
+    constructor: Constructor | None
+    size: int
+
+    def pattern(self, inside: Sequence[Pattern]) -> Pattern:
+        if self.constructor is None:
+            return PatternTuple(inside)
+        return PatternConstructor(self.constructor, inside)
+
+
+_Path = tuple["_Head | None", "_Path"] | None
+
+
+class _Rest(NamedTuple):
+    """What is left of the table: rows, how many columns, and what led there."""
+
+    rows: list[_Row]
+    columns: int
+    path: _Path
+
+
+def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
+    """Return patterns of the values that no clause matches; none if all are matched.
+
+    Args:
+        match: The match.
+        mod: Has the types of the constructors in its patterns.
+
+    Raises:
+        ModuleError: It has not.
+        SizeLimitError: The patterns are so many that this would take too long.
+    """
+    types = mod.types.by_name if mod is not None else dict[str, TypeData]()
+    return list(unmatched(match, types.get))
+
+
+def unmatched(match: Match, definition: Definitions) -> Iterator[Pattern]:
+    """Yield the same, given what returns the definition of a type by its name."""
+    steps = 0
+    rows: list[_Row] = [(clause.lhs, None) for clause in match.clauses]
+    waiting = [_Rest(rows, 1, None)]
+    while waiting:
+        rest = waiting.pop()
+        steps += 1 + len(rest.rows)
+        if steps > _MOST_STEPS:
+            raise SizeLimitError(
+                "the patterns are too many to tell whether they match every value; "
+                "write a match that need not, or take it apart"
+            )
+        if not rest.rows:
+            yield _case(rest)
+        elif rest.columns:
+            heads = _heads(rest.rows, definition)
+            waiting += [_without_first(rest, head) for head in reversed(heads)]
+
+
+def _heads(rows: list[_Row], definition: Definitions) -> Sequence[_Head | None]:
+    """Return what the values of the first column may begin with; None for anything."""
+    for row in rows:
+        assert row is not None
+        pattern = row[0]
+        if isinstance(pattern, PatternTuple):
+            return [_Head(None, len(pattern.patterns))]
+        if isinstance(pattern, PatternConstructor):
+            name = pattern.constructor.belong_to.name_hint
+            found = definition(name)
+            if found is None:
+                raise ModuleError(
+                    f"expected a module with the type '{name}' of constructor "
+                    f"'{pattern.constructor.name_hint}'"
+                )
+            return [_Head(one, len(one.inputs)) for one in found.constructors]
+    return [None]
+
+
+def _without_first(rest: _Rest, head: _Head | None) -> _Rest:
+    """Return what is left where values of the first column begin with `head`."""
+    size = 0 if head is None else head.size
+    rows: list[_Row] = []
+    for row in rest.rows:
+        assert row is not None
+        pattern, left = row
+        if isinstance(pattern, PatternConstructor | PatternTuple):
+            if head is None or not _begins_with(pattern, head):
+                continue
+            inside = pattern.inside
+        else:
+            inside = (_ANY,) * size
+        for part in reversed(inside):
+            left = (part, left)
+        rows.append(left)
+    return _Rest(rows, rest.columns - 1 + size, (head, rest.path))
+
+
+def _begins_with(pattern: PatternConstructor | PatternTuple, head: _Head) -> bool:
+    if len(pattern.inside) != head.size:
+        return False
+    if isinstance(pattern, PatternTuple) or head.constructor is None:
+        return isinstance(pattern, PatternTuple) and head.constructor is None
+    mine = pattern.constructor
+    return (mine.belong_to, mine.name_hint) == (
+        head.constructor.belong_to,
+        head.constructor.name_hint,
+    )
+
+
+def _case(rest: _Rest) -> Pattern:
+    """Return the pattern of values that the path leads to."""
+    found: list[Pattern] = [_ANY] * rest.columns
+    path = rest.path
+    while path is not None:
+        head, path = path
+        size = 0 if head is None else head.size
+        inside, found = found[:size], found[size:]
+        found.insert(0, _ANY if head is None else head.pattern(inside))
+    [whole] = found
+    return whole
+
+
+_ANY = PatternWildcard()
