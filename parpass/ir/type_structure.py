@@ -41,11 +41,6 @@ class Type(msgspec.Struct, frozen=True):
     is_composed: ClassVar[bool] = False
 
     @property
-    def span(self) -> None:
-        """Types have no place of their own in a text."""
-        return
-
-    @property
     def parts(self) -> tuple[Type, ...]:
         """The types that this one is made of."""
         return ()

@@ -105,7 +105,6 @@ def test_a_function_type_has_no_constraints():
     assert typ == relay.FuncType((), relay.TensorType(()))
     assert typ.type_constraints == ()
     assert relay.FuncType([], relay.TensorType(()), None, None) == typ
-    assert typ.span is None
     assert '"type_constraints"' not in save_json(typ)
     with pytest.raises(IRTypeError, match="expected no constraints"):
         relay.FuncType([], relay.TensorType(()), [], [relay.TensorType(())])
