@@ -227,12 +227,18 @@ class Op(RelayExpr, frozen=True, eq=False):
         Raises:
             UnknownOpError: There is none; the message has the nearest names.
         """
+        found = Op.find(name)
+        if found is None:
+            raise UnknownOpError(name, _table)
+        return found
+
+    @staticmethod
+    def find(name: str) -> Op | None:
+        """Return the operator of that name, None if there is none."""
         found = _table.get(name)
         if found is None:
             load_irs(of=name)
             found = _table.find(name)
-        if found is None:
-            raise UnknownOpError(name, _table)
         return found
 
     @staticmethod

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from parpass.errors import IRTypeError, SizeLimitError, UnknownOpError
+from parpass.errors import IRTypeError, SizeLimitError
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeData
 from parpass.ir.op_table import Op
 from parpass.ir.text.cursor import SyntaxFault
@@ -111,7 +111,7 @@ class DefinitionParser(ExprParser):
         if name in self.constructors:
             message = f"constructor '{name}' is defined twice"
             self.problems.report(self.span(at, at), message)
-        elif name in _TAKEN or _is_operator(name):
+        elif name in _TAKEN or Op.find(name) is not None:
             message = f"no constructor can be named '{name}'"
             self.problems.report(self.span(at, at), message)
         self.constructors[str(name)] = made
@@ -130,11 +130,3 @@ class DefinitionParser(ExprParser):
             depth += (token in _OPENING) - (token in _CLOSING)
             if depth == 0 and token == closing:
                 return
-
-
-def _is_operator(name: str) -> bool:
-    try:
-        Op.get(name)
-    except UnknownOpError:
-        return False
-    return True

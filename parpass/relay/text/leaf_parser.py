@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from parpass.errors import UnknownOpError
 from parpass.ir.adt import Constructor
 from parpass.ir.op_table import Op
 from parpass.ir.text.cursor import is_name
@@ -127,11 +126,11 @@ class LeafParser(TypeParser):
         token = self.texts[at]
         if token in REFERENCES and self.texts[self.at] == "(":
             return REFERENCES[token]
-        try:
-            op = self.names.meanings[token] = Op.get(token)
-        except UnknownOpError:
+        op = Op.find(token)
+        if op is None:
             self._report_no_operator(at, token)
             return Var(token)
+        self.names.meanings[token] = op
         return op
 
     def _report_no_operator(self, at: int, token: str) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from parpass.diagnostic import Span
-from parpass.errors import IRTypeError, UnknownOpError
+from parpass.errors import IRTypeError
 from parpass.ir.op_table import Op
 from parpass.ir.text.cursor import is_name, is_string
 from parpass.ir.text.global_names import GlobalNames
@@ -223,11 +223,11 @@ class ExprReader(LeafReader):
         return (yield self._arguments(begin, callee))
 
     def _operator(self, at: int, name: str) -> Op:
-        try:
-            return Op.get(name)
-        except UnknownOpError:
+        op = Op.find(name)
+        if op is None:
             known = (one for one in Op.list_op_names() if one.startswith("tir."))
             self.refuse_unknown(at, "operator named", name, known)
+        return op
 
     def _arguments(self, begin: int, callee: Any) -> Rule:
         """Read the arguments of a call, and the dtype of its value, which is last."""
