@@ -14,6 +14,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from typing import Any, NamedTuple, TypeVar
 
 KeyT = TypeVar("KeyT")
@@ -280,19 +281,22 @@ def _importable(module: str | None) -> str | None:
         return None
     known = _found.get(module)
     if known is None or known[0] is not spec:
-        known = _found[module] = spec, _is_found(module, spec.origin)
+        known = _found[module] = spec, _is_found(module, spec)
     return module if known[1] else None
 
 
 _found: dict[str, tuple[Any, bool]] = {}  # of modules whether their specs are found
 
 
-def _is_found(module: str, origin: str | None) -> bool:
-    """Return whether an import that has nothing yet would load a module from there."""
+def _is_found(module: str, spec: ModuleSpec) -> bool:
+    """Return whether an import that has nothing yet would load a module from there.
+
+    A finder that answers with the module's own spec has looked among what is imported.
+    """
     package = sys.modules.get(module.rpartition(".")[0])
     places = getattr(package, "__path__", None)
     for finder in sys.meta_path:
         found = finder.find_spec(module, places)
-        if found is not None:
-            return found.origin == origin
+        if found is not None and found is not spec:
+            return found.origin == spec.origin
     return False

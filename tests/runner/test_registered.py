@@ -8,7 +8,8 @@ import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -295,6 +296,14 @@ def test_what_cannot_be_loaded_there_is_of_no_matter_until_it_is_asked_for(
     assert values_of(parallel) == {"f0": (1, 42), "f1": (2, 42)}
 
 
+class FindsWhatIsThere:
+    """Finds modules that are imported already."""
+
+    @staticmethod
+    def find_spec(name: str, path: object, target: object = None) -> ModuleSpec | None:
+        return find_spec(name)
+
+
 def test_what_a_module_registers_that_others_cannot_import_comes_by_value(
     runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -305,6 +314,8 @@ def test_what_a_module_registers_that_others_cannot_import_comes_by_value(
     assert spec.loader is not None
     module = module_from_spec(spec)
     monkeypatch.setitem(sys.modules, module.__name__, module)
+    # Some libraries have a finder that gives what the module itself has.
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, FindsWhatIsThere])
     spec.loader.exec_module(module)
     seen = seen_in_workers(runner, lambda: parpass.get_global_func("test.plugin")())
     assert seen == 3
