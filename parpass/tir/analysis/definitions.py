@@ -10,7 +10,7 @@ from parpass.tir.buffer import Buffer, BufferLoad
 from parpass.tir.expr import Let, Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.prim_expr import PrimExpr
-from parpass.tir.stmt import BufferStore, Stmt
+from parpass.tir.stmt import AttrStmt, BufferStore, Stmt
 
 
 def verify_ssa(func: PrimFunc | Stmt) -> bool:
@@ -84,6 +84,11 @@ class _Definitions:
             return
         if isinstance(node, BufferLoad | BufferStore):
             self._use_buffer(node.buffer)
+        if isinstance(node, AttrStmt) and node.thread_axis is not None:
+            self._ever.discard(node.thread_axis.var)  # an axis may be met again
+            self._push_scope(stack, (node.thread_axis.var,), [node.body])
+            stack.append(node.value)
+            return
         below = [one for one in children(node) if not isinstance(one, Buffer)]
         bound = bindings(node)
         if isinstance(node, PrimFunc):

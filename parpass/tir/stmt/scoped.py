@@ -14,6 +14,7 @@ from parpass.tir.expr import (
     check_bound,
     convert_fields,
 )
+from parpass.tir.iteration import IterVar
 from parpass.tir.prim_expr import (
     Operand,
     StringImm,
@@ -56,6 +57,12 @@ class AttrStmt(Stmt, frozen=True, eq=False):
             force_setattr(self, "node", as_prim_expr(self.node))
         convert_fields(self, "value")
         check_body(self, "body")
+
+    @property
+    def thread_axis(self) -> IterVar | None:
+        """The axis of threads that the body is run over, if it is."""
+        is_launch = self.attr_key in ("thread_extent", "virtual_thread")
+        return self.node if is_launch and isinstance(self.node, IterVar) else None
 
 
 @reflected(

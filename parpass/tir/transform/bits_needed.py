@@ -9,14 +9,13 @@ from parpass.tir.arith import Analyzer
 from parpass.tir.buffer import BufferLoad
 from parpass.tir.data_type import data_type, int_range
 from parpass.tir.expr import Load, Var
-from parpass.tir.iteration import IterVar, Range
+from parpass.tir.iteration import Range
 from parpass.tir.op import const
 from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import AttrStmt, For, Stmt
 from parpass.tir.stmt_expr_functor import StmtVisitor
 
 WIDEST = 64
-THREADS = ("thread_extent", "virtual_thread")
 
 
 class BitsNeeded(StmtVisitor):
@@ -63,8 +62,8 @@ class BitsNeeded(StmtVisitor):
 
     def visit_attr_stmt_(self, op: AttrStmt) -> Any:
         """Know the range of an axis of threads."""
-        axis: Any = op.node
-        if isinstance(axis, IterVar) and op.attr_key in THREADS:
+        axis = op.thread_axis
+        if axis is not None:
             self._bind(axis.var, const(0, op.value.dtype), op.value)
         self._look(op.value)
         yield from self.visit_children(op)

@@ -54,7 +54,7 @@ from parpass.tir.op import (
 from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import AttrStmt, BufferStore, For, Stmt, Store
 from parpass.tir.stmt_expr_functor import StmtExprMutator
-from parpass.tir.transform.bits_needed import THREADS, BitsNeeded
+from parpass.tir.transform.bits_needed import BitsNeeded
 from parpass.tir.transform.ssa import convert_ssa
 
 # What brings its operands to one dtype, so that the value may be narrower, too.
@@ -152,7 +152,7 @@ class DataTypeRewriter(StmtExprMutator):
         if node is op.node and value is op.value and body is op.body:
             return op
         dtype = op.value.dtype
-        if isinstance(node, IterVar) and op.attr_key in THREADS:
+        if isinstance(node, IterVar) and op.thread_axis is not None:
             dtype = node.var.dtype
         value = cast_to(value, dtype)
         return structs.replace(op, node=node, value=value, body=body)

@@ -17,7 +17,7 @@ from parpass.tir.builtin import CallEffectKind
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call, Load, Var
 from parpass.tir.function import PrimFunc
-from parpass.tir.iteration import IterVar, Range
+from parpass.tir.iteration import Range
 from parpass.tir.op import logical_not
 from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, StringImm
 from parpass.tir.stmt import (
@@ -66,7 +66,6 @@ class Simplify(PrimFuncPass):
 
 
 _MAX_CONDITIONS = 16  # known at a time: each makes all simplifying slower
-_THREADS = ("thread_extent", "virtual_thread")
 
 
 def _plain(condition: PrimExpr) -> PrimExpr:
@@ -122,9 +121,8 @@ class StmtSimplifier(StmtMutator):
 
     def visit_attr_stmt_(self, op: AttrStmt) -> Any:
         """Know the range of an axis of threads."""
-        axis: Any = op.node
-        value = self._simplified(op.value)
-        if isinstance(axis, IterVar) and op.attr_key in _THREADS:
+        axis, value = op.thread_axis, self._simplified(op.value)
+        if axis is not None:
             rounds = Range.from_min_extent(IntImm(axis.var.dtype, 0), value)
             self._analyzer.bind(axis.var, rounds, allow_override=True)
         body = yield from self._inside(op.body)

@@ -99,3 +99,12 @@ def test_deep_programs_are_checked():
 def test_expressions_are_equal_if_they_compute_the_same():
     assert expr_deep_equal(X + 1, X + 1)
     assert not expr_deep_equal(X + 1, I + 1)
+
+
+def test_an_axis_of_threads_is_bound_where_it_is_launched_also_again():
+    axis = tir.IterVar((0, 8), "tx", tir.IterVar.ThreadIndex, "threadIdx.x")
+    launched = tir.AttrStmt(axis, "thread_extent", 8, store(axis.var))
+    inside = tir.AttrStmt(axis, "thread_extent", 8, launched)
+    assert function_faults(func(tir.SeqStmt((launched, inside)))) == []
+    [fault] = function_faults(func(tir.SeqStmt((launched, store(axis.var)))))
+    assert fault == "variable 'tx' is used outside of its scope"
