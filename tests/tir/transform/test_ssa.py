@@ -34,3 +34,10 @@ def test_a_program_that_binds_once_stays_the_same_object():
     i, target = tir.Var("i"), tir.decl_buffer((4,), "int32", "A")
     loop = tir.For(i, 0, 4, 0, target.vstore([i], i))
     assert convert_ssa(loop) is loop
+
+
+def test_statements_that_bind_nothing_may_stand_at_any_number_of_places():
+    same: tir.Stmt = tir.decl_buffer((4,), "int32", "A").vstore([0], tir.const(1))
+    for _ in range(60):
+        same = tir.IfThenElse(tir.Var("c", "bool"), same, same)
+    assert convert_ssa(same) is same
