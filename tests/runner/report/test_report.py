@@ -81,6 +81,11 @@ def report_of(runner: Runner) -> RunReport:
     return report
 
 
+def advises(report: RunReport, beginning: str) -> bool:
+    """Return whether an advice begins so; which comes first is for the clock to say."""
+    return any(text.startswith(beginning) for text in report.advice)
+
+
 def test_before_the_first_run_there_is_none():
     with open_runner(workers=0) as runner:
         assert runner.last_report is None
@@ -127,7 +132,7 @@ def test_what_ran_here_says_why(runner: Runner):
     with open_runner(workers=0) as alone:
         alone.run_sync(program(2_000_000, 2), Spin())
         assert set(report_of(alone).here) == {"without workers"}
-        assert "workers=None uses every core" in report_of(alone).advice[0]
+        assert advises(report_of(alone), "function passes ran in this process alone")
 
 
 def test_a_run_that_failed_is_told_of(runner: Runner):
@@ -139,7 +144,7 @@ def test_a_run_that_failed_is_told_of(runner: Runner):
 def test_a_module_pass_is_named_as_what_to_change(runner: Runner):
     runner.run_sync(program(1, 2), [SpinWhole(), Add()])
     report = report_of(runner)
-    assert report.advice[0].startswith("module pass 'SpinWhole' takes ")
+    assert advises(report, "module pass 'SpinWhole' takes ")
     assert report.serial_share > 0.5
 
 
@@ -150,7 +155,7 @@ def test_the_largest_function_is_named_as_what_to_cut(runner: Runner):
     report = report_of(runner)
     assert report.largest_function == "large"
     assert report.limit < report.ceiling
-    assert report.advice[0].startswith("function 'large' holds ")
+    assert advises(report, "function 'large' holds ")
 
 
 def test_seconds_of_functions_add_up_although_module_passes_change_which_there_are():
@@ -263,7 +268,7 @@ def test_a_pass_that_cannot_be_pickled_is_named(runner: Runner):
         run_pooled(runner, Sequential([Add(), locked, spin]), mod)
     report = report_of(runner)
     assert set(report.unsendable) == {"Locked", "Spin"}
-    assert report.advice[0].startswith("pass 'Spin' cannot be pickled, so it ran in")
+    assert advises(report, "pass 'Spin' cannot be pickled, so it ran in")
     assert set(report.here) == {"what cannot be sent"}
 
 

@@ -87,6 +87,13 @@ def test_the_passes_in_a_row_keep_the_meaning(func: Any) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", PASSES)
 def test_programs_may_be_deep(name: str, kind: Callable[[int], tir.Stmt]) -> None:
+    assert isinstance(run(name, deep(kind, 2_000)), tir.PrimFunc)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", PASSES)
+def test_programs_may_be_deeper(name: str, kind: Callable[[int], tir.Stmt]) -> None:
     assert isinstance(run(name, deep(kind)), tir.PrimFunc)
 
 
