@@ -16,14 +16,7 @@ from parpass.tir.arith.interval_set import (
     single_point,
 )
 from parpass.tir.binary_op import (
-    EQ,
-    GE,
-    GT,
-    LE,
-    LT,
-    NE,
     Add,
-    And,
     Div,
     FloorDiv,
     FloorMod,
@@ -31,7 +24,6 @@ from parpass.tir.binary_op import (
     Min,
     Mod,
     Mul,
-    Or,
     Sub,
 )
 from parpass.tir.expr import Select
@@ -42,20 +34,11 @@ from parpass.tir.op import (
     div,
     equal,
     floordiv,
-    floormod,
-    greater,
     greater_equal,
-    less,
-    less_equal,
-    logical_and,
-    logical_or,
-    maximum,
-    minimum,
     multiply,
-    not_equal,
     subtract,
-    truncmod,
 )
+from parpass.tir.op.builders import OF_CONDITIONS, OF_NUMBERS, Build
 from parpass.tir.prim_expr import IntImm, PrimExpr
 
 
@@ -71,7 +54,6 @@ class Prover(Protocol):
         ...
 
 
-Build = Callable[[Any, Any], PrimExpr]
 Rule = Callable[[Prover, IntervalSet, IntervalSet], IntervalSet]
 
 TRUTHS = IntervalSet(IntImm("bool", 0), IntImm("bool", 1))
@@ -216,25 +198,7 @@ def _truths(_prover: Prover, _a: IntervalSet, _b: IntervalSet) -> IntervalSet:
     return TRUTHS
 
 
-_BUILD: Mapping[type[PrimExpr], Build] = {
-    Add: add,
-    Sub: subtract,
-    Mul: multiply,
-    Div: div,
-    Mod: truncmod,
-    FloorDiv: floordiv,
-    FloorMod: floormod,
-    Min: minimum,
-    Max: maximum,
-    EQ: equal,
-    NE: not_equal,
-    LT: less,
-    LE: less_equal,
-    GT: greater,
-    GE: greater_equal,
-    And: logical_and,
-    Or: logical_or,
-}
+_BUILD = {**OF_NUMBERS, **OF_CONDITIONS}
 _RULES: Mapping[type[PrimExpr], Rule] = {
     **dict.fromkeys(_BUILD, _truths),
     Add: _add,

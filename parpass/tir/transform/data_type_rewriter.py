@@ -9,72 +9,23 @@ from msgspec import structs
 
 from parpass.ir.node import Node, reflection
 from parpass.ir.op_table import Op
-from parpass.tir.binary_op import (
-    EQ,
-    GE,
-    GT,
-    LE,
-    LT,
-    NE,
-    Add,
-    Div,
-    FloorDiv,
-    FloorMod,
-    Max,
-    Min,
-    Mod,
-    Mul,
-    Sub,
-)
 from parpass.tir.buffer import BufferLoad
 from parpass.tir.expr import Broadcast, Call, Cast, Load, Ramp, Select, Var
 from parpass.tir.iteration import IterVar
 from parpass.tir.op import (
-    add,
     bitwise_and,
     cast_to,
-    div,
-    equal,
-    floordiv,
-    floormod,
-    greater,
-    greater_equal,
     if_then_else,
-    less,
-    less_equal,
     match_types,
-    maximum,
-    minimum,
-    multiply,
-    not_equal,
     right_shift,
-    subtract,
-    truncmod,
 )
+from parpass.tir.op.builders import OF_NUMBERS
 from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import AttrStmt, BufferStore, For, Stmt, Store
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 from parpass.tir.transform.bits_needed import BitsNeeded
 from parpass.tir.transform.ssa import convert_ssa
 
-# What brings its operands to one dtype, so that the value may be narrower, too.
-_BUILD: Mapping[type[Any], Callable[..., PrimExpr]] = {
-    Add: add,
-    Sub: subtract,
-    Mul: multiply,
-    Div: div,
-    Mod: truncmod,
-    FloorDiv: floordiv,
-    FloorMod: floormod,
-    Min: minimum,
-    Max: maximum,
-    EQ: equal,
-    NE: not_equal,
-    LT: less,
-    LE: less_equal,
-    GT: greater,
-    GE: greater_equal,
-}
 _CALLED: Mapping[str, Callable[..., PrimExpr]] = {
     "tir.if_then_else": if_then_else,
     "tir.shift_right": right_shift,
@@ -240,5 +191,6 @@ def _matched(expr: Node, new: list[Any]) -> PrimExpr | None:
         return Ramp(base, stride, expr.lanes)
     if isinstance(expr, Broadcast):
         return Broadcast(new[0], expr.lanes)
-    build = _BUILD.get(type(expr))
+    # It brings its operands to one dtype, so that the value may be narrower, too.
+    build = OF_NUMBERS.get(type(expr))
     return None if build is None else build(*new)
