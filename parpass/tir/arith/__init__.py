@@ -6,10 +6,10 @@ from parpass.tir.arith.bound_deducer import deduce_bound
 from parpass.tir.arith.const_int_bound import ConstIntBound
 from parpass.tir.arith.domain_touched import domain_touched
 from parpass.tir.arith.int_set import IntSet
-from parpass.tir.arith.interval_set import IntervalSet
 from parpass.tir.arith.linear_equation import detect_clip_bound, detect_linear_equation
 from parpass.tir.arith.modular_set import ModularSet
 from parpass.tir.arith.region_bound import estimate_region_lower_bound
+from parpass.tir.arith.sets.interval_set import IntervalSet
 
 __all__ = [
     "Analyzer",

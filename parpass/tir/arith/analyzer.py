@@ -10,11 +10,11 @@ from parpass.errors import IRError, IRTypeError
 from parpass.tir.arith.canonical_simplify import CanonicalSimplifier
 from parpass.tir.arith.congruence import Congruence
 from parpass.tir.arith.const_int_bound import ConstIntBound
-from parpass.tir.arith.interval_set import IntervalSet
 from parpass.tir.arith.knowledge import Known
 from parpass.tir.arith.modular_set import ModularSet
 from parpass.tir.arith.rewrite_simplify import RewriteSimplifier
-from parpass.tir.arith.set_evaluator import IntervalSetEvaluator
+from parpass.tir.arith.sets.interval_set import IntervalSet
+from parpass.tir.arith.sets.set_evaluator import IntervalSetEvaluator
 from parpass.tir.expr import Var
 from parpass.tir.iteration import Range
 from parpass.tir.prim_expr import IntImm, PrimExpr, as_prim_expr

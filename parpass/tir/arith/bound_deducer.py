@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from parpass.ir.node import Node, children, post_order
 from parpass.tir.arith.analyzer import Analyzer
-from parpass.tir.arith.interval_set import NEG_INF, NOTHING, POS_INF, IntervalSet
-from parpass.tir.arith.set_evaluator import IntervalSetEvaluator
+from parpass.tir.arith.sets.interval_set import NEG_INF, NOTHING, POS_INF, IntervalSet
+from parpass.tir.arith.sets.set_evaluator import IntervalSetEvaluator
 from parpass.tir.binary_op import EQ, GE, GT, LE, LT, Add, Mul, Sub
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Var

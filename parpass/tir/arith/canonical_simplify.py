@@ -12,9 +12,9 @@ from parpass.ir.node import children
 from parpass.tir.arith.interval import INF, Interval, of_dtype
 from parpass.tir.arith.knowledge import Known
 from parpass.tir.arith.rewrite_simplify import RewriteSimplifier
-from parpass.tir.arith.split_sum import FLOOR, TRUNC, Rounding, Split, Sum, total
-from parpass.tir.arith.sum_division import SumDivision
-from parpass.tir.arith.sum_nodes import SumNodes
+from parpass.tir.arith.sums.split_sum import FLOOR, TRUNC, Rounding, Split, Sum, total
+from parpass.tir.arith.sums.sum_division import SumDivision
+from parpass.tir.arith.sums.sum_nodes import SumNodes
 from parpass.tir.binary_op import Add, Div, FloorDiv, FloorMod, Mod, Mul, Sub
 from parpass.tir.const_fold import INDEX
 from parpass.tir.data_type import data_type

@@ -8,7 +8,7 @@ from typing import Any
 from parpass.ir.node import Node
 from parpass.tir.arith.analyzer import Analyzer
 from parpass.tir.arith.int_set import IntSet, union
-from parpass.tir.arith.interval_set import IntervalSet
+from parpass.tir.arith.sets.interval_set import IntervalSet
 from parpass.tir.buffer import Buffer, BufferLoad
 from parpass.tir.expr import Var
 from parpass.tir.iteration import IterVar, Range

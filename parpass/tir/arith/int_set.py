@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from parpass.tir.arith.analyzer import Analyzer
-from parpass.tir.arith.interval_set import (
+from parpass.tir.arith.region_bound import estimate_region_lower_bound
+from parpass.tir.arith.sets.interval_set import (
     NEG_INF,
     NOTHING,
     POS_INF,
@@ -19,8 +20,7 @@ from parpass.tir.arith.interval_set import (
     single_point,
     union_of,
 )
-from parpass.tir.arith.region_bound import estimate_region_lower_bound
-from parpass.tir.arith.set_arithmetic import intersection
+from parpass.tir.arith.sets.set_arithmetic import intersection
 from parpass.tir.expr import Var
 from parpass.tir.iteration import Range
 from parpass.tir.op import add, const, subtract

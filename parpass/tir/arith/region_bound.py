@@ -15,9 +15,9 @@ from parpass.ir.node import Node, post_order
 from parpass.tir.arith.analyzer import Analyzer
 from parpass.tir.arith.canonical_simplify import CanonicalSimplifier
 from parpass.tir.arith.interval import Interval
-from parpass.tir.arith.interval_set import IntervalSet, from_min_extent
 from parpass.tir.arith.knowledge import Known
-from parpass.tir.arith.split_sum import Split, Sum
+from parpass.tir.arith.sets.interval_set import IntervalSet, from_min_extent
+from parpass.tir.arith.sums.split_sum import Split, Sum
 from parpass.tir.binary_op import GE, GT, LE, LT, And
 from parpass.tir.expr import Var
 from parpass.tir.iteration import Range

@@ -46,7 +46,7 @@ class LoopPartition(PrimFuncPass):
     ) -> PrimFunc:
         """Return the function with loops in parts."""
         # The analysis takes longer to load than all passes, which are loaded together.
-        from parpass.tir.transform.loop_partitioner import LoopPartitioner
+        from parpass.tir.transform.partition.loop_partitioner import LoopPartitioner
 
         config = loop_option(ctx, LoopPartitionConfig)
         body = LoopPartitioner(config).partitioned(func.body)

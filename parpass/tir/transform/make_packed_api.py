@@ -20,7 +20,7 @@ from parpass.tir.packed_abi import POINTERS, ArgTypeCode, CallingConv, StructFie
 from parpass.tir.prim_expr import PrimExpr, StringImm
 from parpass.tir.stmt import Evaluate, For, ForKind, SeqStmt, Stmt, Store
 from parpass.tir.stmt_expr_functor import StmtMutator
-from parpass.tir.transform.arg_binder import (
+from parpass.tir.transform.calling.arg_binder import (
     ArgBinder,
     Wrap,
     asserted,
@@ -29,7 +29,7 @@ from parpass.tir.transform.arg_binder import (
     nested,
     struct_get,
 )
-from parpass.tir.transform.entry_point import (
+from parpass.tir.transform.calling.entry_point import (
     check_all_bound,
     has_default_convention,
     symbol_and_device,

@@ -9,8 +9,8 @@ from parpass.ir.prim_ty import PrimType
 from parpass.tir.expr import Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.prim_expr import StringImm
-from parpass.tir.transform.arg_binder import ArgBinder, Wrap, attribute, nested
-from parpass.tir.transform.entry_point import (
+from parpass.tir.transform.calling.arg_binder import ArgBinder, Wrap, attribute, nested
+from parpass.tir.transform.calling.entry_point import (
     check_all_bound,
     has_default_convention,
     symbol_and_device,

@@ -47,7 +47,7 @@ class NarrowDataType(PrimFuncPass):
     ) -> PrimFunc:
         """Return the function with narrower indices."""
         # The analysis takes longer to load than all passes, which are loaded together.
-        from parpass.tir.transform.data_type_rewriter import narrowed
+        from parpass.tir.transform.narrowing.data_type_rewriter import narrowed
 
         new = narrowed(func.body, self.target_bits)
         return func if new is func.body else func.with_body(new)

@@ -17,7 +17,7 @@ from parpass.tir.stmt_expr_functor import StmtMutator
 from parpass.tir.stmt_functor import substitute
 from parpass.tir.transform.function_pass import PrimFuncPass
 from parpass.tir.transform.ssa import convert_ssa
-from parpass.tir.transform.vectorizer import Vectorizer
+from parpass.tir.transform.vectors.vectorizer import Vectorizer
 from parpass.transform import PassContext, PassInfo, register_pass
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from parpass.tir.arith.interval_set import (
+from parpass.tir.arith.sets.interval_set import (
     EVERYTHING,
     NEG_INF,
     NOTHING,

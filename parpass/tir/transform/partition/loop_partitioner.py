@@ -11,7 +11,7 @@ from parpass.ir.loop_options import LoopPartitionConfig
 from parpass.ir.node import Node
 from parpass.tir.arith import Analyzer, IntervalSet, IntSet
 from parpass.tir.arith.int_set import intersect
-from parpass.tir.arith.set_arithmetic import intersection
+from parpass.tir.arith.sets.set_arithmetic import intersection
 from parpass.tir.expr import Call, Var
 from parpass.tir.iteration import Range
 from parpass.tir.op import (
@@ -36,7 +36,7 @@ from parpass.tir.stmt import (
 )
 from parpass.tir.stmt_expr_functor import StmtExprMutator, StmtMutator
 from parpass.tir.stmt_functor import substitute
-from parpass.tir.transform.partition_finder import (
+from parpass.tir.transform.partition.partition_finder import (
     HINT,
     CandidateSelector,
     PartitionFinder,

@@ -23,7 +23,7 @@ from parpass.tir.op.builders import OF_NUMBERS
 from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import AttrStmt, BufferStore, For, Stmt, Store
 from parpass.tir.stmt_expr_functor import StmtExprMutator
-from parpass.tir.transform.bits_needed import BitsNeeded
+from parpass.tir.transform.narrowing.bits_needed import BitsNeeded
 from parpass.tir.transform.ssa import convert_ssa
 
 _CALLED: Mapping[str, Callable[..., PrimExpr]] = {

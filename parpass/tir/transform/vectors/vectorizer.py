@@ -32,7 +32,7 @@ from parpass.tir.stmt import (
 )
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 from parpass.tir.stmt_functor import substitute
-from parpass.tir.transform.vector_expr import (
+from parpass.tir.transform.vectors.vector_expr import (
     ExprVectorizer,
     aligned,
     lanes_of,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from parpass.tir.arith.const_int_bound import Bounds
-from parpass.tir.arith.split_sum import FLOOR, Rounding, Split, Sum, total
-from parpass.tir.arith.sum_nodes import SumNodes
+from parpass.tir.arith.sums.split_sum import FLOOR, Rounding, Split, Sum, total
+from parpass.tir.arith.sums.sum_nodes import SumNodes
 
 
 class SumDivision:

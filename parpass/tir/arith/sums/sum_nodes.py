@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from parpass.tir.arith.expr_table import ExprTable
-from parpass.tir.arith.split_sum import Split, Sum, total
+from parpass.tir.arith.sums.split_sum import Split, Sum, total
 from parpass.tir.binary_op import Add, Mul, Sub
 from parpass.tir.data_type import wrapped
 from parpass.tir.prim_expr import IntImm, PrimExpr

@@ -6,13 +6,13 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from parpass.ir.node import Node
-from parpass.tir.arith.interval_set import (
+from parpass.tir.arith.sets.interval_set import (
     EVERYTHING,
     IntervalSet,
     single_point,
     union_of,
 )
-from parpass.tir.arith.set_arithmetic import TRUTHS, Prover, combine
+from parpass.tir.arith.sets.set_arithmetic import TRUTHS, Prover, combine
 from parpass.tir.binary_op import Add, BinaryOpExpr, CmpExpr, LogicalExpr
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Broadcast, Cast, Not, Ramp, Select, Var

@@ -1,0 +1,1 @@
+"""Sums of quotients and remainders, in a canonical form."""

@@ -1,0 +1,1 @@
+"""What a function that is called from outside does first: arguments, checks."""

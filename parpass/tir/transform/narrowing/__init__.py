@@ -1,0 +1,1 @@
+"""Which variables and indices fit in fewer bits, and the rewrite."""

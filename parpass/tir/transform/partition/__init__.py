@@ -1,0 +1,1 @@
+"""Where conditions cut a loop, and the parts."""
