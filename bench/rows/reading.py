@@ -9,7 +9,7 @@ from bench.table import Goal, Line, Row
 from bench.work import Step, generated_function, random_program
 from parpass import IRModule, relay
 from parpass.diagnostic import Span
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.text.pieces import piece_at
 from tests.support.lark_text.parser import parse as parse_by_lark
 

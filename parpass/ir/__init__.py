@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from parpass.ir.attrs import Attrs, DictAttrs
     from parpass.ir.module import IRModule
     from parpass.ir.node import Node
-    from parpass.ir.op_attrs import register_op_attr
-    from parpass.ir.op_table import Op
-    from parpass.ir.prim_ty import PointerType, PrimType
+    from parpass.ir.operators.op_attrs import register_op_attr
+    from parpass.ir.operators.op_table import Op
     from parpass.ir.relay_expr import BaseFunc, GlobalVar, RelayExpr
     from parpass.ir.serialization import load_json, make_node, save_json
     from parpass.ir.structure.structural import (
@@ -37,7 +36,8 @@ if TYPE_CHECKING:
         structural_equal,
         structural_hash,
     )
-    from parpass.ir.ty import (
+    from parpass.ir.types.prim_ty import PointerType, PrimType
+    from parpass.ir.types.ty import (
         FuncType,
         IncompleteType,
         RelayRefType,
@@ -130,35 +130,35 @@ _HOME = {
     "DiagnosticContext": "parpass.diagnostic",
     "DiagnosticLevel": "parpass.diagnostic",
     "DictAttrs": "parpass.ir.attrs",
-    "FuncType": "parpass.ir.ty",
+    "FuncType": "parpass.ir.types.ty",
     "GlobalTypeVar": "parpass.ir.adt",
     "GlobalVar": "parpass.ir.relay_expr",
     "IRModule": "parpass.ir.module",
-    "IncompleteType": "parpass.ir.ty",
+    "IncompleteType": "parpass.ir.types.ty",
     "ModulePass": "parpass.transform",
     "Node": "parpass.ir.node",
-    "Op": "parpass.ir.op_table",
+    "Op": "parpass.ir.operators.op_table",
     "PackedFunc": "parpass.runtime.registry",
     "Pass": "parpass.transform",
     "PassContext": "parpass.transform",
     "PassInfo": "parpass.transform",
     "PassInstrument": "parpass.instrument",
-    "PointerType": "parpass.ir.prim_ty",
-    "PrimType": "parpass.ir.prim_ty",
+    "PointerType": "parpass.ir.types.prim_ty",
+    "PrimType": "parpass.ir.types.prim_ty",
     "PrimExpr": "parpass.tir",  # above, so by name alone; as TVM's
     "Range": "parpass.tir",
     "RelayExpr": "parpass.ir.relay_expr",
-    "RelayRefType": "parpass.ir.ty",
+    "RelayRefType": "parpass.ir.types.ty",
     "Sequential": "parpass.transform",
     "SourceName": "parpass.diagnostic",
     "Span": "parpass.diagnostic",
-    "TensorType": "parpass.ir.ty",
-    "TupleType": "parpass.ir.ty",
-    "Type": "parpass.ir.ty",
+    "TensorType": "parpass.ir.types.ty",
+    "TupleType": "parpass.ir.types.ty",
+    "Type": "parpass.ir.types.ty",
     "TypeCall": "parpass.ir.adt",
     "TypeData": "parpass.ir.adt",
-    "TypeKind": "parpass.ir.ty",
-    "TypeVar": "parpass.ir.ty",
+    "TypeKind": "parpass.ir.types.ty",
+    "TypeVar": "parpass.ir.types.ty",
     "assert_structural_equal": "parpass.ir.structure.structural",
     "convert": "parpass.runtime.registry",
     "get_global_func": "parpass.runtime.registry",
@@ -168,7 +168,7 @@ _HOME = {
     "module_pass": "parpass.transform",
     "pass_instrument": "parpass.instrument",
     "register_func": "parpass.runtime.registry",
-    "register_op_attr": "parpass.ir.op_attrs",
+    "register_op_attr": "parpass.ir.operators.op_attrs",
     "remove_global_func": "parpass.runtime.registry",
     "save_json": "parpass.ir.serialization",
     "structural_equal": "parpass.ir.structure.structural",

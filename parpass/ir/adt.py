@@ -17,8 +17,8 @@ from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, quoted
 from parpass.ir.node import Role, reflected
 from parpass.ir.relay_expr import RelayExpr
-from parpass.ir.ty import ComposedType, FuncType, Type
-from parpass.ir.type_structure import TypeKind, TypeVar, type_vars_in
+from parpass.ir.types.ty import ComposedType, FuncType, Type
+from parpass.ir.types.type_structure import TypeKind, TypeVar, type_vars_in
 
 
 class GlobalTypeVar(Type, frozen=True):

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from parpass.errors import IRTypeError, SizeLimitError, UnknownAttrError
-from parpass.ir.type_structure import MAX_NESTING, Type
+from parpass.ir.types.type_structure import MAX_NESTING, Type
 
 INTS = range(-(2**63), 2**64)  # that attributes may have
 

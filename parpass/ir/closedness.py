@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from parpass.errors import ModuleError, quoted
 from parpass.ir.node import Node, bindings, post_order, reflection
-from parpass.ir.type_structure import Type, TypeVar, type_vars_in
+from parpass.ir.types.type_structure import Type, TypeVar, type_vars_in
 
 
 def check_closed(function: Node, name: str) -> None:

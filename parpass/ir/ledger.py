@@ -13,7 +13,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from parpass.ir.node import Node
-from parpass.ir.ty import FuncType
+from parpass.ir.types.ty import FuncType
 
 
 class LedgerEntry(NamedTuple):

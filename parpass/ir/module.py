@@ -21,8 +21,8 @@ from parpass.ir.node import Node, with_replaced
 from parpass.ir.relay_expr import BaseFunc, GlobalVar
 from parpass.ir.tenants import Annotate, FunctionPrinter, Tenant, tenant_of
 from parpass.ir.text.literals import items_text
-from parpass.ir.ty import FuncType, Type
 from parpass.ir.type_definitions import TypeDefinitions
+from parpass.ir.types.ty import FuncType, Type
 
 Key = str | GlobalVar | GlobalTypeVar
 _ToldOfGlobal = tuple[Span | None, Type | None]

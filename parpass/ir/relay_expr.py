@@ -16,7 +16,7 @@ from parpass.errors import UntypedError
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.node import Node, reflected
 from parpass.ir.tenants import tenant_of
-from parpass.ir.ty import FuncType, Type
+from parpass.ir.types.ty import FuncType, Type
 
 
 class RelayExpr(Node, frozen=True, eq=False):

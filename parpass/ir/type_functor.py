@@ -10,7 +10,7 @@ from typing import Generic, TypeVar, cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.adt import GlobalTypeVar, TypeCall, TypeData
-from parpass.ir.ty import (
+from parpass.ir.types.ty import (
     FuncType,
     IncompleteType,
     RelayRefType,
@@ -18,7 +18,7 @@ from parpass.ir.ty import (
     TupleType,
     Type,
 )
-from parpass.ir.ty import TypeVar as RelayTypeVar
+from parpass.ir.types.ty import TypeVar as RelayTypeVar
 
 ResultT = TypeVar("ResultT")
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from parpass.ir.adt import GlobalTypeVar
-    from parpass.ir.ty import Type
+    from parpass.ir.types.ty import Type
     from parpass.runtime.source import Source
     from parpass.transform import KeepOutside
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from parpass.diagnostic import SourceName, Span
 from parpass.errors.lazy_names import lazy_names
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
-from parpass.ir.ty import (
+from parpass.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
+from parpass.ir.types.ty import (
     Any,
     FuncType,
     IncompleteType,
@@ -25,7 +26,6 @@ from parpass.ir.ty import (
     TypeVar,
     scalar_type,
 )
-from parpass.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from parpass.relay.adt import (
     Clause,
     Match,

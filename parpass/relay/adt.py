@@ -17,8 +17,8 @@ from parpass.errors import IRTypeError, SizeLimitError, kind_of
 from parpass.errors.missing_names import refusing
 from parpass.ir.adt import Constructor, TypeData
 from parpass.ir.node import Node, Role, reflected
-from parpass.ir.ty import Type
-from parpass.ir.type_structure import MAX_NESTING
+from parpass.ir.types.ty import Type
+from parpass.ir.types.type_structure import MAX_NESTING
 from parpass.relay.expr import Expr, Var
 
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError, did_you_mean, kind_of
 from parpass.ir.node import Node, bindings, children, post_order, reflection
-from parpass.ir.op_table import Op
-from parpass.ir.ty import TensorType
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import (
     Call,
     Constant,

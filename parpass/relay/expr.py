@@ -19,10 +19,10 @@ from parpass.errors import IRTypeError
 from parpass.errors.missing_names import refusing
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.node import Role, reflected
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.relay_expr import BaseFunc, GlobalVar, Operand, RelayExpr
-from parpass.ir.ty import FuncType, TensorType, Type, TypeVar
-from parpass.ir.type_structure import is_complete
+from parpass.ir.types.ty import FuncType, TensorType, Type, TypeVar
+from parpass.ir.types.type_structure import is_complete
 from parpass.runtime.ndarray import NDArray
 
 Expr = RelayExpr

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from parpass.ir.adt import Constructor
 from parpass.ir.node import Node
 from parpass.ir.node_functor import NodeFunctor, NodeMutator, NodeVisitor
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.adt import Clause, Match
 from parpass.relay.expr import (
     Call,

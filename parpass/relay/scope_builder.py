@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from parpass.errors import IRTypeError, ScopeBuilderError
 from parpass.errors.missing_names import refusing
-from parpass.ir.ty import Type
+from parpass.ir.types.ty import Type
 from parpass.relay.expr import Expr, If, Let, Operand, Var, as_expr
 
 

@@ -17,10 +17,10 @@ from msgspec import structs
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.references import called_globals
-from parpass.ir.ty import TensorType, TupleType, Type
-from parpass.ir.type_structure import extent
+from parpass.ir.types.ty import TensorType, TupleType, Type
+from parpass.ir.types.type_structure import extent
 from parpass.relay.adt import Match
 from parpass.relay.analysis.used_types import types_in, types_used
 from parpass.relay.analysis.variables import free_vars

@@ -9,8 +9,8 @@ from msgspec.structs import force_setattr
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.node import Node, Role, reflected
-from parpass.ir.prim_ty import PointerType, PrimType
 from parpass.ir.tenants import tenant_of
+from parpass.ir.types.prim_ty import PointerType, PrimType
 from parpass.tir.data_type import checked, data_type
 from parpass.tir.expr import Var, check_var, set_dtype
 from parpass.tir.prim_expr import (

@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from parpass.errors import IRError
-from parpass.ir.effect import Effect
-from parpass.ir.op_table import Op, TypeRelationError, register_op
+from parpass.ir.operators.effect import Effect
+from parpass.ir.operators.op_table import Op, TypeRelationError, register_op
 
 
 class CallEffectKind(enum.IntEnum):

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 
 from parpass.ir.node import Node
 from parpass.ir.node_functor import NodeFunctor, NodeMutator, NodeVisitor
-from parpass.ir.op_table import (
+from parpass.ir.operators.op_table import (
     Op,
 )
 from parpass.ir.relay_expr import (

@@ -13,10 +13,10 @@ from parpass.errors import IRTypeError
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.node import Role, reflected
 from parpass.ir.node_map import NodeMap
-from parpass.ir.prim_ty import VOID
 from parpass.ir.relay_expr import BaseFunc
-from parpass.ir.ty import FuncType
-from parpass.ir.type_structure import Type
+from parpass.ir.types.prim_ty import VOID
+from parpass.ir.types.ty import FuncType
+from parpass.ir.types.type_structure import Type
 from parpass.tir.buffer import Buffer
 from parpass.tir.expr import SizeVar, Var, type_of
 from parpass.tir.stmt import Stmt, plain, plain_attrs

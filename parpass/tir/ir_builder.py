@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, cast
 
 from parpass.errors import IRError, IRTypeError
-from parpass.ir.prim_ty import PointerType, PrimType
+from parpass.ir.types.prim_ty import PointerType, PrimType
 from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import checked, data_type
 from parpass.tir.expr import Call, Load, Ramp, Var

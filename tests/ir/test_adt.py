@@ -20,9 +20,9 @@ from parpass.ir.structure.structural import (
     structural_equal,
     structural_hash,
 )
-from parpass.ir.ty import FuncType, RelayRefType, TensorType, Type, TypeVar
 from parpass.ir.type_functor import TypeMutator
-from parpass.ir.type_structure import MAX_TYPE_DEPTH, substitute
+from parpass.ir.types.ty import FuncType, RelayRefType, TensorType, Type, TypeVar
+from parpass.ir.types.type_structure import MAX_TYPE_DEPTH, substitute
 from parpass.relay.expr import Call, Function
 from tests.support.adts import CONS, LIST, LIST_DATA, NIL, A, with_lists
 

@@ -11,7 +11,7 @@ from parpass.instrument import pass_instrument
 from parpass.ir.module import IRModule
 from parpass.ir.module_adapter import IRModuleAdapter
 from parpass.ir.node import Node
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.transform import FoldConstant, InferType
 from parpass.runner import Runner

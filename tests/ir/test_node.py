@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from parpass.ir.node import Role, bindings, children, post_order, reflection
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.expr import (
     Call,
     Constant,

@@ -14,7 +14,7 @@ from parpass import relay
 from parpass.errors import DiagnosticError, EvaluationError, SizeLimitError
 from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import structural_equal, structural_hash
-from parpass.ir.type_structure import (
+from parpass.ir.types.type_structure import (
     MAX_TYPE_DEPTH,
     MAX_TYPE_SIZE,
     is_complete,

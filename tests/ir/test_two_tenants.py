@@ -12,7 +12,7 @@ from parpass.errors import InternalError, IRTypeError, ModuleError
 from parpass.ir import wire
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, count_nodes, reflected, reflection
-from parpass.ir.op_table import Op, register_op
+from parpass.ir.operators.op_table import Op, register_op
 from parpass.ir.relay_expr import GlobalVar
 from parpass.ir.structure.structural import (
     assert_structural_equal,

@@ -12,9 +12,9 @@ from parpass.ir import wire
 from parpass.ir.ledger import ledger_entry
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Tuple, Var, const
 from parpass.relay.transform import InferType
 from parpass.runner.travel.large_values import Original

@@ -7,7 +7,7 @@ from parpass.ir import wire
 from parpass.ir.node import bindings, children
 from parpass.ir.serialization import load_json, save_json
 from parpass.ir.structure.structural import assert_structural_equal, structural_equal
-from parpass.ir.type_structure import MAX_NESTING
+from parpass.ir.types.type_structure import MAX_NESTING
 from parpass.relay.adt import (
     Clause,
     Match,

@@ -15,7 +15,7 @@ from parpass import IRModule, load_json, relay, save_json, tir
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, SizeLimitError, UntypedError
 from parpass.ir.attrs import DictAttrs
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.expr import Expr, as_expr
 from tests.support.deep import DEPTH, KINDS
 

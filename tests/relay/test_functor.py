@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from parpass.errors import IRTypeError
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.structure.structural import structural_equal
 from parpass.relay.expr import (
     Call,

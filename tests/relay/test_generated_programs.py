@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, post_order
-from parpass.ir.ty import FuncType, TupleType
+from parpass.ir.types.ty import FuncType, TupleType
 from parpass.relay.analysis import called_globals
 from parpass.relay.expr import Function, If, Let, Var
 from tests.support.higher_order import higher_order_modules

@@ -5,7 +5,7 @@ import pytest
 from parpass import relay
 from parpass.errors import IRTypeError, ScopeBuilderError
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import If, Let, Var, const, var
 from parpass.relay.scope_builder import ScopeBuilder
 

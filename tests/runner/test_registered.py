@@ -20,8 +20,8 @@ import parpass
 from parpass import IRModule, assert_structural_equal, relay
 from parpass.errors import SlowerRunWarning
 from parpass.ir import register_op_attr
-from parpass.ir.op_attrs import TempOpAttr, op_attrs
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_attrs import TempOpAttr, op_attrs
+from parpass.ir.operators.op_table import Op
 from parpass.relay.transform.relayout.alter_op_layout import conv2d_nchwc
 from parpass.runner import Runner
 from parpass.runtime.registry import declare_functions
@@ -207,7 +207,7 @@ def test_an_operator_of_the_program_is_inferred(runner: Runner):
 OWN = """
 import parpass
 from parpass import relay
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 
 LOADED = []
 like = relay.op.get("nn.relu")

@@ -11,7 +11,7 @@ import signal
 
 from parpass.instrument import PassInstrument
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.analysis import post_order_visit
 from parpass.relay.expr import Call, Expr, Function, const, var
 from parpass.relay.functor import ExprMutator

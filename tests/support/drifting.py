@@ -18,7 +18,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import parpass
-from parpass.ir.op_attrs import TempOpAttr, op_attrs
+from parpass.ir.operators.op_attrs import TempOpAttr, op_attrs
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from tests.support.toy_ir import Fn, Program
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from parpass.ir.effect import Effect
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op, register_op
-from parpass.ir.ty import FuncType
+from parpass.ir.operators.effect import Effect
+from parpass.ir.operators.op_table import Op, register_op
+from parpass.ir.types.ty import FuncType
 from parpass.relay import op
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import (

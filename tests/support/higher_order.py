@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from parpass.ir.module import IRModule
-from parpass.ir.ty import FuncType, TensorType, TupleType, Type
+from parpass.ir.types.ty import FuncType, TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, const
 from tests.support.programs import BOOL, TENSORS, Step, Typed, Writer, call_op
 

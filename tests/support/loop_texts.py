@@ -12,10 +12,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from parpass import IRModule, relay, tir
-from parpass.ir.op_table import Op
-from parpass.ir.prim_ty import PointerType, PrimType
+from parpass.ir.operators.op_table import Op
 from parpass.ir.relay_expr import GlobalVar
-from parpass.ir.ty import TensorType, TupleType
+from parpass.ir.types.prim_ty import PointerType, PrimType
+from parpass.ir.types.ty import TensorType, TupleType
 from parpass.tir.data_type import data_type, int_range
 
 Draw = st.DrawFn

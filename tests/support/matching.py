@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeData
 from parpass.ir.module import IRModule
-from parpass.ir.ty import FuncType, RelayRefType, TupleType, Type, TypeVar
+from parpass.ir.types.ty import FuncType, RelayRefType, TupleType, Type, TypeVar
 from parpass.relay.adt import (
     Clause,
     Match,

@@ -17,7 +17,7 @@ from parpass.errors import CallLimitError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import FuncType, TensorType, TupleType, Type
+from parpass.ir.types.ty import FuncType, TensorType, TupleType, Type
 from parpass.relay import transform
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Function

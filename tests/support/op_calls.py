@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from parpass.ir.ty import TensorType, TupleType, Type
+from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Constant, Expr, Tuple, TupleWrapper, const
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.op import Op

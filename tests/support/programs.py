@@ -18,8 +18,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
-from parpass.ir.ty import FuncType, TensorType, TupleType, Type
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import FuncType, TensorType, TupleType, Type
 from parpass.relay import op
 from parpass.relay.expr import (
     Call,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from parpass.ir.op_attrs import register_op_attr
+from parpass.ir.operators.op_attrs import register_op_attr
 from parpass.relay import transform
 from parpass.relay.dataflow_pattern import is_op, wildcard
 from parpass.transform import Pass, Sequential

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import FuncType, TensorType, TupleType, Type, TypeVar
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import FuncType, TensorType, TupleType, Type, TypeVar
 from parpass.relay.expr import Call, Constant, Function, GlobalVar, Let, Tuple, Var
 from parpass.runtime.ndarray import NDArray
 

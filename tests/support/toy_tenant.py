@@ -11,10 +11,10 @@ from typing import Any, ClassVar, TypeVar
 from parpass.ir.attrs import Attrs
 from parpass.ir.node import Node, Role, reflected
 from parpass.ir.node_functor import NodeFunctor, NodeMutator
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.relay_expr import BaseFunc, GlobalVar
 from parpass.ir.tenants import Annotate, FunctionPrinter, Tenant, register_tenant
-from parpass.ir.type_structure import Type
+from parpass.ir.types.type_structure import Type
 
 ResultT = TypeVar("ResultT")
 

@@ -8,7 +8,7 @@ import pytest
 
 from parpass import tir
 from parpass.errors import IRTypeError
-from parpass.ir.prim_ty import PointerType, PrimType
+from parpass.ir.types.prim_ty import PointerType, PrimType
 from parpass.tir.data_type import data_type, wrapped
 
 

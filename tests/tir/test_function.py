@@ -20,7 +20,7 @@ from parpass import (
 )
 from parpass.errors import MalformedJSONError
 from parpass.ir import wire
-from parpass.ir.prim_ty import PrimType
+from parpass.ir.types.prim_ty import PrimType
 from parpass.transform import adapter_of
 from tests.support.loop_programs import modules, prim_funcs
 

@@ -11,7 +11,7 @@ import click
 
 from parpass.errors import UnknownPassError
 from parpass.ir.declared import load_irs
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.transform import (
     FunctionPass,
     FunctionwisePass,

@@ -14,8 +14,8 @@ import numpy as np
 from parpass.cli.files.writing import write_bytes
 from parpass.cli.showing.failure import InputError
 from parpass.errors import EvaluationError, did_you_mean
-from parpass.ir.ty import TensorType, TupleType, Type
-from parpass.ir.type_structure import check_size
+from parpass.ir.types.ty import TensorType, TupleType, Type
+from parpass.ir.types.type_structure import check_size
 from parpass.relay.expr import Var
 from parpass.runtime.dtypes import numpy_dtype
 

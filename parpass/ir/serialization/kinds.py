@@ -17,11 +17,11 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.declared import load_irs
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, Role, reflection, reflections
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.serialization.checks import Check, check_of
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import Type
-from parpass.ir.type_structure import MAX_TYPE_DEPTH
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import Type
+from parpass.ir.types.type_structure import MAX_TYPE_DEPTH
 
 VERSION = 2  # of the format; a reader accepts its own version and those before
 

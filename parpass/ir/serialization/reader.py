@@ -21,7 +21,7 @@ from parpass.ir.adt import TypeData
 from parpass.ir.attrs import INTS, DictAttrs
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, Role
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.relay_expr import BaseFunc, GlobalVar
 from parpass.ir.serialization.arrays import array_from_json
 from parpass.ir.serialization.kinds import (
@@ -33,7 +33,7 @@ from parpass.ir.serialization.kinds import (
     known_kinds,
     unqualified,
 )
-from parpass.ir.type_structure import MAX_NESTING
+from parpass.ir.types.type_structure import MAX_NESTING
 
 _SINGLE = {Role.CHILD, Role.BINDING, Role.PATTERN, Role.META}
 _MANY = {Role.CHILDREN, Role.BINDINGS}

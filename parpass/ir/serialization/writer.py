@@ -13,7 +13,7 @@ from parpass.errors import IRTypeError, SizeLimitError
 from parpass.ir.attrs import INTS, DictAttrs
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, Role
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.serialization.arrays import array_as_json
 from parpass.ir.serialization.kinds import (
     VERSION,
@@ -24,7 +24,7 @@ from parpass.ir.serialization.kinds import (
     kind_name,
     known_kinds,
 )
-from parpass.ir.type_structure import MAX_NESTING
+from parpass.ir.types.type_structure import MAX_NESTING
 from parpass.runtime.ndarray import NDArray
 
 _OBJECTS = (msgspec.Struct, NDArray, IRModule)  # what gets an entry of the table

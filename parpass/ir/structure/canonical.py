@@ -14,9 +14,9 @@ import msgspec
 
 from parpass.errors import IRTypeError
 from parpass.ir.node import Node, bindings, children, post_order, reflection
-from parpass.ir.ty import IncompleteType, TensorType, Type, TypeVar
 from parpass.ir.type_functor import TypeMutator
-from parpass.ir.type_structure import digest, is_complete, kind_of, substitute
+from parpass.ir.types.ty import IncompleteType, TensorType, Type, TypeVar
+from parpass.ir.types.type_structure import digest, is_complete, kind_of, substitute
 from parpass.runtime.ndarray import NDArray
 
 

@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 
 from parpass.ir.text.names import name_text
-from parpass.ir.ty import Type
-from parpass.ir.type_text import type_text
+from parpass.ir.types.ty import Type
+from parpass.ir.types.type_text import type_text
 from parpass.runtime.ndarray import NDArray
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from parpass.ir.text.cursor import Cursor, is_name, is_string
 from parpass.ir.text.literals import read_number
 from parpass.ir.text.names import read_name
 from parpass.ir.text.problems import Problems
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import (
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import (
     Dim,
     FuncType,
     IncompleteType,
@@ -29,8 +29,8 @@ from parpass.ir.ty import (
     TupleType,
     Type,
 )
-from parpass.ir.ty import TypeVar as RelayTypeVar
-from parpass.ir.type_structure import MAX_NESTING
+from parpass.ir.types.ty import TypeVar as RelayTypeVar
+from parpass.ir.types.type_structure import MAX_NESTING
 from parpass.runtime.dtypes import DTYPES, WIDTHS, is_vector_dtype
 
 _LARGEST_DIM = 2**63 - 1

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from parpass.ir.adt import Constructor
 from parpass.ir.node import Node, bindings, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.analysis.scopes import Scope, ScopeTree
 from parpass.relay.expr import Constant, Expr, GlobalVar, Let, Var
 

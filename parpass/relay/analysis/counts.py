@@ -10,8 +10,8 @@ from typing import Any
 from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children, post_order
-from parpass.ir.op_table import Op
-from parpass.ir.ty import TensorType, Type
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, GlobalVar
 
 

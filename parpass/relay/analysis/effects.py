@@ -7,12 +7,12 @@ from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from parpass.ir.adt import Constructor, TypeCall
-from parpass.ir.effect import Effect
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, breadth_first, children
-from parpass.ir.op_table import Op
-from parpass.ir.ty import FuncType, Type
-from parpass.ir.type_structure import extent
+from parpass.ir.operators.effect import Effect
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import FuncType, Type
+from parpass.ir.types.type_structure import extent
 from parpass.relay.expr import (
     Call,
     Expr,

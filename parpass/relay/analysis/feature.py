@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from parpass.ir.adt import Constructor
 from parpass.ir.node import Node, children, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.adt import Clause, Match
 from parpass.relay.analysis.basic_blocks import is_atomic
 from parpass.relay.expr import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parpass.ir.ty import TensorType, Type
+from parpass.ir.types.ty import TensorType, Type
 
 
 def static_tensor(found: Type | None) -> TensorType | None:

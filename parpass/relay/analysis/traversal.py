@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.expr import Expr
 
 if TYPE_CHECKING:

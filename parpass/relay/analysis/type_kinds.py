@@ -7,7 +7,7 @@ from collections.abc import Callable
 from parpass.errors import IRTypeError
 from parpass.ir.adt import GlobalTypeVar, TypeCall, TypeData
 from parpass.ir.module import IRModule
-from parpass.ir.ty import IncompleteType, Type, TypeKind, TypeVar
+from parpass.ir.types.ty import IncompleteType, Type, TypeKind, TypeVar
 
 Definitions = Callable[[str], TypeData | None]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from parpass.ir.closedness import free_type_vars_in, stated_types
 from parpass.ir.node import Node, children, post_order
-from parpass.ir.ty import FuncType, Type, TypeVar
 from parpass.ir.type_functor import TypeVisitor
-from parpass.ir.type_structure import type_vars_in
+from parpass.ir.types.ty import FuncType, Type, TypeVar
+from parpass.ir.types.type_structure import type_vars_in
 from parpass.relay.expr import Expr, Function
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from parpass.ir.adt import Constructor, GlobalTypeVar
 from parpass.ir.closedness import stated_types
 from parpass.ir.node import Node
-from parpass.ir.ty import Type
-from parpass.ir.type_structure import extent
+from parpass.ir.types.ty import Type
+from parpass.ir.types.type_structure import extent
 from parpass.relay.adt import Clause, Pattern, PatternConstructor
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import cast
 
 from parpass.ir.node import Node, children, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.analysis.scopes import Scope, innermost_common
 from parpass.relay.expr import Call, Expr
 

@@ -7,8 +7,8 @@ from typing import cast
 from parpass.errors import DiagnosticError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
-from parpass.ir.ty import Type
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import Type
 from parpass.relay.expr import Expr
 from parpass.relay.typing.infer import infer_type
 

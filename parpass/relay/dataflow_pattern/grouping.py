@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from parpass.ir.node import children
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.dataflow_pattern.expr_graph import ExprGraph, nodes_of
 from parpass.relay.dataflow_pattern.expr_types import ExprTypes
 from parpass.relay.dataflow_pattern.matching import Matcher, NodeMap

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from parpass.ir.node import count_nodes
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.structure.structural import structural_equal
-from parpass.ir.ty import TensorType, Type
+from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.dataflow_pattern.pattern import (
     ConstantPattern,
     DataTypePattern,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from parpass.errors.warning import warn
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.dataflow_pattern.expr_graph import ExprGraph
 from parpass.relay.dataflow_pattern.expr_types import ExprTypes
 from parpass.relay.dataflow_pattern.grouping import PARTITIONED, Group, find_groups

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.analysis.calls import call_of
 from parpass.relay.dataflow_pattern.pattern import (
     CallPattern,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.dataflow_pattern.expr_graph import RootKey
 from parpass.relay.dataflow_pattern.pattern import (
     AltPattern,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parpass.ir.op_table import Op
-from parpass.ir.ty import Dim, Type
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import Dim, Type
 from parpass.relay.dataflow_pattern.pattern import (
     AttrPattern,
     ConstantPattern,

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from parpass.errors import CallLimitError, EvaluationError, kind_of, quoted
 from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.adt import Match
 from parpass.relay.binding import bind, bind_params_by_name
 from parpass.relay.expr import (

@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from parpass.errors import EvaluationError
-from parpass.ir.op_table import Op
-from parpass.ir.ty import TensorType, TupleType, Type
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay.interpreter.values import (
     CALLABLE,
     Array,

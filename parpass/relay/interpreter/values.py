@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.ir.adt import Constructor, TypeCall
-from parpass.ir.op_table import Op
-from parpass.ir.ty import RelayRefType, TensorType, TupleType, Type, TypeVar
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import RelayRefType, TensorType, TupleType, Type, TypeVar
 from parpass.relay.expr import Constant, Function, const
 from parpass.relay.op.relations import agree
 from parpass.runtime.dtypes import DTYPES, numpy_dtype

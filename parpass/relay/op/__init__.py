@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from parpass.errors.missing_names import refusing
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_registration import register as register
-from parpass.ir.op_registration import register_pattern as register_pattern
-from parpass.ir.op_registration import register_stateful as register_stateful
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.operators.op_registration import register as register
+from parpass.ir.operators.op_registration import register_pattern as register_pattern
+from parpass.ir.operators.op_registration import register_stateful as register_stateful
+from parpass.ir.operators.op_table import Op, OpPattern, TypeRelationError, register_op
 from parpass.relay.op import (
     annotation,
     broadcast,

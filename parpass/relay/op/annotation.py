@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from parpass.errors import IRTypeError, did_you_mean
 from parpass.errors.missing_names import refusing
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array
+from parpass.ir.operators.op_table import Array
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.build import operator
 from parpass.relay.op.relations import identity, same_value

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from parpass.ir.op_table import Array, TypeRelation
-from parpass.ir.ty import TensorType, Type
+from parpass.ir.operators.op_table import Array, TypeRelation
+from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.build import BROADCAST, operator
 from parpass.relay.op.relations import (

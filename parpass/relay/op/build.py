@@ -22,8 +22,8 @@ from typing import Any, TypedDict, TypeVar, Unpack, cast
 import msgspec
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.effect import Effect
-from parpass.ir.op_table import (
+from parpass.ir.operators.effect import Effect
+from parpass.ir.operators.op_table import (
     DEFAULT_LEVEL,
     ArgumentTypes,
     Compute,

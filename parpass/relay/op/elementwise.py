@@ -10,7 +10,7 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelation
+from parpass.ir.operators.op_table import Array, TypeRelation
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.attributes import Real
 from parpass.relay.op.build import ELEMWISE, operator

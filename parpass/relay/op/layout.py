@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import Array, TypeRelationError
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import Dim
+from parpass.ir.operators.op_table import Array, TypeRelationError
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import Dim
 from parpass.relay.op.relations import Shape, product, shape_text
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from parpass.ir.op_attrs import FIRST_LEVEL, register_op_attr
+from parpass.ir.operators.op_attrs import FIRST_LEVEL, register_op_attr
 
 ALTER_OP_LAYOUT = "FTVMAlterOpLayout"
 CONVERT_OP_LAYOUT = "FTVMConvertOpLayout"

@@ -9,8 +9,8 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
-from parpass.ir.ty import Dim, TensorType, Type
+from parpass.ir.operators.op_table import Array, TypeRelationError
+from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, int_tuple, require_choice
 from parpass.relay.op.build import ELEMWISE, INJECTIVE, operator

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parpass.errors.missing_names import refusing
-from parpass.ir.op_registration import register, register_pattern, register_stateful
-from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.operators.op_registration import (
+    register,
+    register_pattern,
+    register_stateful,
+)
+from parpass.ir.operators.op_table import Op, OpPattern
 from parpass.relay.op.layout_hooks import (
     register_alter_op_layout,
     register_convert_op_layout,

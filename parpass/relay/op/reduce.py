@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelation
-from parpass.ir.ty import Dim, TensorType, Type
+from parpass.ir.operators.op_table import Array, TypeRelation
+from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Tuple, TupleWrapper
 from parpass.relay.op.attributes import Ints, IntTuple, int_tuple
 from parpass.relay.op.broadcast import add, subtract

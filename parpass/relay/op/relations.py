@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from parpass.ir.op_table import TypeRelationError
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import Dim, TensorType, TupleType, Type
-from parpass.ir.type_relation import TYPE_RELATIONS
+from parpass.ir.operators.op_table import TypeRelationError
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import Dim, TensorType, TupleType, Type
+from parpass.ir.types.type_relation import TYPE_RELATIONS
 
 Shape = tuple[Dim, ...]
 

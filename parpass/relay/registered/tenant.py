@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.relay_expr import GlobalVar
 from parpass.ir.tenants import Annotate, FunctionPrinter, Tenant, register_tenant
 from parpass.relay.expr import Call, Expr, Function, as_expr, eta_expanded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from parpass.errors import ArgumentError
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Expr, Function, Var, var
 from parpass.relay.op import nn

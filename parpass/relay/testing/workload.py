@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.ir.module import IRModule
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Function
 from parpass.relay.transform import InferType
 from parpass.runtime.ndarray import NDArray

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parpass.ir.attrs import Attrs
-    from parpass.ir.op_table import Op
+    from parpass.ir.operators.op_table import Op
     from parpass.ir.text.problems import Problems
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.text.attribute import dict_attrs
 from parpass.ir.text.cursor import is_name, is_string
 from parpass.ir.text.infix import Operand
 from parpass.ir.text.problems import Problems
-from parpass.ir.ty import Type
+from parpass.ir.types.ty import Type
 from parpass.relay.expr import Call, Expr, RefCreate, RefRead, RefWrite, Tuple, Var
 from parpass.relay.text.call_attributes import operator_attrs
 from parpass.relay.text.leaf_parser import REFERENCES, LeafParser

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from parpass.errors import IRTypeError, SizeLimitError
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeData
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.text.cursor import SyntaxFault
 from parpass.ir.text.problems import Problems
 from parpass.relay.text.expr_parser import ExprParser

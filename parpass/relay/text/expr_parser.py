@@ -11,7 +11,7 @@ from string import ascii_letters, digits
 
 from parpass.ir.text.cursor import is_line
 from parpass.ir.text.infix import Operand, Row
-from parpass.ir.ty import Type
+from parpass.ir.types.ty import Type
 from parpass.relay.expr import Expr, Tuple, TupleGetItem
 from parpass.relay.text.match_parser import MatchParser
 from parpass.relay.text.open_parts import OpenParenthesis

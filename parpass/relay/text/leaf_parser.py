@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from parpass.ir.adt import Constructor
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.text.cursor import is_name
 from parpass.ir.text.environment import Environment
 from parpass.ir.text.global_names import GlobalNames
@@ -14,7 +14,7 @@ from parpass.ir.text.literals import read_scalar
 from parpass.ir.text.names import name_text
 from parpass.ir.text.problems import Problems
 from parpass.ir.text.type_parser import TypeParser
-from parpass.ir.ty import TensorType, Type
+from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Constant, Expr, GlobalVar, Var
 from parpass.runtime.ndarray import NDArray
 

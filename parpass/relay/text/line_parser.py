@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from parpass.diagnostic import Span
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.text.problems import Problems
 from parpass.ir.text.scanner import without_comments
 from parpass.relay.expr import Call, Constant, Expr, TupleGetItem, Var

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from parpass.ir.text.infix import Operand
-from parpass.ir.type_structure import MAX_NESTING
+from parpass.ir.types.type_structure import MAX_NESTING
 from parpass.relay.adt import (
     Clause,
     Match,

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from parpass.ir.text.attribute import Attribute
 from parpass.ir.text.infix import Operand, Row
-from parpass.ir.ty import Type
-from parpass.ir.ty import TypeVar as RelayTypeVar
+from parpass.ir.types.ty import Type
+from parpass.ir.types.ty import TypeVar as RelayTypeVar
 from parpass.relay.adt import Clause, Pattern, PatternWildcard
 from parpass.relay.expr import Expr, Var
 

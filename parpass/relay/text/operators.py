@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from parpass.diagnostic import Span
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.text.infix import Operator
 from parpass.relay.expr import Call
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from parpass.ir.adt import Constructor, TypeData
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.tenants import FunctionPrinter
 from parpass.ir.text.literals import attrs_text, items_text
 from parpass.ir.text.names import VarNames, name_text

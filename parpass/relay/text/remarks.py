@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from parpass.ir.node import Node
-from parpass.ir.ty import Type
+from parpass.ir.types.ty import Type
 from parpass.relay.expr import Call, Constant
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from parpass.errors import SizeLimitError
-from parpass.ir.ty import Type
-from parpass.ir.type_text import type_text
+from parpass.ir.types.ty import Type
+from parpass.ir.types.type_text import type_text
 
 _MOST_TYPES_AND_ATTRIBUTES = 2**28  # characters in a text
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from parpass.diagnostic import Span
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.expr import Call, Constant, Expr, Tuple
 from parpass.relay.functor import ExprVisitor
 from parpass.runtime.ndarray import NDArray

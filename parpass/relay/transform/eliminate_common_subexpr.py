@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import TypeVar, cast
 
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.expr import Call, Constant, Expr, Function, TupleGetItem
 from parpass.relay.functor import ExprMutator
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass

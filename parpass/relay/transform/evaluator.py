@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from parpass.diagnostic import Span
 from parpass.errors import EvaluationError
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
-from parpass.ir.ty import TensorType, TupleType, Type
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Constant, Expr, Tuple
 from parpass.relay.interpreter.op_value import evaluate_call
 from parpass.relay.interpreter.values import type_of_value

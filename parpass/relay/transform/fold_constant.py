@@ -10,7 +10,7 @@ import numpy as np
 
 from parpass.errors import EvaluationError
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.findings import Finding, emit_notes
 from parpass.relay.analysis.static_types import static_tensor

@@ -8,8 +8,8 @@ from parpass.ir.ledger import (
     ledger_entry,
 )
 from parpass.ir.module import IRModule
-from parpass.ir.ty import Type
-from parpass.ir.type_structure import digest
+from parpass.ir.types.ty import Type
+from parpass.ir.types.type_structure import digest
 from parpass.relay.analysis.findings import emit_errors
 from parpass.relay.expr import Expr, Function
 from parpass.relay.typing.global_types import GlobalTypes

@@ -10,7 +10,7 @@ from typing import cast
 
 from parpass.errors import IRTypeError, SizeLimitError
 from parpass.ir.node import children
-from parpass.ir.ty import TensorType, Type
+from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Var
 from parpass.relay.typing.inference import Inference
 from parpass.relay.typing.rules import RULES, type_of_call

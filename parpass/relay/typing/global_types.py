@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from parpass.ir.adt import TypeData
 from parpass.ir.module import IRModule, stated_type
-from parpass.ir.ty import FuncType
+from parpass.ir.types.ty import FuncType
 from parpass.relay.analysis import called_globals
 from parpass.relay.analysis.components import strong_components
 from parpass.relay.analysis.findings import Finding

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import force_setattr
 
-from parpass.ir.ty import FuncType, IncompleteType, Type
-from parpass.ir.type_structure import is_complete
+from parpass.ir.types.ty import FuncType, IncompleteType, Type
+from parpass.ir.types.type_structure import is_complete
 from parpass.relay.analysis.findings import Finding
 from parpass.relay.expr import Expr, Function, GlobalVar, Var
 from parpass.relay.typing.solver import TypeSolver

@@ -21,9 +21,9 @@ from msgspec.structs import force_setattr
 from parpass.errors import IRTypeError, ModuleError, SizeLimitError, did_you_mean
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
 from parpass.ir.node import Reflection, reflection
-from parpass.ir.op_table import Op
-from parpass.ir.ty import FuncType, TensorType, Type
-from parpass.ir.type_structure import digest, extent, type_vars_in
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import FuncType, TensorType, Type
+from parpass.ir.types.type_structure import digest, extent, type_vars_in
 from parpass.relay.adt import Clause, Match
 from parpass.relay.analysis.exhaustiveness import unmatched
 from parpass.relay.analysis.type_kinds import kind_of_type

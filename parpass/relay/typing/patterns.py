@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from parpass.ir.adt import Constructor, TypeCall, TypeData
-from parpass.ir.ty import IncompleteType, TupleType, Type
-from parpass.ir.type_structure import is_complete, substitute
+from parpass.ir.types.ty import IncompleteType, TupleType, Type
+from parpass.ir.types.type_structure import is_complete, substitute
 from parpass.relay.adt import (
     Clause,
     Pattern,

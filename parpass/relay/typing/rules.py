@@ -14,8 +14,8 @@ from parpass.errors import IRTypeError
 from parpass.ir.adt import Constructor
 from parpass.ir.attrs import Attrs
 from parpass.ir.node import Node
-from parpass.ir.op_table import Op
-from parpass.ir.ty import (
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import (
     FuncType,
     IncompleteType,
     RelayRefType,

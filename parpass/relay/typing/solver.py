@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from parpass.ir.ty import (
+from parpass.ir.type_functor import TypeMutator
+from parpass.ir.types.ty import (
     Any,
     FuncType,
     IncompleteType,
@@ -20,8 +21,7 @@ from parpass.ir.ty import (
     Type,
     TypeVar,
 )
-from parpass.ir.type_functor import TypeMutator
-from parpass.ir.type_structure import checked_depth, is_complete, substitute
+from parpass.ir.types.type_structure import checked_depth, is_complete, substitute
 
 Watcher = Callable[[], None]
 

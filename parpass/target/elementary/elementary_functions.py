@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.runtime.dtypes import name_of
 from parpass.target.elementary.polynomials import (
     ERF,

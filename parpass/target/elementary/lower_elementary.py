@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.target.elementary.elementary_functions import Elementary
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call, Cast

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from parpass.errors import CodeGenError
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.runtime.dtypes import name_of
 from parpass.target.emission.binary_operators import lane_by_lane, shifted
 from parpass.target.emission.dtype_conversion import converted, wide

@@ -6,7 +6,7 @@ from typing import Any
 
 from parpass.errors import IRError
 from parpass.ir.node import Node, children
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.expr import Call, Load, Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.packed_abi import CallingConv

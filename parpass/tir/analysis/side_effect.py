@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.binary_op import Div, FloorDiv, FloorMod, Mod
 from parpass.tir.buffer import BufferLoad
 from parpass.tir.builtin import CallEffectKind, call_effect

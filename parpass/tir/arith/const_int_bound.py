@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.arith import interval
 from parpass.tir.arith.bottom_up import BottomUp
 from parpass.tir.arith.expr_table import ExprTable

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from parpass.ir.node import Node, children, reflection
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.buffer import Buffer
 from parpass.tir.builtin import CallEffectKind, call_effect
 from parpass.tir.expr import Call, Let, Var

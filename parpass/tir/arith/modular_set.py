@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.arith import congruence
 from parpass.tir.arith.bottom_up import BottomUp
 from parpass.tir.arith.congruence import ANYTHING, Congruence

@@ -8,7 +8,7 @@ from typing import Any, cast
 from msgspec import structs
 
 from parpass.ir.node import children
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.relay_expr import GlobalVar
 from parpass.tir.arith import interval
 from parpass.tir.arith.knowledge import Known

@@ -9,7 +9,7 @@ from msgspec.structs import force_setattr
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.node import Role, reflected
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.relay_expr import GlobalVar
 from parpass.tir.binary_op import (
     check_bool,

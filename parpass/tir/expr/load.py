@@ -9,7 +9,7 @@ from msgspec.structs import force_setattr
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.node import Role, reflected
-from parpass.ir.prim_ty import PointerType, PrimType
+from parpass.ir.types.prim_ty import PointerType, PrimType
 from parpass.tir.data_type import checked, data_type
 from parpass.tir.expr.fields import convert_fields
 from parpass.tir.expr.variable import Var, check_var

@@ -9,9 +9,9 @@ from msgspec.structs import force_setattr
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.node import Node, Role, reflected
-from parpass.ir.prim_ty import PointerType, PrimType
-from parpass.ir.ty import TupleType
-from parpass.ir.type_structure import Type
+from parpass.ir.types.prim_ty import PointerType, PrimType
+from parpass.ir.types.ty import TupleType
+from parpass.ir.types.type_structure import Type
 from parpass.tir.data_type import checked
 from parpass.tir.expr.fields import convert_fields, set_dtype
 from parpass.tir.identity import restored, token_of

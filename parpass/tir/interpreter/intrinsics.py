@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from parpass.errors import EvaluationError
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.buffer import BufferLoad
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from parpass.errors import EvaluationError, IRError
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.runtime.dtypes import computed_in
 from parpass.tir.binary_op import (
     EQ,

@@ -6,7 +6,7 @@ from typing import Any
 
 from parpass.diagnostic import Span
 from parpass.errors import IRError, IRTypeError
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.const_fold import INDEX, int_imm
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call

@@ -9,7 +9,7 @@ import numpy as np
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.const_fold import float_imm, int_imm
 from parpass.tir.data_type import DataType, checked, data_type, wrapped
 from parpass.tir.expr import Broadcast, Call, Cast

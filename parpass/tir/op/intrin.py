@@ -8,7 +8,7 @@ from typing import Any
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call

@@ -7,7 +7,7 @@ from typing import Any
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.binary_op import (
     Add,
     Div,

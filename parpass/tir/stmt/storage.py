@@ -11,7 +11,7 @@ from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.node import Role, reflected
-from parpass.ir.prim_ty import PointerType, PrimType
+from parpass.ir.types.prim_ty import PointerType, PrimType
 from parpass.tir.binary_op import check_bool
 from parpass.tir.buffer import Buffer, check_buffer, check_indices, stored_as
 from parpass.tir.data_type import checked

@@ -8,7 +8,7 @@ from typing import Any
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.text.cursor import is_name, is_string
 from parpass.ir.text.global_names import GlobalNames
 from parpass.ir.text.infix import Operand, Operator, Row

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, cast
 
 from parpass.ir.node import Node
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.relay_expr import GlobalVar
 from parpass.ir.text.names import name_text
 from parpass.ir.text.parts import Part

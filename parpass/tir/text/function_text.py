@@ -8,10 +8,10 @@ from typing import Any
 
 from parpass.errors import SizeLimitError
 from parpass.ir.node import Node, bindings, children, post_order
-from parpass.ir.prim_ty import VOID
 from parpass.ir.tenants import FunctionPrinter
 from parpass.ir.text.names import name_text
 from parpass.ir.text.parts import Part, written
+from parpass.ir.types.prim_ty import VOID
 from parpass.tir.buffer import ALIGNMENT, Buffer
 from parpass.tir.expr import Var
 from parpass.tir.function import PrimFunc

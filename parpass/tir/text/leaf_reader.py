@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, SizeLimitError
 from parpass.ir.attrs import DictAttrs
-from parpass.ir.prim_ty import PointerType, PrimType
 from parpass.ir.text.cursor import GivenUp, is_name, is_string
 from parpass.ir.text.environment import Environment
 from parpass.ir.text.global_names import GlobalNames
@@ -17,7 +16,8 @@ from parpass.ir.text.literals import read_number_of
 from parpass.ir.text.names import read_name
 from parpass.ir.text.problems import Problems
 from parpass.ir.text.type_parser import TypeParser
-from parpass.ir.type_structure import MAX_NESTING, Type
+from parpass.ir.types.prim_ty import PointerType, PrimType
+from parpass.ir.types.type_structure import MAX_NESTING, Type
 from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import checked, data_type
 from parpass.tir.expr import SizeVar, Var

@@ -6,11 +6,11 @@ import json
 import math
 from typing import Any
 
-from parpass.ir.prim_ty import PointerType, PrimType
 from parpass.ir.text.literals import value_text
-from parpass.ir.ty import TensorType
-from parpass.ir.type_structure import Type
-from parpass.ir.type_text import type_text
+from parpass.ir.types.prim_ty import PointerType, PrimType
+from parpass.ir.types.ty import TensorType
+from parpass.ir.types.type_structure import Type
+from parpass.ir.types.type_text import type_text
 from parpass.tir.expr import SizeVar, Var
 from parpass.tir.prim_expr import FloatImm, IntImm
 from parpass.tir.text.notation import SUFFIXES, TYPE_WORDS, is_plain

@@ -6,7 +6,7 @@ from typing import Any
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.binary_op import LogicalExpr
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call, Let, Load, Ramp, Select, Var

@@ -9,8 +9,8 @@ from msgspec import structs
 from parpass.errors import IRError
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
-from parpass.ir.op_table import Op
-from parpass.ir.prim_ty import PointerType, PrimType
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.prim_ty import PointerType, PrimType
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call, Load, Var
 from parpass.tir.function import PrimFunc

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from parpass.ir.module import IRModule
-from parpass.ir.prim_ty import PrimType
+from parpass.ir.types.prim_ty import PrimType
 from parpass.tir.expr import Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.prim_expr import StringImm

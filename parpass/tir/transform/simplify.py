@@ -10,7 +10,7 @@ from msgspec import structs
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, reflection
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.analysis.deep_equal import expr_deep_equal
 from parpass.tir.analysis.side_effect import side_effect
 from parpass.tir.builtin import CallEffectKind

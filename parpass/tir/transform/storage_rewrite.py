@@ -10,7 +10,7 @@ from msgspec import structs
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.arith import Analyzer
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call, Load, Var

@@ -15,9 +15,9 @@ from parpass import load_json, relay, save_json
 from parpass.errors import IRTypeError, MalformedJSONError
 from parpass.ir.attrs import Attrs
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op, register_op
+from parpass.ir.operators.op_table import Op, register_op
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Function, If, Let, TupleGetItem, Var, const
 from parpass.relay.op.relations import identity
 from parpass.relay.transform import InferType

@@ -20,11 +20,11 @@ from parpass.errors import IRTypeError, SizeLimitError, StructuralMismatchError
 from parpass.ir.attrs import Attrs, DictAttrs
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import FuncType, TensorType, TupleType, Type
-from parpass.ir.type_structure import MAX_NESTING, MAX_TYPE_DEPTH
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import FuncType, TensorType, TupleType, Type
+from parpass.ir.types.type_structure import MAX_NESTING, MAX_TYPE_DEPTH
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Tuple, Var, const
 from parpass.relay.transform import InferType
 from parpass.runtime.ndarray import NDArray

@@ -16,13 +16,13 @@ from parpass.errors import IRTypeError, StructuralMismatchError
 from parpass.ir import wire
 from parpass.ir.attrs import Attrs
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.structure.structural import (
     assert_structural_equal,
     structural_equal,
     structural_hash,
 )
-from parpass.ir.ty import FuncType, TensorType, TypeVar
+from parpass.ir.types.ty import FuncType, TensorType, TypeVar
 from parpass.relay.expr import (
     Call,
     Expr,

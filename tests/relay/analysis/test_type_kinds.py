@@ -4,7 +4,7 @@ import pytest
 
 from parpass.errors import IRTypeError
 from parpass.ir.adt import GlobalTypeVar, TypeCall
-from parpass.ir.ty import (
+from parpass.ir.types.ty import (
     FuncType,
     RelayRefType,
     TensorType,

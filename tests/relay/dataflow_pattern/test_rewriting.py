@@ -13,7 +13,7 @@ from parpass.errors import IRError, IRTypeError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 from parpass.relay.dataflow_pattern import (
     DFPattern,
     DFPatternCallback,

@@ -7,8 +7,8 @@ import pytest
 
 from parpass.errors import CallLimitError, EvaluationError, UnknownGlobalError
 from parpass.ir.module import IRModule
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import FuncType, TensorType, TupleType, TypeVar, scalar_type
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import FuncType, TensorType, TupleType, TypeVar, scalar_type
 from parpass.relay import op
 from parpass.relay.expr import (
     Call,

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import TensorType, TupleType, Type
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay import op
 from parpass.relay.expr import Call, const
 from tests.support.op_calls import (

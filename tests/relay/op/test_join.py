@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parpass.errors import IRTypeError
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import TensorType, TupleType, Type
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay import op
 from parpass.relay.expr import Call, Tuple, TupleWrapper
 from tests.support.op_calls import array, floats, ints, related, type_of, value

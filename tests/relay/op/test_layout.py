@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parpass.errors import IRTypeError
-from parpass.ir.ty import Any as UnknownDim
+from parpass.ir.types.ty import Any as UnknownDim
 from parpass.relay.op import TypeRelationError
 from parpass.relay.op.layout import Layout, layout_of, relaid, relaid_shape
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from parpass.errors import IRError, UnknownOpError
-from parpass.ir.effect import Effect
+from parpass.ir.operators.effect import Effect
 from parpass.relay import op
 from parpass.relay.expr import Call, Expr, TupleGetItem, TupleWrapper, const
 from parpass.relay.op import Op, OpPattern, nn

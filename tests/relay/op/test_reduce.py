@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, const
 from tests.support.op_calls import array, bools, floats, ints, related, value

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import TensorType, TupleType, Type
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, TupleWrapper
 from parpass.relay.op import Op, TypeRelationError
 from tests.support.dyn_strategies import DYNAMIC

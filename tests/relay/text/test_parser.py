@@ -16,7 +16,7 @@ from parpass.diagnostic import Span
 from parpass.errors import ArgumentError, DiagnosticError, IRTypeError, ParseError
 from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import FuncType, TensorType, TupleType, TypeVar
+from parpass.ir.types.ty import FuncType, TensorType, TupleType, TypeVar
 from parpass.relay.expr import Expr, Function
 from parpass.relay.text.printer import astext
 from tests.support.deep import DEEPEST, DEPTH, KINDS, ifs

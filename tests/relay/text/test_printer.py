@@ -15,7 +15,7 @@ from parpass.diagnostic import Span
 from parpass.ir import wire
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.ty import TensorType, TypeVar
+from parpass.ir.types.ty import TensorType, TypeVar
 from parpass.relay.expr import (
     Call,
     Expr,

@@ -6,7 +6,7 @@ import pytest
 from parpass import relay
 from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import FuncType, TensorType, TupleType
+from parpass.ir.types.ty import FuncType, TensorType, TupleType
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, Var
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.transform import DeadCodeElimination

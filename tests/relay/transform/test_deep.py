@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from parpass.ir.module import IRModule
-from parpass.ir.op_attrs import TempOpAttr
+from parpass.ir.operators.op_attrs import TempOpAttr
 from parpass.relay import transform
 from parpass.relay.expr import Expr
 from parpass.transform import Pass, PassContext, Sequential

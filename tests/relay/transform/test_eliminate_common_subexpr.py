@@ -7,7 +7,7 @@ from parpass import relay
 from parpass.ir.attrs import Attrs
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op, register_op
+from parpass.ir.operators.op_table import Op, register_op
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem
 from parpass.relay.interpreter.interpreter import evaluate

@@ -13,9 +13,9 @@ from parpass.errors import DiagnosticError
 from parpass.ir.attrs import Attrs
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op, TypeRelation, register_op
+from parpass.ir.operators.op_table import Op, TypeRelation, register_op
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import Any
+from parpass.ir.types.ty import Any
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from parpass.relay.interpreter.interpreter import evaluate

@@ -9,8 +9,8 @@ from parpass.diagnostic import Diagnostic, Span
 from parpass.errors import DiagnosticError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
-from parpass.ir.ty import Any, FuncType, TensorType, TupleType, Type
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import Any, FuncType, TensorType, TupleType, Type
 from parpass.ir.wire import decode, encode
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, Var
 from parpass.relay.transform import InferType, InferTypeLocal

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from parpass import relay
 from parpass.errors import IRTypeError
 from parpass.ir.node import children, post_order, reflection
-from parpass.ir.ty import FuncType, TensorType, TypeVar
+from parpass.ir.types.ty import FuncType, TensorType, TypeVar
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Var
 from parpass.relay.typing.built import BuiltTypes
 from parpass.relay.typing.infer import infer_type

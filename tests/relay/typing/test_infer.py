@@ -7,7 +7,7 @@ import pytest
 from parpass import relay
 from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 from parpass.relay import transform
 from parpass.relay.expr import Call, Expr, Function, Var
 from parpass.relay.typing.infer import infer_type, typed_function

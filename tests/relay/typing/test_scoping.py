@@ -10,7 +10,7 @@ from parpass import relay
 from parpass.diagnostic import Span
 from parpass.errors import DiagnosticError
 from parpass.ir.module import IRModule
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, Var, const
 from parpass.relay.transform import InferType

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from parpass import assert_structural_equal, relay
 from parpass.errors import DiagnosticError
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
-from parpass.ir.ty import FuncType, IncompleteType, TensorType, TupleType, TypeVar
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import FuncType, IncompleteType, TensorType, TupleType, TypeVar
 from parpass.relay.expr import Call, Expr, Function, Let, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.text.parser import parse

@@ -18,7 +18,7 @@ from parpass import (
 )
 from parpass.errors import DiagnosticError, FunctionTimeoutError, WorkerDiedError
 from parpass.ir.module import stated_type
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.runner import Runner
 from parpass.runner.stage.here import take_over
 from parpass.runner.stage.outcomes import StageOutcomes

@@ -14,12 +14,12 @@ from lark import Token
 
 from parpass.diagnostic import Span
 from parpass.errors import UnknownOpError
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.text.attribute import Attribute, dict_attrs
 from parpass.ir.text.literals import read_scalar
 from parpass.ir.text.names import name_text, read_name
-from parpass.ir.ty import Type
-from parpass.ir.ty import TypeVar as RelayTypeVar
+from parpass.ir.types.ty import Type
+from parpass.ir.types.ty import TypeVar as RelayTypeVar
 from parpass.relay.expr import (
     Call,
     Constant,

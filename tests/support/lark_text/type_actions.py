@@ -17,10 +17,10 @@ from parpass.errors import SizeLimitError
 from parpass.ir.text.attribute import Attribute
 from parpass.ir.text.literals import read_number
 from parpass.ir.text.names import read_name
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import Dim, FuncType, IncompleteType, TensorType, TupleType
-from parpass.ir.ty import TypeVar as RelayTypeVar
-from parpass.ir.type_structure import MAX_NESTING
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import Dim, FuncType, IncompleteType, TensorType, TupleType
+from parpass.ir.types.ty import TypeVar as RelayTypeVar
+from parpass.ir.types.type_structure import MAX_NESTING
 from parpass.runtime.dtypes import DTYPES, WIDTHS, is_vector_dtype
 from tests.support.lark_text.token_problems import TokenProblems
 

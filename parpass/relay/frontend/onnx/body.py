@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
 
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 
 Attributes = Mapping[str, AttributeProto]
 

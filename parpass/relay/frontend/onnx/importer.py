@@ -13,7 +13,7 @@ import onnx
 
 from parpass.errors import FrontendError, UnsupportedOpsError, did_you_mean
 from parpass.ir.module import IRModule
-from parpass.ir.ty import Dim
+from parpass.ir.types.ty import Dim
 from parpass.relay.frontend.onnx.graph import GraphImporter
 from parpass.relay.frontend.onnx.initializers import with_weights_as_parameters
 from parpass.relay.frontend.onnx.model import (

@@ -11,7 +11,7 @@ import onnx
 from onnx import AttributeProto
 
 from parpass.errors import EvaluationError, FrontendError, MalformedModelError
-from parpass.ir.ty import Dim, TensorType
+from parpass.ir.types.ty import Dim, TensorType
 from parpass.relay.expr import Constant, Expr, const
 from parpass.relay.frontend.onnx.known import KnownValues
 from parpass.relay.frontend.onnx.tensor_proto import array_of

@@ -9,8 +9,8 @@ from typing import Any, cast
 import onnx
 
 from parpass.errors import FrontendError
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import Dim, TensorType
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import Dim, TensorType
 from parpass.relay.expr import Var
 from parpass.relay.frontend.onnx.tensor_proto import dtype_of
 from parpass.runtime.dtypes import dtype_of as named_dtype

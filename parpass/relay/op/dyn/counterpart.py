@@ -12,9 +12,9 @@ from typing import Any, Unpack
 import msgspec
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, Op, TypeRelation, TypeRelationError
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import TensorType
+from parpass.ir.operators.op_table import Array, Op, TypeRelation, TypeRelationError
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, TupleWrapper, Var
 from parpass.relay.op.build import BuilderT, Entry, Results, operator, parameters
 from parpass.relay.op.normal import fields_of

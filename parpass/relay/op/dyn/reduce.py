@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import TypeRelationError
-from parpass.ir.ty import TensorType, Type
+from parpass.ir.operators.op_table import TypeRelationError
+from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.build import OPAQUE, BuilderT
 from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import TypeRelationError
-from parpass.ir.ty import TensorType, TupleType, Type
+from parpass.ir.operators.op_table import TypeRelationError
+from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, TupleWrapper
 from parpass.relay.op.attributes import DType
 from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import TypeRelationError
-from parpass.ir.ty import TensorType, Type
+from parpass.ir.operators.op_table import TypeRelationError
+from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, MaybeDType, int_tuple
 from parpass.relay.op.build import INJECTIVE

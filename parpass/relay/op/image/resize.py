@@ -9,8 +9,8 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array
-from parpass.ir.ty import TensorType, Type
+from parpass.ir.operators.op_table import Array
+from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
     Converter,

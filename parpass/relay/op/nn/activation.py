@@ -8,9 +8,9 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.effect import Effect
-from parpass.ir.op_table import Array, Compute
-from parpass.ir.ty import TensorType, TupleType, Type
+from parpass.ir.operators.effect import Effect
+from parpass.ir.operators.op_table import Array, Compute
+from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, TupleGetItem, TupleWrapper
 from parpass.relay.op.attributes import Real
 from parpass.relay.op.build import (

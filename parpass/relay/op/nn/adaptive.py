@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelation
-from parpass.ir.ty import TensorType, Type
+from parpass.ir.operators.op_table import Array, TypeRelation
+from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
     NCHW,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
-from parpass.ir.ty import Dim, TensorType, Type
+from parpass.ir.operators.op_table import Array, TypeRelationError
+from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import MaybeDType
 from parpass.relay.op.build import BROADCAST, INJECTIVE, OUT_ELEMWISE_FUSABLE, operator

@@ -8,8 +8,8 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
-from parpass.ir.ty import TensorType, TupleType, Type
+from parpass.ir.operators.op_table import Array, TypeRelationError
+from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.attributes import Count, Ints, IntTuple, Real
 from parpass.relay.op.build import operator

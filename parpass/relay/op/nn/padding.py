@@ -8,9 +8,9 @@ from typing import Annotated
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import TensorType, Type
+from parpass.ir.operators.op_table import Array, TypeRelationError
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import WidthPairs, Widths, one_of
 from parpass.relay.op.build import INJECTIVE, operator

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import TensorType, Type
+from parpass.ir.operators.op_table import Array
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import NCDHW, NCHW, one_of
 from parpass.relay.op.build import INJECTIVE, operator

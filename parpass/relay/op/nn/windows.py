@@ -11,9 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from parpass.ir.op_table import Array, TypeRelationError
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import Dim, TensorType
+from parpass.ir.operators.op_table import Array, TypeRelationError
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import Dim, TensorType
 from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
 from parpass.relay.op.relations import Shape
 

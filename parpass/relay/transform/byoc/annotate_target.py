@@ -8,8 +8,8 @@ from typing import Any, TypeVar, cast
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, reflection
-from parpass.ir.op_attrs import op_attrs
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_attrs import op_attrs
+from parpass.ir.operators.op_table import Op
 from parpass.relay.adt import Clause, Match
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import (

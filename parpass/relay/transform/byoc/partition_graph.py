@@ -9,7 +9,7 @@ from typing import cast
 from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.expr import (
     Call,
     Constant,

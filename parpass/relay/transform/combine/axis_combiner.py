@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import cast
 
-from parpass.ir.op_table import Op, OpPattern
-from parpass.ir.ty import TensorType
+from parpass.ir.operators.op_table import Op, OpPattern
+from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, Expr, Tuple
 from parpass.relay.op import concatenate, expand_dims, repeat, strided_slice
 from parpass.relay.transform.combine.parallel_combiner import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.expr import Call, Expr
 from parpass.relay.transform.combine.axis_combiner import AxisCombiner
 from parpass.relay.transform.combine.parallel_combiner import CombiningPass, tensor_type

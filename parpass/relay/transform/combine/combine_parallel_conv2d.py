@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from msgspec import structs
 
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.expr import Call, Expr
 from parpass.relay.transform.combine.axis_combiner import AxisCombiner
 from parpass.relay.transform.combine.parallel_combiner import CombiningPass, tensor_type

@@ -7,7 +7,7 @@ from typing import cast
 
 from msgspec import structs
 
-from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.operators.op_table import Op, OpPattern
 from parpass.relay.expr import Call, Expr, Tuple, TupleGetItem
 from parpass.relay.op import expand_dims, split, squeeze, stack
 from parpass.relay.op.nn import batch_matmul

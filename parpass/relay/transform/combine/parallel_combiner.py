@@ -16,8 +16,8 @@ from typing import NamedTuple, cast
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
-from parpass.ir.op_table import Op
-from parpass.ir.ty import TensorType
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import TensorType
 from parpass.relay.analysis.scopes import ScopeTree
 from parpass.relay.analysis.static_types import static_tensor
 from parpass.relay.expr import Call, Expr, Function

@@ -8,7 +8,7 @@ from typing import cast
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order, reflection
 from parpass.ir.structure.structural import structural_equal, structural_hash
-from parpass.ir.ty import Type
+from parpass.ir.types.ty import Type
 from parpass.relay.analysis import free_type_vars, free_vars
 from parpass.relay.binding import substitute
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parpass.ir.op_table import OpPattern
+from parpass.ir.operators.op_table import OpPattern
 
 Uses = Sequence[tuple[int, OpPattern]]
 

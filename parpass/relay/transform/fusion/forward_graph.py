@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from parpass.ir.node import children
-from parpass.ir.op_table import Op, OpPattern
-from parpass.ir.ty import TensorType, TupleType
+from parpass.ir.operators.op_table import Op, OpPattern
+from parpass.ir.types.ty import TensorType, TupleType
 from parpass.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 
 # Scalars of these are written into a fused function instead of being passed to it.

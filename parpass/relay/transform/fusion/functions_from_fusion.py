@@ -7,7 +7,7 @@ from typing import cast
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.structure.structural import structural_equal, structural_hash
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, GlobalVar

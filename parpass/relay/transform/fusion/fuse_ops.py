@@ -7,8 +7,8 @@ from typing import TypeVar, cast
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import children
-from parpass.ir.op_table import Op
-from parpass.ir.ty import Type
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import Type
 from parpass.relay.expr import (
     Call,
     Constant,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from parpass.ir.op_table import OpPattern
+from parpass.ir.operators.op_table import OpPattern
 from parpass.relay.transform.fusion.dominators import PostDominators
 from parpass.relay.transform.fusion.forward_graph import ForwardGraph
 

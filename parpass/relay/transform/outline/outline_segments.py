@@ -9,7 +9,7 @@ from msgspec.structs import force_setattr
 from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
 from parpass.ir.node import breadth_first, reflection
-from parpass.ir.ty import TupleType
+from parpass.ir.types.ty import TupleType
 from parpass.relay.adt import Match
 from parpass.relay.analysis.call_graph import CallGraph
 from parpass.relay.analysis.effects import Effects

@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 from typing import cast
 
 from parpass.ir.node import children, post_order
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 from parpass.relay.analysis.basic_blocks import BlockTree, is_atomic
 from parpass.relay.expr import Expr, Function, If, Let, Var
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from parpass.ir.module import IRModule
-from parpass.ir.op_attrs import op_attrs
-from parpass.ir.op_table import Op
-from parpass.ir.ty import TensorType
+from parpass.ir.operators.op_attrs import op_attrs
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op import nn
 from parpass.relay.op.layout_hooks import ALTER_OP_LAYOUT

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
-from parpass.ir.op_attrs import op_attrs
-from parpass.ir.op_table import Op
-from parpass.ir.ty import TensorType
+from parpass.ir.operators.op_attrs import op_attrs
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op.layout import Layout
 from parpass.relay.op.layout_hooks import CONVERT_OP_LAYOUT

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import Op, TypeRelationError
-from parpass.ir.ty import TensorType
+from parpass.ir.operators.op_table import Op, TypeRelationError
+from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, Expr, Tuple, TupleGetItem
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims, layout_transform

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
-from parpass.ir.op_table import Op, OpPattern
-from parpass.ir.ty import TensorType, TupleType
+from parpass.ir.operators.op_table import Op, OpPattern
+from parpass.ir.types.ty import TensorType, TupleType
 from parpass.relay.expr import Call
 from parpass.relay.op.layout import Layout
 

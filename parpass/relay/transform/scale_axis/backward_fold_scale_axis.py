@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeVar, cast
 
 from parpass.ir.node import children, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op import multiply
 from parpass.relay.transform.scale_axis.scale import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar, cast
 
 from parpass.ir.node import children, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op import divide
 from parpass.relay.transform.scale_axis.scale import (

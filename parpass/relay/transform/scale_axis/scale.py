@@ -8,8 +8,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from parpass.ir.op_table import Op
-from parpass.ir.ty import Dim, TensorType
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import Dim, TensorType
 from parpass.relay.expr import Call, Constant, Expr
 from parpass.relay.op import expand_dims, reshape, squeeze
 from parpass.runtime.dtypes import float_range

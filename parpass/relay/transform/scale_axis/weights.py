@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from parpass.ir.op_table import Op
-from parpass.ir.ty import Dim
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import Dim
 from parpass.relay.expr import Call
 from parpass.relay.op import multiply
 from parpass.relay.transform.scale_axis.scale import (

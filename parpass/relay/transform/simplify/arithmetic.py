@@ -13,8 +13,8 @@ from typing import cast
 import numpy as np
 
 from parpass.errors import EvaluationError
-from parpass.ir.op_table import Op
-from parpass.ir.ty import TensorType, Type
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import TensorType, Type
 from parpass.relay import op
 from parpass.relay.analysis.calls import call_of
 from parpass.relay.expr import Call, Constant, Expr, const

@@ -8,8 +8,8 @@ import numpy as np
 from msgspec import structs
 
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op, OpPattern
-from parpass.ir.ty import TensorType
+from parpass.ir.operators.op_table import Op, OpPattern
+from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.typing.infer import typed_function

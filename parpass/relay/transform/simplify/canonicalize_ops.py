@@ -6,8 +6,8 @@ from typing import cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
-from parpass.ir.ty import TensorType
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 from parpass.relay import op
 from parpass.relay.analysis.calls import call_of
 from parpass.relay.expr import Call, Expr

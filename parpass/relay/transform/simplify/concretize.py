@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, Expr
 from parpass.relay.transform.simplify.peephole import Peephole, Rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass

@@ -7,8 +7,8 @@ from typing import TypeVar, cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
-from parpass.ir.ty import TensorType
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import TensorType
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Constant, Expr, Function, TupleGetItem, const
 from parpass.relay.functor import ExprMutator

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from parpass.errors import IRError
-from parpass.ir.op_table import Op
-from parpass.ir.prim_ty import PointerType, PrimType
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.prim_ty import PointerType, PrimType
 from parpass.runtime.dlpack_type import DataType
 from parpass.tir.arith import Analyzer
 from parpass.tir.buffer import Buffer

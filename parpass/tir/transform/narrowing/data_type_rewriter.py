@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from parpass.ir.node import Node, reflection
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.buffer import BufferLoad
 from parpass.tir.expr import Broadcast, Call, Cast, Load, Ramp, Select, Var
 from parpass.tir.iteration import IterVar

@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from parpass.ir.node import Node, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.analysis.side_effect import may_be_speculated, side_effect
 from parpass.tir.arith import Analyzer, IntervalSet, IntSet, deduce_bound
 from parpass.tir.binary_op import EQ, GE, GT, LE, LT, NE, And, CmpExpr, Or

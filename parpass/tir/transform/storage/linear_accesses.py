@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from parpass.errors import IRError
 from parpass.ir.node import bindings, children, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.analysis.side_effect import may_be_speculated
 from parpass.tir.buffer import Buffer
 from parpass.tir.expr import Call, Let, Load, Var

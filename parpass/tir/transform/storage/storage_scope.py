@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, cast
 
-from parpass.ir.prim_ty import PointerType
+from parpass.ir.types.prim_ty import PointerType
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Var
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 from msgspec import structs
 
 from parpass.ir.node import Node, breadth_first
-from parpass.ir.op_table import Op
-from parpass.ir.prim_ty import PointerType, PrimType
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.prim_ty import PointerType, PrimType
 from parpass.tir.arith import Analyzer
 from parpass.tir.buffer import stored_as
 from parpass.tir.data_type import data_type

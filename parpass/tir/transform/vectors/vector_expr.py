@@ -8,7 +8,7 @@ from typing import Any, cast
 from msgspec import structs
 
 from parpass.ir.node import Node, children
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.tir.binary_op import (
     Add,
     Mul,

@@ -11,7 +11,7 @@ from examples.real_networks import load
 from parpass import relay
 from parpass.errors import FrontendError, PassInputError
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.interpreter.interpreter import create_executor
 from parpass.relay.text.parser import parse

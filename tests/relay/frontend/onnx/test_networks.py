@@ -12,7 +12,7 @@ from onnx.reference import ReferenceEvaluator
 
 from examples.real_networks import GIANTS, example_input, load, network_paths
 from parpass import relay
-from parpass.ir.ty import FuncType, TensorType
+from parpass.ir.types.ty import FuncType, TensorType
 from parpass.ir.wire import post_order
 from parpass.relay.expr import Call
 from tests.support.onnx_models import evaluate, imported

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parpass.errors import IRTypeError
-from parpass.ir.ty import Any as UnknownDim
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, const
 from parpass.relay.op import Op, TypeRelationError, nn
 from tests.support.onnx_reference import onnx_value

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from parpass import relay
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_attrs import TempOpAttr
+from parpass.ir.operators.op_attrs import TempOpAttr
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, const
 from parpass.relay.op.annotation import compiler_begin, compiler_end

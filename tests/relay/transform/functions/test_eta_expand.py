@@ -7,7 +7,7 @@ import pytest
 from parpass import relay
 from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import TypeVar
+from parpass.ir.types.ty import TypeVar
 from parpass.relay.expr import Expr, Function, GlobalVar, Tuple, Var, var
 from parpass.relay.transform import EtaExpand
 from tests.support.deep import ALL_KINDS, DEEPEST, function_of

@@ -9,7 +9,7 @@ from parpass.errors import SizeLimitError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import TensorType, TypeVar
+from parpass.ir.types.ty import TensorType, TypeVar
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var, const, var
 from parpass.relay.transform import Inline
 from parpass.transform import PassContext

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parpass.ir.op_table import OpPattern
+from parpass.ir.operators.op_table import OpPattern
 from parpass.relay.transform.fusion.dominators import PostDominators
 
 Users = list[list[tuple[int, OpPattern]]]

@@ -10,7 +10,7 @@ from parpass import relay
 from parpass.errors import SizeLimitError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_table import Op
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var

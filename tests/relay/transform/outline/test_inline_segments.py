@@ -11,7 +11,7 @@ from parpass.errors import ArgumentError, UnknownPassError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import (
     Call,

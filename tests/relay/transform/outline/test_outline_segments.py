@@ -10,7 +10,7 @@ from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import TensorType, TupleType, TypeVar
+from parpass.ir.types.ty import TensorType, TupleType, TypeVar
 from parpass.relay.analysis import node_count, well_formed
 from parpass.relay.expr import (
     Call,

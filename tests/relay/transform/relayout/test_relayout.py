@@ -13,7 +13,7 @@ from parpass import relay
 from parpass.errors import ArgumentError, IRTypeError, UnknownOpError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_attrs import TempOpAttr
+from parpass.ir.operators.op_attrs import TempOpAttr
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, Tuple, Var, const

@@ -8,7 +8,7 @@ from parpass.errors import UntypedError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.ty import TensorType
+from parpass.ir.types.ty import TensorType
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleWrapper
 from parpass.relay.interpreter.interpreter import evaluate

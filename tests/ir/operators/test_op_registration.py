@@ -10,7 +10,7 @@ import pytest
 import parpass as tvm
 from parpass import relay
 from parpass.errors import DiagnosticError, EvaluationError, IRError, IRTypeError
-from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.operators.op_table import Op, OpPattern
 from parpass.relay.op import op as _op
 from parpass.runner import Runner
 

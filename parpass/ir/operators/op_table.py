@@ -23,12 +23,12 @@ from parpass.errors import (
 )
 from parpass.ir.attrs import Attrs
 from parpass.ir.declared import load_irs
-from parpass.ir.effect import Effect
 from parpass.ir.node import Role, reflected
-from parpass.ir.op_attr_table import op_attr, reset_op_attr
+from parpass.ir.operators.effect import Effect
+from parpass.ir.operators.op_attr_table import op_attr, reset_op_attr
 from parpass.ir.relay_expr import RelayExpr
-from parpass.ir.ty import Type
-from parpass.ir.type_relation import (
+from parpass.ir.types.ty import Type
+from parpass.ir.types.type_relation import (
     TYPE_RELATIONS,
     TypeRelation,
     TypeRelationError,

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import msgspec
 
-from parpass.ir.ty import TupleType
-from parpass.ir.type_structure import Type
+from parpass.ir.types.ty import TupleType
+from parpass.ir.types.type_structure import Type
 
 
 class PrimType(Type, frozen=True):

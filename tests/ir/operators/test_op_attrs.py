@@ -4,7 +4,7 @@ import pytest
 
 from parpass.errors import IRError, UnknownOpError
 from parpass.ir import Op, register_op_attr
-from parpass.ir.op_attrs import TempOpAttr, op_attrs
+from parpass.ir.operators.op_attrs import TempOpAttr, op_attrs
 from parpass.relay.op import register_alter_op_layout, register_convert_op_layout
 
 KEY = "test.op_attrs"

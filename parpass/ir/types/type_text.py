@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from parpass.ir.type_structure import MAX_TYPE_SIZE, Type, check_size, extent
+from parpass.ir.types.type_structure import MAX_TYPE_SIZE, Type, check_size, extent
 
 SHOWN = 1_000  # parts of a type that messages show
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from parpass.errors import IRError
-from parpass.ir.effect import Effect
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.operators.effect import Effect
+from parpass.ir.operators.op_table import Op, OpPattern, TypeRelationError, register_op
 
 
 def register(op_name: str, describe: str = "") -> Op:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import msgspec
 
 from parpass.errors import IRTypeError
-from parpass.ir.type_structure import (
+from parpass.ir.types.type_structure import (
     IncompleteType,
     Type,
     TypeKind,
@@ -23,7 +23,7 @@ from parpass.ir.type_structure import (
     extent,
     substitute,
 )
-from parpass.ir.type_text import SHOWN, short_text
+from parpass.ir.types.type_text import SHOWN, short_text
 from parpass.runtime.dtypes import NUMPY_DTYPES, dtype_of
 
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from parpass.errors import IRError
-from parpass.ir.op_attr_table import OP_ATTRS, OpAttr
-from parpass.ir.op_table import Op
+from parpass.ir.operators.op_attr_table import OP_ATTRS, OpAttr
+from parpass.ir.operators.op_table import Op
 
 FIRST_LEVEL = 10
 

@@ -7,7 +7,7 @@ import pytest
 
 from parpass import relay, save_json, te, tir
 from parpass.errors import IRTypeError
-from parpass.ir.ty import tensor_type
+from parpass.ir.types.ty import tensor_type
 from parpass.runtime.dtypes import DTYPES
 
 TENSOR = relay.TensorType((2, 3), "float32")

@@ -7,7 +7,7 @@ from typing import Any
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.ty import Type
+from parpass.ir.types.ty import Type
 
 TypeRelation = Callable[[Sequence[Type], Any], Type]
 

@@ -1,0 +1,1 @@
+"""The operators of every IR: the table, their attributes and effects."""

@@ -1,0 +1,1 @@
+"""Types, their structure and text, and how operators relate them."""
