@@ -1,0 +1,1 @@
+"""Kernels of Relay, which fusion makes, become loop programs."""
