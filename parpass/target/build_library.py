@@ -14,7 +14,7 @@ from parpass.target.code_gen import CodeGen
 from parpass.target.compiled_func import CompiledFunc
 from parpass.target.elementary.lower_elementary import LowerElementary
 from parpass.target.elf_library import link
-from parpass.target.llvm_object import llvm_version
+from parpass.target.llvm_object import llvmlite_version
 from parpass.target.object_loader import packed
 from parpass.target.target import Target
 from parpass.tir.function import PrimFunc
@@ -136,7 +136,7 @@ def library_image(
     signatures = {n: one.signature for n, one in functions.items()}
     manifest = Manifest(
         *(str(target), target.architecture, target.system, target.features()),
-        *(signatures, _entry(functions), {"llvm": llvm_version()}, fmt),
+        *(signatures, _entry(functions), {"llvmlite": llvmlite_version()}, fmt),
     )
     return LibraryImage(manifest, code)
 

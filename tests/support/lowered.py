@@ -10,6 +10,7 @@ import numpy.typing as npt
 from parpass import IRModule, relay, te, tir
 from parpass.relay.backend.network_library import library_runs
 from parpass.runtime import Module
+from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
 
 Array = npt.NDArray[Any]
@@ -79,9 +80,9 @@ def expected(x: Array) -> list[Array]:
     return [np.sort(y * 2), y - 1]
 
 
-def built(mod: IRModule, target: str = "llvm") -> Module:
+def built(mod: IRModule, store: ObjectStore | None = None) -> Module:
     """Return a lowered network as a library, made here."""
-    runs = library_runs(mod, Target(target).resolved())
+    runs = library_runs(mod, Target("llvm").resolved(), store=store)
     try:
         mod, pipeline = next(runs)
         while True:

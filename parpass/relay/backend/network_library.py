@@ -11,7 +11,8 @@ from parpass.relay.backend.numpy_function import as_json
 from parpass.relay.expr import Function
 from parpass.runtime.library_file import LibraryImage
 from parpass.target.build_library import library_image, lowering
-from parpass.target.compiled_func import CompiledFunc
+from parpass.target.compile_once import CompileOnce
+from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
 from parpass.tir.function import PrimFunc
 from parpass.transform import Pass
@@ -32,6 +33,7 @@ def library_runs(
     lowered: IRModule,
     target: Target,
     module_name: str = "default",
+    store: ObjectStore | None = None,
 ) -> Runs:
     """Compile the kernels that `main` calls, and lay out its graph.
 
@@ -39,6 +41,7 @@ def library_runs(
         lowered: The module; see `graph_of`.
         target: The machine, resolved.
         module_name: Under which name the library has the network.
+        store: Where objects of earlier builds are; None for nowhere.
 
     Raises:
         CodeGenError: `main` has control flow, a shape is not known, or a kernel has no
@@ -48,10 +51,11 @@ def library_runs(
     called = dict.fromkeys(node.function for node in generated.graph.nodes)
     functions = {name: lowered[name] for name in called if name}
     kernels = {n: f for n, f in functions.items() if isinstance(f, PrimFunc)}
-    compiled: dict[str, CompiledFunc] = {}
-    if kernels:
-        done = yield Run(IRModule(kernels), lowering(target))
-        compiled = dict(done.functions_by_name)
+    once = CompileOnce(kernels, target, store)
+    new = once.missing
+    if len(new):
+        new = yield Run(new, lowering(target))
+    compiled = once.all_of(new)
     others = {n: as_json(f) for n, f in functions.items() if isinstance(f, Function)}
     return _with_network(
         library_image(compiled, target), generated, module_name, others
