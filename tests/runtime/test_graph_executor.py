@@ -19,7 +19,7 @@ from parpass.errors import (
 )
 from parpass.runtime import Module, NDArray, load_module
 from parpass.runtime.graph_executor import GraphModule, create
-from tests.support.lowered import WEIGHT, built, expected, network
+from tests.support.lowered_networks import WEIGHT, built, expected, network
 
 ROOT = Path(__file__).parents[2]
 X = np.linspace(-1, 1, 8, dtype="float32").reshape(2, 4)

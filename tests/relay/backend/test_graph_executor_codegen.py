@@ -11,7 +11,7 @@ from parpass import IRModule, relay
 from parpass.errors import CodeGenError, LibraryError
 from parpass.relay.backend.graph_executor_codegen import graph_of
 from parpass.runtime.graph_json import read_graph
-from tests.support.lowered import added, network
+from tests.support.lowered_networks import added, network
 
 
 def test_a_network_becomes_tvms_graph():
