@@ -19,7 +19,13 @@ from parpass.errors import (
 )
 from parpass.runtime import Module, NDArray, load_module
 from parpass.runtime.graph_executor import GraphModule, create
-from tests.support.lowered_networks import WEIGHT, built, expected, network
+from tests.support.lowered_networks import (
+    WEIGHT,
+    built,
+    expected,
+    kernel_attrs,
+    network,
+)
 
 ROOT = Path(__file__).parents[2]
 X = np.linspace(-1, 1, 8, dtype="float32").reshape(2, 4)
@@ -148,7 +154,7 @@ def test_what_is_no_network_or_device_is_refused(lib: Module, module: GraphModul
 def _divides() -> Any:
     x = tvm.te.placeholder((2,), "int32", "x")
     y = tvm.te.compute((2,), lambda i: tvm.te.div(1, x[i]), "y")
-    return tvm.te.create_prim_func([x, y]).with_attr("global_symbol", "divides")
+    return tvm.te.create_prim_func([x, y]).with_attr(kernel_attrs("divides"))
 
 
 def test_a_fault_of_a_kernel_is_an_error():

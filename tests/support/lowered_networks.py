@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,16 @@ from parpass.relay.backend.network_library import library_runs
 from parpass.runtime import Module
 from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
+from parpass.transform import Pass
 
 Array = npt.NDArray[Any]
 
 WEIGHT = np.arange(12, dtype="float32").reshape(3, 4) / 10
+
+
+def kernel_attrs(name: str, outputs: int = 1) -> dict[str, Any]:
+    """Return what says that a PrimFunc is a kernel."""
+    return {"global_symbol": name, tir.PrimFunc.NUM_OUTPUTS: outputs}
 
 
 def dense(rows: int = 2) -> tir.PrimFunc:
@@ -23,14 +30,14 @@ def dense(rows: int = 2) -> tir.PrimFunc:
     x, w = te.placeholder((rows, 4), name="x"), te.placeholder((3, 4), name="w")
     k = te.reduce_axis((0, 4), "k")
     y = te.compute((rows, 3), lambda i, j: te.sum(x[i, k] * w[j, k], k), "y")
-    return te.create_prim_func([x, w, y]).with_attr("global_symbol", "fused_dense")
+    return te.create_prim_func([x, w, y]).with_attr(kernel_attrs("fused_dense"))
 
 
 def added(much: float, name: str, rows: int = 2) -> tir.PrimFunc:
     """Return `y = x + much`."""
     x = te.placeholder((rows, 3), name="x")
     y = te.compute((rows, 3), lambda i, j: x[i, j] + te.const(much, "float32"), "y")
-    return te.create_prim_func([x, y]).with_attr("global_symbol", name)
+    return te.create_prim_func([x, y]).with_attr(kernel_attrs(name))
 
 
 def halves(name: str = "fused_split") -> tir.PrimFunc:
@@ -38,8 +45,7 @@ def halves(name: str = "fused_split") -> tir.PrimFunc:
     x = te.placeholder((2, 3), name="x")
     lo = te.compute((2, 3), lambda i, j: x[i, j] - te.const(1.0, "float32"), "lo")
     hi = te.compute((2, 3), lambda i, j: x[i, j] * te.const(2.0, "float32"), "hi")
-    func = te.create_prim_func([x, lo, hi])
-    return func.with_attr({"global_symbol": name, "num_outputs": 2})
+    return te.create_prim_func([x, lo, hi]).with_attr(kernel_attrs(name, 2))
 
 
 def network() -> IRModule:
@@ -80,12 +86,17 @@ def expected(x: Array) -> list[Array]:
     return [np.sort(y * 2), y - 1]
 
 
-def built(mod: IRModule, store: ObjectStore | None = None) -> Module:
-    """Return a lowered network as a library, made here."""
+def built(
+    mod: IRModule,
+    store: ObjectStore | None = None,
+    run: Callable[[IRModule, Pass], Any] | None = None,
+) -> Module:
+    """Return a lowered network as a library; unless it is said how, made here."""
     runs = library_runs(mod, Target("llvm").resolved(), store=store)
-    try:
-        mod, pipeline = next(runs)
-        while True:
-            mod, pipeline = runs.send(pipeline(mod))
-    except StopIteration as end:
-        return Module(end.value)
+    made: Any = None
+    while True:
+        try:
+            wanted = runs.send(made)
+        except StopIteration as end:
+            return Module(end.value)
+        made = run(*wanted) if run else wanted.pipeline(wanted.mod)

@@ -25,8 +25,6 @@ from parpass.runtime.graph_json import Graph, GraphNode, GraphValue
 from parpass.runtime.ndarray import NDArray
 from parpass.tir.function import PrimFunc
 
-_NUM_OUTPUTS = "num_outputs"  # the attribute of a kernel with several results
-
 _Entry = tuple[int, int]
 _Value = Any  # an _Entry, or a list of _Values for a tuple
 
@@ -166,12 +164,9 @@ class _GraphWriter:
         return entries[0] if len(entries) == 1 else entries
 
     def _kinds_of_results(self, name: str, function: Any) -> list[_Kind]:
-        if isinstance(function, Function):
-            return [*_kinds_of(function.ret_type, f"the result of '{name}'")]
-        outputs = function.params[-function.attributes.get(_NUM_OUTPUTS, 1) :]
-        buffers = [function.buffer_map[param] for param in outputs]
-        kinds = [TensorType(one.shape, one.dtype) for one in buffers]
-        return [*_kinds_of(TupleType(kinds), f"the result of '{name}'")]
+        type_ = function.annotated_type
+        result = None if type_ is None else type_.ret_type
+        return [*_kinds_of(result, f"the result of '{name}'")]
 
     def _add(
         self,
