@@ -58,3 +58,11 @@ def runner_of() -> Iterator[RunnerOf]:
 def runner(runner_of: RunnerOf) -> Runner:
     """Give a runner with two workers."""
     return runner_of(2)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_cache_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have objects be kept in a folder of the tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PARPASS_CACHE_DIR", str(tmp_path_factory.mktemp("objects")))
+        yield
