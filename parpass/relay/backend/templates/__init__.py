@@ -1,0 +1,1 @@
+"""Templates of the operators that take nearly all the time of a network."""
