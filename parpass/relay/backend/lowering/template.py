@@ -7,15 +7,14 @@ builds the loops that compute the result, and hands each element to `store`, whi
 on with what the kernel does behind it. A template may decline, then the next one is
 asked.
 
-    @register_injective("nn.relu")
-    def relu(attrs, sources, out, indices):
-        (data,) = sources
-        return tir.max(data.at(indices), tir.const(0, out.dtype))
+    @register_injective("nn.leaky_relu")
+    def leaky_relu(attrs, sources, out, indices):
+        x = sources[0].at(indices)
+        return tir.Select(x > 0, x, x * attrs.alpha)
 
-    @register_template("nn.global_max_pool2d", level=10)
+    @register_template("nn.global_max_pool2d")
     def global_max_pool2d(attrs, sources, out, store, target):
-        ...
-        return nest
+        return nest(out.shape, lambda indices: ...)
 
 Floats narrower than float32 are computed in float32, whatever the rule: sources give
 them widened, `out.dtype` is `float32`, and what is stored is rounded behind.
@@ -26,6 +25,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from parpass.errors import IRError
+from parpass.tables import Table
 from parpass.target.target import Target
 from parpass.tir.buffer import Buffer
 from parpass.tir.prim_expr import PrimExpr
@@ -42,7 +43,7 @@ class Source(NamedTuple):
         dtype: That of the elements.
         at: Gives the element at indices, which must be within the shape.
         buffer: The parameter that it is, as it is, if nothing is computed before it:
-            for templates that read vectors of it.
+            for templates that need to know how it lies in memory.
     """
 
     shape: tuple[int, ...]
@@ -69,8 +70,8 @@ Store = Callable[[Indices, PrimExpr], Stmt]
 """Returns what is to be done with the element at indices, once it has its value.
 
 The value may be read several times: it should be a variable, or a load. Each element of
-the result is to be stored once, those at different indices in any order. With a vector
-for the last index and for the value, so many elements are stored.
+the result is to be stored once, in any order. All are scalars: of a loop that is to be
+vectorised (`ForKind.VECTORIZED`) `VectorizeLoop` makes the vectors.
 """
 
 Injective = Callable[[Any, Sequence[Source], Result, Indices], PrimExpr]
@@ -79,12 +80,20 @@ Injective = Callable[[Any, Sequence[Source], Result, Indices], PrimExpr]
 Template = Callable[[Any, Sequence[Source], Result, Store, Target], Stmt | None]
 """Returns the loops that compute a result; None where the template is for others."""
 
-_injective: dict[str, Injective] = {}
-_templates: dict[str, list[tuple[int, Template]]] = {}
+
+class NoRuleError(IRError):
+    """There is no rule for a call; numpy computes it."""
+
+
+_injective: Table[str, Injective] = Table("rule of lowering of")
+_templates: Table[str, tuple[tuple[int, Template], ...]] = Table("templates of")
 
 
 def register_injective(*names: str) -> Callable[[Injective], Injective]:
-    """Return a decorator that makes a function the rule of injective operators."""
+    """Return a decorator that makes a function the rule of injective operators.
+
+    Where the rule cannot do it, it raises `NoRuleError`.
+    """
 
     def register(rule: Injective) -> Injective:
         for name in names:
@@ -105,9 +114,9 @@ def register_template(*names: str, level: int = 10) -> Callable[[Template], Temp
 
     def register(template: Template) -> Template:
         for name in names:
-            known = _templates.setdefault(name, [])
-            known.append((level, template))
-            known.sort(key=lambda one: -one[0])  # stable: the first of a level first
+            known = (*_templates.get(name, ()), (level, template))
+            # Stable: of one level the first one that was registered comes first.
+            _templates[name] = tuple(sorted(known, key=lambda one: -one[0]))
         return template
 
     return register
@@ -115,9 +124,9 @@ def register_template(*names: str, level: int = 10) -> Callable[[Template], Temp
 
 def injective_rule(name: str) -> Injective | None:
     """Return the rule of an injective operator, if it has one."""
-    return _injective.get(name)
+    return _injective.find(name)
 
 
 def templates_of(name: str) -> list[Template]:
     """Return the templates of an operator, in the order in which they are asked."""
-    return [template for _, template in _templates.get(name, ())]
+    return [template for _, template in _templates.find(name) or ()]
