@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from parpass.relay.backend.lowering.template import Result, Source
-from parpass.relay.backend.templates.loops import index
+from parpass.relay.backend.lowering.template import Source
+from parpass.relay.backend.lowering.templates.flat_loops import index
 from parpass.relay.op.layout import Layout, relaid_shape
 from parpass.relay.op.nn.windows import window_counts
 from parpass.tir.op import add, multiply
@@ -107,9 +107,3 @@ def channel_block(layout: str) -> int | None:
     if found.axes == tuple("NCHW"):
         return 1
     return found.blocks[4] if found.axes == tuple("NCHWc") else None
-
-
-def is_float_alone(sources: Sequence[Source], out: Result) -> bool:
-    """Return whether all is float32, or all is float64, for which there are vectors."""
-    dtypes = {out.dtype, *(source.dtype for source in sources)}
-    return len(dtypes) == 1 and dtypes <= {"float32", "float64"}

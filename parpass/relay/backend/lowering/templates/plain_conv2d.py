@@ -16,12 +16,12 @@ from parpass.relay.backend.lowering.template import (
     Store,
     register_template,
 )
-from parpass.relay.backend.templates.conv2d_shape import (
+from parpass.relay.backend.lowering.templates.accumulators import Accumulators, loaded
+from parpass.relay.backend.lowering.templates.conv2d_shape import (
     Conv2DShape,
     channel_block,
-    is_float_alone,
 )
-from parpass.relay.backend.templates.loops import (
+from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
     flat,
     in_chunks,
@@ -29,19 +29,15 @@ from parpass.relay.backend.templates.loops import (
     looped,
     nested,
 )
-from parpass.relay.backend.templates.padded_input import (
+from parpass.relay.backend.lowering.templates.operands import is_flat, suits_vectors
+from parpass.relay.backend.lowering.templates.padded_input import (
     FlatInput,
     in_blocks,
-    is_flat,
     with_input,
 )
-from parpass.relay.backend.templates.register_tile import best_tile
-from parpass.relay.backend.templates.vector_registers import (
-    Accumulators,
-    VectorRegisters,
-    loaded,
-)
+from parpass.relay.backend.lowering.templates.register_tile import best_tile
 from parpass.target.target import Target
+from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load
 from parpass.tir.op import add, multiply
 from parpass.tir.prim_expr import PrimExpr
@@ -57,7 +53,7 @@ def plain_conv2d(
     layouts = attrs.data_layout, attrs.out_layout or attrs.data_layout
     if [*map(channel_block, layouts)] != [1, 1] or attrs.kernel_layout != "OIHW":
         return None
-    if not is_flat(weight) or not is_float_alone(sources, out):
+    if not is_flat(weight) or not suits_vectors(sources, out):
         return None
     shape = Conv2DShape.of(attrs, sources)
     return _PlainConv2D(shape, sources, store, target).stmt()

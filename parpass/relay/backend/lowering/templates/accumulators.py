@@ -1,11 +1,10 @@
-"""How many vector registers a target has, and results that stay in them."""
+"""Sums of vectors that stay in registers, and the vectors that they are made of."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
-from parpass.relay.backend.templates.loops import (
+from parpass.relay.backend.lowering.templates.flat_loops import (
     Memory,
     bound,
     bound_all,
@@ -14,42 +13,11 @@ from parpass.relay.backend.templates.loops import (
     ramp,
     vector,
 )
-from parpass.target.target import Target
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Broadcast, Call, Load, Var
 from parpass.tir.op import add, const, less
 from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import ForKind, Stmt, Store, stmt_seq
-
-
-class VectorRegisters(NamedTuple):
-    """The registers of a target.
-
-    Attributes:
-        number: How many there are.
-        bits: How long each is.
-    """
-
-    number: int
-    bits: int
-
-    @staticmethod
-    def of(target: Target) -> VectorRegisters:
-        """Return what a target has."""
-        features = target.features()
-        if "avx512f" in features:
-            return VectorRegisters(32, 512)
-        if "avx" in features:
-            return VectorRegisters(16, 256)
-        return VectorRegisters(32 if "neon" in features else 16, 128)
-
-    def lanes(self, dtype: str) -> int:
-        """Return how many values of a dtype one holds."""
-        return max(1, self.bits // data_type(dtype).bits)
-
-    def of_vector(self, dtype: str, lanes: int) -> int:
-        """Return how many registers a vector takes."""
-        return -(-lanes // self.lanes(dtype))
 
 
 class Accumulators:

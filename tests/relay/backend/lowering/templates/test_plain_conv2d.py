@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parpass.relay.backend.templates.plain_conv2d import plain_conv2d
+from parpass.relay.backend.lowering.templates.plain_conv2d import plain_conv2d
 from parpass.relay.op.nn.conv import Conv2DAttrs
 from tests.support.template_kernels import TARGETS, TemplateKernel
 

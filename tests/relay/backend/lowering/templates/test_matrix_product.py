@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parpass.ir.attrs import Attrs
-from parpass.relay.backend.templates.matrix_product import matrix_product
+from parpass.relay.backend.lowering.templates.matrix_product import matrix_product
 from parpass.relay.op.nn.linear import BatchMatmulAttrs, DenseAttrs, MatmulAttrs
 from tests.support.template_kernels import TARGETS, TemplateKernel
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from parpass.relay.backend.lowering.template import Indices, Source
-from parpass.relay.backend.templates.loops import (
+from parpass.relay.backend.lowering.templates.flat_loops import (
     Memory,
     flat,
     index,
     looped,
     vectorized,
 )
+from parpass.relay.backend.lowering.templates.operands import is_flat
 from parpass.tir.expr import Var
 from parpass.tir.op import add, const
 from parpass.tir.prim_expr import PrimExpr
@@ -37,14 +38,6 @@ class FlatInput(NamedTuple):
     def place(self, indices: Sequence[PrimExpr]) -> PrimExpr:
         """Return the place of an element."""
         return add(self.begin, flat(indices, self.shape))
-
-
-def is_flat(source: Source) -> bool:
-    """Return whether an operand is in memory as it is, element after element."""
-    buffer = source.buffer
-    if buffer is None or buffer.strides or buffer.dtype != source.dtype:
-        return False
-    return getattr(buffer.elem_offset, "value", None) == 0
 
 
 def in_blocks(source: Source) -> Source:

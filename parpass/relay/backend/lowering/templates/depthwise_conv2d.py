@@ -11,12 +11,12 @@ from parpass.relay.backend.lowering.template import (
     Store,
     register_template,
 )
-from parpass.relay.backend.templates.conv2d_shape import (
+from parpass.relay.backend.lowering.templates.accumulators import Accumulators
+from parpass.relay.backend.lowering.templates.conv2d_shape import (
     Conv2DShape,
     channel_block,
-    is_float_alone,
 )
-from parpass.relay.backend.templates.loops import (
+from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
     flat,
     in_chunks,
@@ -26,17 +26,14 @@ from parpass.relay.backend.templates.loops import (
     ramp,
     vector,
 )
-from parpass.relay.backend.templates.padded_input import (
+from parpass.relay.backend.lowering.templates.operands import is_flat, suits_vectors
+from parpass.relay.backend.lowering.templates.padded_input import (
     FlatInput,
-    is_flat,
     with_input,
 )
-from parpass.relay.backend.templates.register_tile import best_tile
-from parpass.relay.backend.templates.vector_registers import (
-    Accumulators,
-    VectorRegisters,
-)
+from parpass.relay.backend.lowering.templates.register_tile import best_tile
 from parpass.target.target import Target
+from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load
 from parpass.tir.op import add
 from parpass.tir.prim_expr import PrimExpr
@@ -55,7 +52,7 @@ def depthwise_conv2d(
     """
     _, weight = sources
     lanes = channel_block(attrs.data_layout)
-    if lanes in (None, 1) or not is_flat(weight) or not is_float_alone(sources, out):
+    if lanes in (None, 1) or not is_flat(weight) or not suits_vectors(sources, out):
         return None
     if attrs.kernel_layout not in (f"OIHW1i{lanes}o", f"OIHW{lanes}o"):
         return None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parpass.relay.backend.templates.depthwise_conv2d import depthwise_conv2d
+from parpass.relay.backend.lowering.templates.depthwise_conv2d import depthwise_conv2d
 from parpass.relay.op.nn.conv import Conv2DAttrs
 from tests.support.template_kernels import TARGETS, TemplateKernel
 

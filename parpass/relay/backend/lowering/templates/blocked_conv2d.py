@@ -19,12 +19,12 @@ from parpass.relay.backend.lowering.template import (
     Store,
     register_template,
 )
-from parpass.relay.backend.templates.conv2d_shape import (
+from parpass.relay.backend.lowering.templates.accumulators import Accumulators
+from parpass.relay.backend.lowering.templates.conv2d_shape import (
     Conv2DShape,
     channel_block,
-    is_float_alone,
 )
-from parpass.relay.backend.templates.loops import (
+from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
     flat,
     in_chunks,
@@ -34,18 +34,15 @@ from parpass.relay.backend.templates.loops import (
     ramp,
     vector,
 )
-from parpass.relay.backend.templates.padded_input import (
+from parpass.relay.backend.lowering.templates.operands import is_flat, suits_vectors
+from parpass.relay.backend.lowering.templates.padded_input import (
     FlatInput,
     in_blocks,
-    is_flat,
     with_input,
 )
-from parpass.relay.backend.templates.register_tile import best_tile
-from parpass.relay.backend.templates.vector_registers import (
-    Accumulators,
-    VectorRegisters,
-)
+from parpass.relay.backend.lowering.templates.register_tile import best_tile
 from parpass.target.target import Target
+from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load
 from parpass.tir.op import add, multiply
 from parpass.tir.prim_expr import PrimExpr
@@ -65,7 +62,7 @@ def blocked_conv2d(
     lanes = channel_block(attrs.out_layout or attrs.data_layout)
     if inner is None or lanes in (None, 1) or not is_flat(weight):
         return None
-    if not is_float_alone(sources, out):
+    if not suits_vectors(sources, out):
         return None
     packed = f"OIHW{inner}i{lanes}o" if inner > 1 else f"OIHW{lanes}o"
     if attrs.kernel_layout not in (packed, f"OIHW{inner}i{lanes}o"):

@@ -17,8 +17,8 @@ from parpass.relay.backend.lowering.template import (
     Store,
     register_template,
 )
-from parpass.relay.backend.templates.conv2d_shape import is_float_alone
-from parpass.relay.backend.templates.loops import (
+from parpass.relay.backend.lowering.templates.accumulators import Accumulators, loaded
+from parpass.relay.backend.lowering.templates.flat_loops import (
     Memory,
     bound_all,
     flat,
@@ -27,14 +27,10 @@ from parpass.relay.backend.templates.loops import (
     looped,
     nested,
 )
-from parpass.relay.backend.templates.padded_input import is_flat
-from parpass.relay.backend.templates.register_tile import best_tile
-from parpass.relay.backend.templates.vector_registers import (
-    Accumulators,
-    VectorRegisters,
-    loaded,
-)
+from parpass.relay.backend.lowering.templates.operands import is_flat, suits_vectors
+from parpass.relay.backend.lowering.templates.register_tile import best_tile
 from parpass.target.target import Target
+from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load
 from parpass.tir.op import add, floordiv, floormod, multiply
 from parpass.tir.prim_expr import PrimExpr
@@ -65,7 +61,7 @@ def matrix_product(
 ) -> Stmt | None:
     """Multiply matrices of floats; the first factor has its rows as rows."""
     a, b = sources
-    if not (is_flat(a) and is_flat(b) and is_float_alone(sources, out)):
+    if not (is_flat(a) and is_flat(b) and suits_vectors(sources, out)):
         return None
     if attrs.get("transpose_a", False) or len(a.shape) < 2:
         return None
