@@ -50,7 +50,9 @@ def altered(mod: IRModule, target: Target = AVX512) -> list[Call]:
 
 
 def layouts(calls: list[Call]) -> list[tuple[str, str, str]]:
-    found: list[Any] = [one.attrs for one in calls if "data_layout" in (one.attrs or ())]
+    found: list[Any] = [
+        one.attrs for one in calls if "data_layout" in (one.attrs or ())
+    ]
     return [(one.data_layout, one.kernel_layout, one.out_layout) for one in found]
 
 

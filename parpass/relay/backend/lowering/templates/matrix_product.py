@@ -27,7 +27,10 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     looped,
     nested,
 )
-from parpass.relay.backend.lowering.templates.operands import is_flat, suits_vectors
+from parpass.relay.backend.lowering.templates.flat_operands import (
+    is_flat,
+    suits_vectors,
+)
 from parpass.relay.backend.lowering.templates.register_tile import best_tile
 from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters

@@ -13,7 +13,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     looped,
     vectorized,
 )
-from parpass.relay.backend.lowering.templates.operands import is_flat
+from parpass.relay.backend.lowering.templates.flat_operands import is_flat
 from parpass.tir.expr import Var
 from parpass.tir.op import add, const
 from parpass.tir.prim_expr import PrimExpr

@@ -29,7 +29,10 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     looped,
     nested,
 )
-from parpass.relay.backend.lowering.templates.operands import is_flat, suits_vectors
+from parpass.relay.backend.lowering.templates.flat_operands import (
+    is_flat,
+    suits_vectors,
+)
 from parpass.relay.backend.lowering.templates.padded_input import (
     FlatInput,
     in_blocks,

@@ -30,7 +30,10 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     index,
     nested,
 )
-from parpass.relay.backend.lowering.templates.operands import is_flat, suits_vectors
+from parpass.relay.backend.lowering.templates.flat_operands import (
+    is_flat,
+    suits_vectors,
+)
 from parpass.target.target import Target
 from parpass.tir.expr import Cast, Var
 from parpass.tir.op import (
