@@ -37,7 +37,7 @@ def conv(data: Expr, shape: tuple[int, ...], **options: Any) -> Expr:
 
 
 def module(*bodies: Expr) -> IRModule:
-    body = Tuple(bodies) if len(bodies) > 1 else bodies[0]
+    body = Tuple(bodies) if bodies[1:] else next(iter(bodies))
     return InferType()(IRModule({"main": Function(tuple(free_vars(body)), body)}))
 
 
