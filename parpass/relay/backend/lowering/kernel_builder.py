@@ -250,7 +250,9 @@ class _KernelBuilder:
                 continue
             if not isinstance(node, Call) or not isinstance(node.op, Op):
                 return False
-            if node.op.pattern > OpPattern.BROADCAST or not injective_rule(node.op.name):
+            if node.op.pattern > OpPattern.BROADCAST or not injective_rule(
+                node.op.name
+            ):
                 return False
             types = [node.checked_type]
             types += [arg.checked_type for arg in node.args if arg in behind]
