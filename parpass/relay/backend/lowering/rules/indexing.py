@@ -136,3 +136,76 @@ def _reverse_sequence(
     found = list(indices)
     found[axis] = op.cast_to(turned, "int32")
     return data.at(found)
+
+
+@register_injective("unravel_index")
+def _unravel_index(
+    _attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    places, shape = sources
+    rest = op.cast_to(places.at(indices[1:]), "int64")
+    found: list[PrimExpr] = []
+    for axis in reversed(range(shape.shape[0])):
+        dim = op.cast_to(shape.at([op.const(axis, "int32")]), "int64")
+        some = op.maximum(dim, 1)  # of none there are no indices
+        found.insert(0, op.floormod(rest, some))
+        rest = op.floordiv(rest, some)
+    if not found:
+        raise NoRuleError("the coordinates of scalars")
+    result = found[0]
+    for axis, one in enumerate(found[1:], 1):
+        result = Select(op.equal(indices[0], axis), one, result)
+    return op.cast_to(result, out.dtype)
+
+
+@register_injective("strided_set")
+def _strided_set(
+    _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
+) -> PrimExpr:
+    data, value, begin, end, strides = sources
+    if 0 in value.shape:
+        return data.at(indices)
+    at = [op.cast_to(index, "int64") for index in indices]
+    inside: list[PrimExpr] = []
+    for axis in range(begin.shape[0]):
+        bounds = [
+            op.cast_to(one.at([op.const(axis, "int32")]), "int64")
+            for one in (begin, end)
+        ]
+        step: PrimExpr = op.const(1, "int64")
+        if strides.shape[0]:
+            step = op.cast_to(strides.at([op.const(axis, "int32")]), "int64")
+        place, conditions = _in_slice(at[axis], *bounds, step, data.shape[axis])
+        at[axis] = place
+        inside += conditions
+    last = at[len(at) - len(value.shape) :]
+    # Where it is not inside the place is none of the value's, and is not looked at.
+    places = [
+        op.cast_to(op.maximum(op.minimum(one, dim - 1), 0), "int32")
+        for one, dim in zip(last, value.shape, strict=True)
+    ]
+    if not inside:
+        return value.at(places)
+    return op.if_then_else(op.all(*inside), value.at(places), data.at(indices))
+
+
+def _in_slice(
+    at: PrimExpr, begin: PrimExpr, end: PrimExpr, step: PrimExpr, dim: int
+) -> tuple[PrimExpr, list[PrimExpr]]:
+    """Return which element of a slice of Python's a place is, and what makes it one."""
+    zero = op.const(0, "int64")
+    forward = step > zero
+    lowest = Select(forward, zero, op.const(-1, "int64"))
+    highest = Select(forward, op.const(dim, "int64"), op.const(dim - 1, "int64"))
+    first, last = (
+        op.maximum(op.minimum(Select(one < zero, one + dim, one), highest), lowest)
+        for one in (begin, end)
+    )
+    steps = Select(op.equal(step, zero), op.const(1, "int64"), step)
+    off = op.subtract(at, first)
+    within = Select(
+        forward,
+        op.logical_and(at >= first, at < last),
+        op.logical_and(at <= first, at > last),
+    )
+    return op.floordiv(off, steps), [within, op.equal(op.floormod(off, steps), zero)]
