@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from parpass.relay.backend.lowering.templates.local_response_norm import (
@@ -15,7 +17,7 @@ def kernel(attrs: LRNAttrs, *shape: int, dtype: str = "float32") -> TemplateKern
     return TemplateKernel(local_response_norm, "nn.lrn", attrs, shape, dtype=dtype)
 
 
-STRONG = {"alpha": 0.5, "bias": 1.0}
+STRONG: dict[str, Any] = {"alpha": 0.5, "bias": 1.0}
 
 
 @pytest.mark.slow
