@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from parpass.relay.backend.lowering.kernel_builder import kernel
-from parpass.relay.expr import Call, Constant, Expr, Function, TupleWrapper, Var
+from parpass.relay.expr import Constant, Expr, Function, TupleWrapper, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.typing.infer import infer_type
 from parpass.runtime.dtypes import numpy_dtype
