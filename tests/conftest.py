@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Callable, Iterator
 
@@ -30,6 +31,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("stress"):
             item.add_marker(pytest.mark.timeout(_LONG), append=False)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector from going through all tests, and all they import, in each."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

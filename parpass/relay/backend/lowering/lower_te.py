@@ -6,7 +6,7 @@ from typing import Any
 
 from parpass.ir.module import IRModule
 from parpass.ir.relay_expr import BaseFunc
-from parpass.relay.backend.lowering import rules
+from parpass.relay.backend.lowering import rules, templates
 from parpass.relay.backend.lowering.kernel_builder import kernel
 from parpass.relay.backend.lowering.template import NoRuleError
 from parpass.relay.expr import Function
@@ -17,7 +17,7 @@ from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_
 NUMPY = "numpy"  # the compiler of what has no rule
 WITHOUT_RULE = "without_rule"
 
-_ = rules.__all__  # imported for what it registers
+_ = rules.__all__, templates.__all__  # imported for what they register
 
 
 @register_pass("relay.tec.LowerTE")
