@@ -194,7 +194,10 @@ class Drive:
                 verdicts = self._stages.verdicts
                 return reproduce(command, held, self._context, self._retainer, verdicts)
             case Emit():
-                return command.emit()
+                shown = (
+                    self._stages.module(command.mod) if command.shows_module else None
+                )
+                return command.emit(shown)
             case Render():
                 return command.render(self._stages.module(command.mod), self._context)
 
