@@ -92,7 +92,7 @@ def new_pipe(tmp_path: Path) -> Path:
 
 def workers_of(executor: LokyExecutor) -> set[int]:
     """Return the numbers of the processes, all of which are started."""
-    staff = executor._staff  # pyright: ignore[reportPrivateUsage] -- are they the same
+    staff = executor._crew.staff  # pyright: ignore[reportPrivateUsage] -- are they the same
     while True:
         executor.start()
         assert executor.submit(echo, b"x").result(60)
