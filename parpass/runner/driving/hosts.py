@@ -21,6 +21,8 @@ import trio
 
 from parpass.errors import BlockedLoopWarning, RuntimeUseError
 from parpass.errors.warning import warn
+from parpass.runner.executor import Executor
+from parpass.runner.pool.share import Share
 
 if TYPE_CHECKING:
     import asyncio
@@ -56,8 +58,10 @@ class Host(Protocol):
         """Wait for the body of an async module pass, on the caller's event loop."""
         ...
 
-    async def hear(self, answer: Future[Any]) -> None:
-        """Wait until there is an answer."""
+    async def ask(
+        self, executor: Executor, run: Callable[[bytes], bytes], job: bytes
+    ) -> bytes | None:
+        """Have a worker call `run(job)`, and wait; None if that went wrong."""
         ...
 
     def bring_back(self) -> None:
@@ -91,6 +95,16 @@ class _TaskHost:
         """Wait in this task."""
         return await _InContext(self._context, body())
 
+    async def ask(
+        self, executor: Executor, run: Callable[[bytes], bytes], job: bytes
+    ) -> bytes | None:
+        """Wait in this task."""
+        return await _asked(executor, run, job, self._hear)
+
+    async def _hear(self, answer: Future[Any]) -> None:
+        """Wait until there is an answer."""
+        raise NotImplementedError
+
     def bring_back(self) -> None:
         """Set in this task what was set."""
         _bring_back(self._context)
@@ -114,6 +128,25 @@ class _TaskHost:
         return run
 
 
+async def _asked(
+    executor: Executor,
+    run: Callable[[bytes], bytes],
+    job: bytes,
+    hear: Callable[[Future[Any]], Awaitable[None]],
+) -> bytes | None:
+    answer = executor.submit(run, job)
+    try:
+        await hear(answer)
+    finally:
+        if not answer.done():
+            executor.end(answer)
+    return None if answer.exception() is not None else answer.result()
+
+
+async def _heard(answer: Future[Any]) -> None:
+    answer.exception()
+
+
 class TrioHost(_TaskHost):
     """Called from a task of trio's."""
 
@@ -130,8 +163,7 @@ class TrioHost(_TaskHost):
             done.append(await _in_thread(self._bound(function, *args)))
         return done[0]
 
-    async def hear(self, answer: Future[Any]) -> None:
-        """Wait in this task."""
+    async def _hear(self, answer: Future[Any]) -> None:
         heard = trio.Event()
         token = trio.lowlevel.current_trio_token()
 
@@ -161,8 +193,7 @@ class AsyncioHost(_TaskHost):
         run = self._bound(function, *args)
         return await _to_its_end(_in_asyncio_thread(run))
 
-    async def hear(self, answer: Future[Any]) -> None:
-        """Wait in this task."""
+    async def _hear(self, answer: Future[Any]) -> None:
         import asyncio  # running by now
 
         await asyncio.wait([asyncio.wrap_future(answer)])
@@ -201,9 +232,13 @@ class BlockingHost:
 
     call_through = call
 
-    async def hear(self, answer: Future[Any]) -> None:
+    async def ask(
+        self, executor: Executor, run: Callable[[bytes], bytes], job: bytes
+    ) -> bytes | None:
         """Wait here."""
-        answer.exception()
+        if isinstance(executor, Share):
+            return executor.ask(run, job)
+        return await _asked(executor, run, job, _heard)
 
     def call_now(self, function: Callable[[], ValueT]) -> ValueT:
         """Call here."""

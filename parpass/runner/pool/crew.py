@@ -114,6 +114,19 @@ class Crew:
             if next(idle, takers[0]).give(posted):
                 self.queue.remove(posted)
 
+    def lend(self, posted: Posted) -> Worker | None:
+        """Return a worker that has nothing to do, to be asked on its line for a job.
+
+        Called with the lock held. None says that there is none, or that others wait.
+        """
+        if self.queue:
+            return None
+        for worker in self.staff:
+            if worker.current is None and worker.takes(posted):
+                worker.begin(posted)
+                return worker
+        return None
+
     def hire(self, wanted: int) -> None:
         """Start processes if too few are on their way; called with the lock held.
 
@@ -163,14 +176,15 @@ class Crew:
                     worker.process.end()
                 self.hand_out()
             while (message := worker.process.receive()) is not None:
-                self._answered(worker, message)
+                self.answered(worker, message)
             self._ended(worker)
         with contextlib.suppress(Exception):  # a program that is at its own end
             worker.process.clear()
         with self.lock:
             self.staff.pop(worker, None)
 
-    def _answered(self, worker: Worker, message: bytes) -> None:
+    def answered(self, worker: Worker, message: bytes) -> None:
+        """Take in what a worker answered, and give it more to do."""
         with self.lock:
             done = worker.current
             worker.current, worker.next = worker.next, None

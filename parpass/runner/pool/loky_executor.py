@@ -71,6 +71,40 @@ class LokyExecutor:
             crew.hire(len(crew.queue))
         return posted.answer
 
+    def ask(
+        self, run: Callable[[bytes], bytes], job: bytes, *, of: object = None
+    ) -> bytes | None:
+        """Have a process call `run(job)` and wait for it; None if it went wrong.
+
+        If one has nothing to do this thread alone waits for it, as no other need be
+        told: thread switches take as long as a pass on a small function.
+
+        Raises:
+            RuntimeUseError: The executor is closed.
+        """
+        crew, posted = (
+            self._crew,
+            Posted(pack_call(run, job), Future(), math.inf, of=of),
+        )
+        answer = posted.answer
+        try:
+            with crew.lock:
+                self._check_open()
+                worker = crew.lend(posted)
+                if worker is None:
+                    crew.queue.append(posted)
+                    crew.hand_out()
+                    crew.hire(len(crew.queue))
+            if worker is not None:
+                message = worker.process.ask(posted.message)
+                if message is None:
+                    return None
+                crew.answered(worker, message)
+            return None if answer.exception() is not None else answer.result()
+        finally:
+            if not answer.done():  # something, such as Ctrl-C, came in between
+                self.end(answer)
+
     def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
         """End a job."""
         crew = self._crew
@@ -85,6 +119,7 @@ class LokyExecutor:
                         if at_once:
                             posted.seconds = math.inf
                         crew.end_soon(worker)
+            crew.hand_out()  # where a thread was interrupted that was about to
         fail(answer, JobEndedError())
 
     def kill(self) -> None:
