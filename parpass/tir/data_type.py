@@ -63,10 +63,7 @@ def checked(name: object) -> str:
         IRTypeError: It is no dtype.
     """
     text = name if isinstance(name, str) else str(getattr(name, "name", name))
-    found = data_type(text)
-    if found.code == "uint" and found.bits == 1:
-        found = DataType("bool", 1, found.lanes)
-    return name_of(*found)
+    return name_of(*data_type(text))
 
 
 def int_range(name: str) -> range:
