@@ -74,6 +74,14 @@ def int_range(name: str) -> range:
     return range(1 << found.bits)
 
 
+# What most constants have; who makes one need not take its dtype apart.
+COMMON_INTS = {
+    name: int_range(name)
+    for bits in (8, 16, 32, 64)
+    for name in ("bool", f"int{bits}", f"uint{bits}")
+}
+
+
 def wrapped(value: int, name: str) -> int:
     """Return an int as what is left of it in a dtype, as two's complement has it."""
     values = int_range(name)
