@@ -102,8 +102,9 @@ class SeqStmt(Stmt, frozen=True, eq=False):
     span: Span | None = None
 
     def __post_init__(self) -> None:
-        if type(self.seq) is not tuple:
-            force_setattr(self, "seq", tuple(self.seq))
+        given = cast("Any", self.seq)
+        if type(given) is not tuple:
+            force_setattr(self, "seq", tuple(given))
         for one in cast("tuple[Any, ...]", self.seq):
             if not isinstance(one, Stmt):
                 raise IRTypeError(
