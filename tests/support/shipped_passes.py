@@ -48,6 +48,7 @@ PASSES: dict[str, Callable[[], Pass]] = {
     "ToBasicBlockNormalForm": transform.ToBasicBlockNormalForm,
     "ToGraphNormalForm": transform.ToGraphNormalForm,
     "LambdaLift": transform.LambdaLift,
+    "DynamicToStatic": transform.DynamicToStatic,
     "EtaExpand": lambda: transform.EtaExpand(expand_global_var=True),
     "EliminateCommonSubexpr": transform.EliminateCommonSubexpr,
     "DeadCodeElimination": transform.DeadCodeElimination,

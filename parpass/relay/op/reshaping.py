@@ -141,7 +141,7 @@ def _reshape(attrs: ReshapeAttrs, data: Array) -> Array:
 @operator(
     "reshape", _reshape_relation, _reshape, ReshapeAttrs, pattern=INJECTIVE, moves=True
 )
-def reshape(data: Expr, newshape: Ints, allowzero: bool = False) -> Call:
+def reshape(data: Expr, newshape: Ints | Expr, allowzero: bool = False) -> Call:
     """Arrange the elements in another shape.
 
     0 keeps a dimension, -1 takes the rest, -2 keeps all that follow, -3 joins two, -4

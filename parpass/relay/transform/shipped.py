@@ -13,6 +13,7 @@ from parpass.relay.transform.combine.combine_parallel_conv2d import (
 )
 from parpass.relay.transform.combine.combine_parallel_dense import CombineParallelDense
 from parpass.relay.transform.dead_code_elimination import DeadCodeElimination
+from parpass.relay.transform.dynamic_to_static import DynamicToStatic
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from parpass.relay.transform.fold_constant import FoldConstant
 from parpass.relay.transform.functions.eta_expand import EtaExpand
@@ -72,6 +73,7 @@ __all__ = [
     "ConvertLayout",
     "DeadCodeElimination",
     "DefuseOps",
+    "DynamicToStatic",
     "EliminateCommonSubexpr",
     "EtaExpand",
     "FastMath",
