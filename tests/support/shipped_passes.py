@@ -90,5 +90,7 @@ MARKING = {
     "MergeCompilerRegions",
     "PartitionGraph",
 }
+# Those that make another program of one: its meaning and types are not what it keeps.
+DERIVING = {"FirstOrderGradient"}
 # Those that need arguments, or whose steps go by their own names.
 UNNAMED = {"AnnotateTarget", "ConvertLayout", "MergeComposite"} | MARKING

@@ -44,6 +44,7 @@ from parpass.relay.op.collapse import *
 from parpass.relay.op.convert import *
 from parpass.relay.op.create import *
 from parpass.relay.op.elementwise import *
+from parpass.relay.op.gradient_hooks import register_gradient as register_gradient
 from parpass.relay.op.grid import *
 from parpass.relay.op.indexing import *
 from parpass.relay.op.join import *
