@@ -27,7 +27,8 @@ def loops(params: Any, body: Any) -> list[str]:
     function = infer_type(relay.Function(params, body, attrs={"Primitive": 1}))
     func = kernel(function, "main", EIGHT)
     rng = np.random.default_rng(0)
-    shapes = [[int(dim) for dim in one.checked_type.shape] for one in function.params]
+    buffers = [func.buffer_map[one] for one in func.params[: len(function.params)]]
+    shapes = [tuple(dim.value for dim in one.shape) for one in buffers]
     values = [rng.standard_normal(shape).astype("float32") for shape in shapes]
     results = results_for(func)
     evaluate(func, [*values, *results])

@@ -18,6 +18,7 @@ from parpass.relay.backend.lowering.rules import (
     reduce,
     resize,
     scan,
+    scatter,
     select,
     shape,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "reduce",
     "resize",
     "scan",
+    "scatter",
     "select",
     "shape",
 ]
