@@ -44,7 +44,7 @@ TOLERANCE = {
     **dict.fromkeys(("nn.dense", "nn.matmul", "nn.batch_matmul", "nn.lrn"), _SUMS),
     **dict.fromkeys(("sigmoid", "rsqrt", "nn.l2_normalize"), 1e-6),
     **{name: _SUMS for name in NETWORKS if "cross" in name or "loss" in name},
-    "einsum": _SUMS,
+    **dict.fromkeys(("collapse_sum_like", "collapse_sum_to", "einsum"), _SUMS),
 }
 # Of machine code, where functions are polynomials, or C's and not numpy's.
 OF_MACHINE = 1e-6
