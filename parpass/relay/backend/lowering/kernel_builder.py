@@ -28,9 +28,11 @@ from parpass.relay.backend.lowering.template import (
     injective_rule,
     templates_of,
 )
+from parpass.relay.backend.lowering.templates.flat_loops import vectorized
 from parpass.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from parpass.runtime.dtypes import computed_in
 from parpass.target.target import Target
+from parpass.target.vector_registers import VectorRegisters
 from parpass.tir import op
 from parpass.tir.buffer import Buffer
 from parpass.tir.expr import Var
@@ -42,6 +44,8 @@ from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
 # what is shared is computed anew for each user.
 _DEEPEST = 50
 _LARGEST = 1000
+
+_FEWEST = 4  # elements of a row that are worth a vector
 
 
 def kernel(function: Function, name: str, target: Target) -> PrimFunc:
@@ -129,7 +133,7 @@ class _KernelBuilder:
         for pair in pairs:
             by_shape[pair[1].source.shape].append(pair)
         for shape, some in by_shape.items():
-            self._stages.append(nest(shape, functools.partial(_written, some)))
+            self._stages.append(self._each(shape, functools.partial(_written, some)))
         if self._anchor is not None:
             self._stages.append(self._last_stage(self._anchor, last))
         return outputs
@@ -172,9 +176,27 @@ class _KernelBuilder:
             raise NoRuleError("too many operators behind one")
 
         def loops(store: Store) -> Stmt:
-            return nest(out.shape, lambda at: store(at, source.at(at)))
+            return self._each(out.shape, lambda at: store(at, source.at(at)))
 
         return self._in_memory(source, loops)
+
+    def _each(
+        self, shape: Sequence[int], body: Callable[[Sequence[PrimExpr]], Stmt]
+    ) -> Stmt:
+        """Return loops over elements that are computed each by itself, as vectors."""
+        axis = max((at for at, dim in enumerate(shape) if dim > 1), default=0)
+        if not shape or shape[axis] < _FEWEST:
+            return nest(shape, body)
+        lanes = VectorRegisters.of(self._target).lanes("float32")
+        zeros = [IntImm("int64", 0)] * (len(shape) - axis - 1)
+
+        def row(outer: Sequence[PrimExpr]) -> Stmt:
+            return vectorized(
+                *("column", shape[axis], lanes),
+                lambda column: body([*outer, column, *zeros]),
+            )
+
+        return nest(shape[:axis], row)
 
     def _remembered(self, compute: Callable[[Indices], PrimExpr]) -> Any:
         """Return a function that gives the same expression at the same indices."""
