@@ -192,7 +192,7 @@ class _KernelBuilder:
 
         def row(outer: Sequence[PrimExpr]) -> Stmt:
             return vectorized(
-                *("column", shape[axis], lanes),
+                *(f"i{axis}", shape[axis], lanes),
                 lambda column: body([*outer, column, *zeros]),
             )
 
