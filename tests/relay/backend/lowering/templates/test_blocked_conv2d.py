@@ -134,6 +134,6 @@ def kernels(draw: st.DrawFn) -> TemplateKernel:
 
 @pytest.mark.stress
 @given(made=kernels(), target=st.sampled_from(TARGETS))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 def test_any_convolution_is_computed(made: TemplateKernel, target: str):
     made.check(target)

@@ -68,6 +68,6 @@ def test_other_layouts_are_for_others():
     padding=st.tuples(*[st.integers(0, 2)] * 4),
     target=st.sampled_from(TARGETS),
 )
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 def test_any_convolution_is_computed(lanes: int, target: str, **case: Any):
     kernel(lanes=lanes, channels=2 * lanes, **case).check(target)

@@ -62,7 +62,7 @@ def test_no_step_reads_out_of_bounds_or_what_nobody_wrote():
     padding=st.tuples(*[st.integers(0, 2)] * 4),
     target=st.sampled_from(TARGETS),
 )
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 def test_any_convolution_is_computed(
     groups: int, per_group: tuple[int, int], target: str, **case: Any
 ):
