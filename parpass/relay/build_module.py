@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from parpass.errors.missing_names import refusing
@@ -156,7 +157,7 @@ def _bound(given: IRModule | Function, params: Mapping[str, Any] | None) -> IRMo
 
 def optimize(
     mod: IRModule | Function,
-    target: object = None,
+    target: Any = None,
     params: Mapping[str, Any] | None = None,
 ) -> tuple[IRModule, dict[str, Any]]:
     """Return a module as the passes of the context's level leave it.
@@ -167,16 +168,17 @@ def optimize(
 
     Args:
         mod: The module, or a function.
-        target: Not used: the passes are those of every target.
+        target: The machine, whose layouts AlterOpLayout chooses; the current target,
+            or none, if none is given.
         params: Values of parameters of `main`, by name; they become constants.
 
     Returns:
         The module, and the values that have not become constants, which are none.
     """
-    del target
     context = PassContext.current()
     pipeline = default_pipeline(context.opt_level, required=context.required_pass)
-    return pipeline(_bound(mod, params)), {}
+    with nullcontext() if target is None else Target(target):
+        return pipeline(_bound(mod, params)), {}
 
 
 __all__ = [
