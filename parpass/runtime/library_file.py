@@ -130,15 +130,14 @@ def _parts(image: LibraryImage) -> Iterator[bytes | memoryview]:
     """Yield all of a file but the digest of it."""
     yield image.code
     at, told = len(image.code), list[dict[str, Any]]()
+    begin, places = weights_begin(image), places_of(image.weights)[0]
     for name, array in image.weights.items():
-        fill = -at % _PAGE
-        yield bytes(fill)
-        raw = array.raw()
-        at += fill
+        place = begin + places[name]
+        yield bytes(place - at)
         about = {"name": name, "dtype": array.dtype, "shape": list(array.shape)}
-        told.append({**about, "at": at})
-        yield raw
-        at += raw.nbytes
+        told.append({**about, "at": place})
+        yield array.raw()
+        at = place + array.nbytes
     functions = {n: one.export() for n, one in image.manifest.functions.items()}
     said = {
         **image.manifest._asdict(),
@@ -150,6 +149,24 @@ def _parts(image: LibraryImage) -> Iterator[bytes | memoryview]:
     manifest = json.dumps(said, sort_keys=True).encode()
     yield manifest
     yield _TRAILER.pack(_MAGIC, at, len(manifest), b"")[:-32]
+
+
+def weights_begin(image: LibraryImage) -> int:
+    """Return where in its file the weights of a library begin: at a page."""
+    return _at_page(len(image.code))
+
+
+def places_of(weights: Mapping[str, NDArray]) -> tuple[dict[str, int], int]:
+    """Return where weights are, in bytes from the first one, and how long all are."""
+    at, found = 0, dict[str, int]()
+    for name, array in weights.items():
+        found[name] = _at_page(at)
+        at = found[name] + array.nbytes
+    return found, at
+
+
+def _at_page(at: int) -> int:
+    return -(-at // _PAGE) * _PAGE
 
 
 def read_library(path: str | os.PathLike[str]) -> LibraryImage:
