@@ -61,8 +61,11 @@ class PackedFunc:
 def convert(value: Any) -> Any:
     """Return a callable as a PackedFunc, and any other value as it is.
 
-    Nodes and passes, which can be called too, stay what they are.
+    Nodes and passes, which can be called too, stay what they are. What only stands for
+    a node, such as `x == 1` of loop expressions, becomes that.
     """
+    if hasattr(value, "asobject") and not isinstance(value, Object):
+        return value.asobject()
     if isinstance(value, type) or (callable(value) and not isinstance(value, Object)):
         return PackedFunc(value)
     return value

@@ -128,7 +128,9 @@ def assert_computes_narrow(name: str, examples: int) -> None:
     holds()
 
 
-@pytest.mark.parametrize("name", ["exp", "sum", "nn.dense", "nn.softmax", "where"])
+@pytest.mark.parametrize(
+    "name", ["exp", "nn.avg_pool2d", "nn.lrn", "nn.softmax", "sum", "where"]
+)
 def test_narrow_floats_are_computed_as_wider_ones(name: str) -> None:
     assert_computes_narrow(name, 2)
 
@@ -137,6 +139,25 @@ def test_narrow_floats_are_computed_as_wider_ones(name: str) -> None:
 @pytest.mark.parametrize("name", sorted({*WITH_RULE} - {"reinterpret"}))
 def test_narrow_floats_of_all_operators_are_computed_as_wider_ones(name: str) -> None:
     assert_computes_narrow(name, 15)
+
+
+# For floats there are templates that are faster.
+PLAIN = [
+    "nn.batch_matmul", "nn.contrib_conv2d_NCHWc", "nn.conv1d", "nn.conv2d", "nn.dense",
+    "nn.matmul", "nn.max_pool2d",
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLAIN)
+def test_plain_loops_compute_ints(name: str) -> None:
+    @settings(max_examples=1, database=None, deadline=None)
+    @given(calls(name))
+    def holds(built: Built) -> None:
+        whole = with_floats(built, lambda values: np.rint(values * 3).astype("int16"))
+        assert_means_the_same(whole, 0)
+
+    holds()
 
 
 ODD = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1.5, -2.5, 3e38, 1e-40, 7.0])
