@@ -19,6 +19,7 @@ import platform
 import struct
 import tempfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,7 +42,7 @@ ABI = 1  # of kernels and of this format; another number is refused
 _MAGIC = b"PARPASS\x01"
 _TRAILER = struct.Struct("<8sQQ32s")
 _PAGE = 4096
-_CHUNK = 1 << 20
+_CHUNK = 4 << 20
 
 
 class Manifest(NamedTuple):
@@ -106,12 +107,11 @@ def write_library(path: str | os.PathLike[str], image: LibraryImage) -> None:
     wanted = Path(path)
     handle, name = tempfile.mkstemp(dir=wanted.parent, prefix=f".{wanted.name}.")
     try:
-        with open(handle, "wb") as file:
-            digest = hashlib.sha256()
-            for part in _parts(image):
-                file.write(part)
-                digest.update(part)
-            file.write(digest.digest())
+        with open(handle, "w+b") as file:
+            file.writelines(_parts(image))
+            file.flush()
+            whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            file.write(digest_of(memoryview(whole)))
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, wanted)
     except BaseException:
@@ -215,7 +215,7 @@ def _manifest(mapped: mmap.mmap, path: Any) -> dict[str, Any]:
             f"library '{path}' is of format {magic[7]}, expected {_MAGIC[7]}; build it "
             "by this version of parpass"
         )
-    if _digest(mapped) != digest:
+    if digest_of(memoryview(mapped)[: end + _TRAILER.size - 32]) != digest:
         raise DamagedLibraryError(
             f"library '{path}' was changed after it was written: its digest is not "
             "that of its bytes; copy or build it again"
@@ -223,12 +223,23 @@ def _manifest(mapped: mmap.mmap, path: Any) -> dict[str, Any]:
     return json.loads(mapped[at : at + size])
 
 
-def _digest(mapped: mmap.mmap) -> bytes:
-    found, end = hashlib.sha256(), len(mapped) - 32
-    with memoryview(mapped) as view:
-        for at in range(0, end, _CHUNK):
-            found.update(view[at : min(at + _CHUNK, end)])
-    return found.digest()
+def digest_of(data: memoryview) -> bytes:
+    """Return the digest of what is before a file's: of the digests of its chunks.
+
+    These are computed by as many threads as there are cores: all of a file is read when
+    it is loaded, and weights are large.
+    """
+    chunks = [data[at : at + _CHUNK] for at in range(0, len(data), _CHUNK)]
+    if len(chunks) == 1:
+        digests = [_sha256(data)]
+    else:
+        with ThreadPoolExecutor(min(len(chunks), os.cpu_count() or 1)) as threads:
+            digests = [*threads.map(_sha256, chunks)]
+    return _sha256(b"".join(digests))
+
+
+def _sha256(data: bytes | memoryview) -> bytes:
+    return hashlib.sha256(data).digest()
 
 
 def _check_machine(said: dict[str, Any], path: Any) -> None:
