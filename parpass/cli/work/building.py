@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ import click
 from parpass.cli.files.writing import write_text
 from parpass.cli.showing.build_table import BuildTimes, print_build_times
 from parpass.cli.showing.failure import InputError, PassFailure
+from parpass.cli.showing.kernel_progress import showing_progress
 from parpass.cli.showing.speed_table import print_speed_report
 from parpass.cli.showing.watching import Watching
 from parpass.cli.work.pipeline import make_context
@@ -65,7 +67,8 @@ def run(
         try:
             executor = "graph" if header is None else "aot"
             runs = network_runs(mod, machine, executor=executor, cache=cache)
-            lib = _driven(runs, runner, context, times, tell)
+            waiting = nullcontext if quiet else showing_progress
+            lib = _driven(runs, runner, context, times, tell, waiting)
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
             raise PassFailure(error, with_traceback=traceback) from None
     with times.files.writing():
@@ -85,6 +88,7 @@ def _driven(
     context: PassContext,
     times: BuildTimes,
     tell: Callable[[str], None],
+    waiting: Callable[[], AbstractContextManager[None]],
 ) -> GraphExecutorFactoryModule:
     made = None
     while True:
@@ -95,12 +99,13 @@ def _driven(
             times.link = time.perf_counter() - began
             return end.value
         tell(f"{wanted.what}...")
-        made = runner.run_sync(
-            wanted.mod,
-            wanted.pipeline,
-            context=context,
-            report=times.reports.append,
-        )
+        with waiting():
+            made = runner.run_sync(
+                wanted.mod,
+                wanted.pipeline,
+                context=context,
+                report=times.reports.append,
+            )
         _tell_if_slow(times.reports[-1], tell)
 
 
