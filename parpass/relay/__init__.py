@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         testing,
         transform,
     )
+    from parpass.relay.build_module import build, build_async, optimize
     from parpass.relay.interpreter.interpreter import create_executor
     from parpass.relay.op import *  # noqa: F403 -- the builders, found by __getattr__
     from parpass.relay.op import nn
@@ -87,7 +88,6 @@ if TYPE_CHECKING:
     from parpass.relay.text.parser import fromtext, parse, parse_expr
     from parpass.relay.text.printer import astext
     from parpass.relay.tvm_names.build_config import build_config
-    from parpass.relay.tvm_names.build_module import optimize
     from parpass.runtime.params import load_param_dict, save_param_dict
 
 __all__: list[str] = [
@@ -141,6 +141,8 @@ __all__: list[str] = [
     "astext",
     "backend",
     "bind",
+    "build",
+    "build_async",
     "build_config",
     "build_module",
     "const",
@@ -173,7 +175,7 @@ _ROOMS = {
     "_transform": "parpass.relay.tvm_names._transform",
     "adt": "parpass.relay.adt",
     "analysis": "parpass.relay.analysis",
-    "build_module": "parpass.relay.tvm_names.build_module",
+    "build_module": "parpass.relay.build_module",
     "dataflow_pattern": "parpass.relay.dataflow_pattern",
     "frontend": "parpass.relay.frontend",
     "ir_pass": "parpass.relay.tvm_names.ir_pass",
@@ -189,9 +191,11 @@ _HOME = {
     "Prelude": "parpass.relay.prelude",
     "Module": "parpass.ir.module",
     "astext": "parpass.relay.text.printer",
+    "build": "parpass.relay.build_module",
+    "build_async": "parpass.relay.build_module",
     "build_config": "parpass.relay.tvm_names.build_config",
     "create_executor": "parpass.relay.interpreter.interpreter",
-    "optimize": "parpass.relay.tvm_names.build_module",
+    "optimize": "parpass.relay.build_module",
     "fromtext": "parpass.relay.text.parser",
     "load_param_dict": "parpass.runtime.params",
     "parse": "parpass.relay.text.parser",

@@ -57,6 +57,10 @@ class Manifest(NamedTuple):
         versions: Of what made it, for people.
         format: What its code is: `so`, a shared library of the system; or `tar`,
             objects that LLVM loads.
+        graph: Of a network, its graph in TVM's JSON; its weights are in the library.
+        module_name: Under which name the library has the network.
+        numpy_functions: Functions that are not machine code, as JSON of Relay, by name.
+            To run them needs more of parpass than the rest does.
     """
 
     target: str
@@ -67,6 +71,9 @@ class Manifest(NamedTuple):
     entry: str = ""
     versions: Mapping[str, str] = {}
     format: str = "so"
+    graph: str = ""
+    module_name: str = "default"
+    numpy_functions: Mapping[str, str] = {}
 
 
 class LibraryImage(NamedTuple):
@@ -168,7 +175,7 @@ def read_library(path: str | os.PathLike[str]) -> LibraryImage:
     manifest = Manifest(
         *(said["target"], said["architecture"], said["system"]),
         *(tuple(said["features"]), functions, said["entry"], said["versions"]),
-        said["format"],
+        *(said["format"], said["graph"], said["module_name"], said["numpy_functions"]),
     )
     weights = {one["name"]: _mapped_array(mapped, one) for one in said["weights"]}
     return LibraryImage(manifest, mapped[: said["code"]], weights)

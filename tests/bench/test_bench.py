@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -22,31 +21,33 @@ def run_bench(*args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
-@pytest.mark.slow
-def test_the_command_shows_all_its_rows_and_writes_what_it_measured(tmp_path: Path):
-    # Two commands at once, because most of the time goes to starting processes.
-    halves = [list(ROWS)[::2], list(ROWS)[1::2]]
+# Rows of each kind: one in this process, one by workers, one of fresh processes.
+FEW = ["infrastructure", "isolated", "cold"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(FEW, id="few", marks=pytest.mark.slow),
+        pytest.param([*ROWS], id="all", marks=pytest.mark.stress),
+    ],
+)
+def test_the_command_shows_its_rows_and_writes_what_it_measured(
+    rows: list[str], tmp_path: Path
+):
+    file = tmp_path / "figures.json"
     smallest = ("--scale", "0.001", "--repeat", "1", "--workers", "1")
-    files = [tmp_path / f"{at}.json" for at in range(2)]
-    with ThreadPoolExecutor() as threads:
-        runs = [
-            threads.submit(
-                run_bench, *smallest, "--rows", ",".join(rows), "--json", str(file)
-            )
-            for rows, file in zip(halves, files, strict=True)
-        ]
-    for rows, run, file in zip(halves, runs, files, strict=True):
-        done = run.result()
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert done.stderr == ""
-        found = json.loads(file.read_text())["rows"]
-        assert list(found) == rows
-        for name, lines in found.items():
-            assert f"│ {name} " in done.stdout
-            assert lines
-            assert {line["verdict"] for line in lines} <= {"met", "missed", ""}
-            missing = [line["note"] for line in lines if line["figure"] is None]
-            assert set(missing) <= {"not installed"}
+    done = run_bench(*smallest, "--rows", ",".join(rows), "--json", str(file))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    found = json.loads(file.read_text())["rows"]
+    assert list(found) == rows
+    for name, lines in found.items():
+        assert f"│ {name} " in done.stdout
+        assert lines
+        assert {line["verdict"] for line in lines} <= {"met", "missed", ""}
+        missing = [line["note"] for line in lines if line["figure"] is None]
+        assert set(missing) <= {"not installed"}
 
 
 def test_an_unknown_row_is_refused_and_the_known_ones_are_named():

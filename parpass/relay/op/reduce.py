@@ -73,7 +73,7 @@ def _along(
     ...
 
 
-def _reduced_axes(attrs: ReduceAttrs, rank: int) -> tuple[int, ...]:
+def reduced_axes(attrs: ReduceAttrs, rank: int) -> tuple[int, ...]:
     if attrs.axis is None:
         return () if attrs.exclude else tuple(range(rank))
     axes = normal_axes(attrs.axis, rank)
@@ -83,7 +83,7 @@ def _reduced_axes(attrs: ReduceAttrs, rank: int) -> tuple[int, ...]:
 
 
 def _reduced(data: TensorType, attrs: ReduceAttrs, dtype: str) -> TensorType:
-    axes = _reduced_axes(attrs, len(data.shape))
+    axes = reduced_axes(attrs, len(data.shape))
     dims: list[Dim] = []
     for axis, dim in enumerate(data.shape):
         if axis not in axes:
@@ -131,7 +131,7 @@ def _reduction(
 ) -> Callable[[BuilderT], BuilderT]:
 
     def compute(attrs: ReduceAttrs, data: Array) -> Array:
-        axes = _reduced_axes(attrs, data.ndim)
+        axes = reduced_axes(attrs, data.ndim)
         result = meaning(data, axis=axes, keepdims=attrs.keepdims)
         return np.asarray(result).astype(data.dtype, copy=False)
 
@@ -194,7 +194,7 @@ def _arg_reduction(
 ) -> Callable[[BuilderT], BuilderT]:
 
     def compute(attrs: ArgReduceAttrs, data: Array) -> Array:
-        axes = _reduced_axes(attrs, data.ndim)
+        axes = reduced_axes(attrs, data.ndim)
         kept = [axis for axis in range(data.ndim) if axis not in axes]
         rows = data.transpose(*kept, *axes)
         rows = rows.reshape(*rows.shape[: len(kept)], -1)
@@ -226,7 +226,7 @@ def _variance_relation(types: Sequence[Type], attrs: VarianceAttrs) -> TensorTyp
 
 
 def _variance(attrs: VarianceAttrs, data: Array, around: Array) -> Array:
-    axes = _reduced_axes(attrs, data.ndim)
+    axes = reduced_axes(attrs, data.ndim)
     squares = np.square(data - around).sum(axis=axes, keepdims=attrs.keepdims)
     count = data.size // np.maximum(squares.size, 1) - int(attrs.unbiased)
     return np.asarray(squares / data.dtype.type(count))

@@ -61,7 +61,7 @@ class StridedSliceAttrs(Attrs, frozen=True):
             raise IRTypeError(f"expected strides other than 0, got {self.strides}")
 
 
-def _slices(attrs: StridedSliceAttrs, shape: Shape) -> list[slice]:
+def slices_of(attrs: StridedSliceAttrs, shape: Shape) -> list[slice]:
     axes = range(len(attrs.begin)) if attrs.axes is None else attrs.axes
     slices = [slice(None)] * len(shape)
     for at, axis in enumerate(normal_axes(axes, len(shape))):
@@ -87,12 +87,12 @@ def _strided_slice_relation(
     types: Sequence[Type], attrs: StridedSliceAttrs
 ) -> TensorType:
     (data,) = tensors(types)
-    slices = _slices(attrs, data.shape)
+    slices = slices_of(attrs, data.shape)
     return TensorType(tuple(map(_sliced, data.shape, slices)), data.dtype)
 
 
 def _strided_slice(attrs: StridedSliceAttrs, data: Array) -> Array:
-    return data[tuple(_slices(attrs, data.shape))]
+    return data[tuple(slices_of(attrs, data.shape))]
 
 
 @operator(

@@ -118,3 +118,4 @@ class RelayTenant(Tenant):
 
 register_tenant("relay", RelayTenant())
 declare_functions("parpass.relay.transform.shipped")
+declare_functions("parpass.relay.backend.lowering.lower_te")
