@@ -11,7 +11,6 @@ import pytest
 import parpass
 from parpass import IRModule, relay, tir
 from parpass.errors import EvaluationError
-from parpass.ir.node import breadth_first
 from parpass.ir.types.ty import FuncType, TensorType, TupleType
 from parpass.relay.backend.lowering import LowerTE, by_numpy, left_to_numpy
 from parpass.relay.backend.lowering.kernel_builder import kernel
@@ -226,13 +225,3 @@ def test_long_chains_and_shared_results_are_cut_by_memory():
 def test_what_kernels_cannot_have_is_left_to_numpy(function: Any, why: str):
     mod = LowerTE()(IRModule({"main": function}))
     assert why in left_to_numpy(mod)["main"]
-
-
-@pytest.mark.parametrize("shape", [(3, 37), (2, 5, 1, 1)])
-def test_elements_of_a_row_are_computed_as_vectors(shape: tuple[int, ...]):
-    x = relay.var("x", shape=shape)
-    func = assert_computes(primitive([x], relay.exp(relay.negative(x))))
-    kinds = {
-        node.kind for node in breadth_first(func.body) if isinstance(node, tir.For)
-    }
-    assert tir.ForKind.VECTORIZED in kinds
