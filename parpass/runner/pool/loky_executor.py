@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import os
 import threading
 import time
 from collections import deque
@@ -18,11 +17,11 @@ from concurrent.futures import Future, InvalidStateError
 
 from parpass.errors import RuntimeUseError
 from parpass.runner.executor import (
-    ONE_THREAD,
     START_SECONDS,
     JobEndedError,
     JobLostError,
     NoWorkersError,
+    environment_of_workers,
     was_killed,
 )
 from parpass.runner.pool.process_events import check_threads, in_thread, tell
@@ -250,7 +249,7 @@ class LokyExecutor:
     def _attend(self, worker: Worker) -> None:
         """Start a worker's process and wait for what it has to say, to its end."""
         try:
-            env = _environment(self._hash_seed)
+            env = environment_of_workers(self._hash_seed)
             worker.process.start(env, lambda: self._start_seconds)
         except BaseException as error:  # noqa: BLE001 -- the jobs are told
             self._could_not_start(worker, error)
@@ -342,12 +341,3 @@ def _wait_for(threads: Iterable[threading.Thread], seconds: float | None) -> Non
         left = None if until is None else max(0.0, until - time.monotonic())
         if thread is not threading.current_thread():
             thread.join(left)
-
-
-def _environment(hash_seed: int | None) -> dict[str, str]:
-    # One hash seed for all, so that nothing depends on which worker ran.
-    seed = os.environ.get("PYTHONHASHSEED", "random")
-    if hash_seed is not None:
-        seed = str(hash_seed)
-    env = {"PYTHONHASHSEED": seed if seed.isdecimal() else "0"}
-    return env | dict.fromkeys(ONE_THREAD, "1")
