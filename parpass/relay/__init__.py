@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from parpass.diagnostic import SourceName, Span
 from parpass.errors.lazy_names import lazy_names
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
+from parpass.ir.type_constraint import TypeConstraint, TypeRelation
 from parpass.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from parpass.ir.types.ty import (
     Any,
@@ -129,10 +130,12 @@ __all__: list[str] = [
     "TupleWrapper",
     "Type",
     "TypeCall",
+    "TypeConstraint",
     "TypeData",
     "TypeFunctor",
     "TypeKind",
     "TypeMutator",
+    "TypeRelation",
     "TypeVar",
     "TypeVisitor",
     "Var",
@@ -174,17 +177,23 @@ _ROOMS = {
     "backend": "parpass.relay.backend",
     "_transform": "parpass.relay.tvm_names._transform",
     "adt": "parpass.relay.adt",
+    "base": "parpass.diagnostic",
     "analysis": "parpass.relay.analysis",
     "build_module": "parpass.relay.build_module",
     "dataflow_pattern": "parpass.relay.dataflow_pattern",
+    "expr_functor": "parpass.relay.functor",
+    "function": "parpass.relay.expr",
     "frontend": "parpass.relay.frontend",
     "ir_pass": "parpass.relay.tvm_names.ir_pass",
     "nn": "parpass.relay.op.nn",
     "op": "parpass.relay.op",
+    "param_dict": "parpass.runtime.params",
     "prelude": "parpass.relay.prelude",
     "scope_builder": "parpass.relay.scope_builder",
     "testing": "parpass.relay.testing",
     "transform": "parpass.relay.transform",
+    "ty": "parpass.relay.tvm_names.relay_types",
+    "type_functor": "parpass.ir.type_functor",
 }
 
 _HOME = {

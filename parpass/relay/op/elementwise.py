@@ -10,7 +10,7 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelation
+from parpass.ir.operators.op_table import Array, TypeRelationFn
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.attributes import Real
 from parpass.relay.op.build import ELEMWISE, operator
@@ -42,7 +42,7 @@ class UnaryBuilder(Protocol):
 
 def _unary(
     name: str,
-    relation: TypeRelation,
+    relation: TypeRelationFn,
     meaning: Callable[[Any], Any],
     doc: str,
     *,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelation
+from parpass.ir.operators.op_table import Array, TypeRelationFn
 from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Tuple, TupleWrapper
 from parpass.relay.op.attributes import Ints, IntTuple, int_tuple
@@ -67,7 +67,10 @@ class VarianceAttrs(ReduceAttrs, frozen=True):
 
 
 def _along(
-    data: Expr, axis: Ints | None = None, keepdims: bool = False, exclude: bool = False
+    data: Expr,
+    axis: Ints | Expr | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
 ) -> Call:
     """Build a call of a reduction; `exclude` reduces the axes that are not named."""
     ...
@@ -127,7 +130,7 @@ def _mean(data: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
 
 
 def _reduction(
-    name: str, relation: TypeRelation, meaning: Callable[..., Any], doc: str
+    name: str, relation: TypeRelationFn, meaning: Callable[..., Any], doc: str
 ) -> Callable[[BuilderT], BuilderT]:
 
     def compute(attrs: ReduceAttrs, data: Array) -> Array:

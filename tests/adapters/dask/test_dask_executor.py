@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from distributed import Client, LocalCluster
+from hypothesis import given
 
 from parpass import IRModule, relay
 from parpass.adapters.dask import DaskExecutor
@@ -23,11 +24,18 @@ from parpass.errors import FunctionTimeoutError, RuntimeUseError, WorkerDiedErro
 from parpass.runner import Runner, open_runner
 from parpass.transform import PassContext, Sequential
 from tests.adapters.xdsl.test_mlir_programs import PROGRAM
+from tests.support.comparing import (
+    Watchers,
+    both,
+    context_settings,
+    instruments,
+    law_on,
+)
 from tests.support.ending import EndIn
 from tests.support.pooled import POOLED, pooled, run_pooled
-from tests.support.toy_ir import program, values_of
+from tests.support.toy_ir import Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom, Say
-from tests.support.toy_pipelines import see
+from tests.support.toy_pipelines import pipelines, programs, see
 
 pytestmark = pytest.mark.slow
 
@@ -59,6 +67,25 @@ def test_the_law_holds_on_it_and_passes_read_other_functions(dask_runner: Runner
         run=lambda root, mod: dask_runner.run_sync(mod, root),
         settings={"config": POOLED},
     )
+    assert parallel == serial
+
+
+@pytest.mark.stress
+@law_on(40)
+@given(
+    mod=programs(),
+    pipeline=pipelines(),
+    make=instruments(),
+    given_settings=context_settings(),
+)
+def test_the_law_holds_for_all_pipelines(
+    dask_runner: Runner,
+    mod: Program,
+    pipeline: Sequential,
+    make: Watchers,
+    given_settings: dict[str, Any],
+):
+    serial, parallel = both(pipeline, mod, make, given_settings, dask_runner, POOLED)
     assert parallel == serial
 
 
