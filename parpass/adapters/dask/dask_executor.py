@@ -57,6 +57,7 @@ class DaskExecutor:
         client: A `distributed.Client`; it stays its owner's, and open.
 
     Attributes:
+        name: What is of this executor has it in its name, on the cluster.
         workers: How many jobs run at once: the threads of all workers at first.
         shares_files: Files are not shared, but brought to the workers.
 
@@ -68,7 +69,7 @@ class DaskExecutor:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._id = f"parpass-{uuid.uuid4().hex}"
+        self.name = f"parpass-{uuid.uuid4().hex}"
         _check_versions(client)
         self.workers: int = sum(client.nthreads().values())
         self._lock = threading.RLock()
@@ -79,7 +80,7 @@ class DaskExecutor:
         # Of things that wait for the cluster: here, and not on anybody's event loop.
         self._thread = ThreadPoolExecutor(1, "parpass-dask")
         self._environment = environment_of_workers()
-        client.subscribe_topic(self._id, self._told)
+        client.subscribe_topic(self.name, self._told)
 
     @property
     def is_warm(self) -> bool:
@@ -135,8 +136,8 @@ class DaskExecutor:
                 posted.answer.result()
         self._thread.shutdown()
         with contextlib.suppress(Exception):  # the cluster may be no more
-            self._client.unsubscribe_topic(self._id)
-            self._client.run(close_there, self._id)
+            self._client.unsubscribe_topic(self.name)
+            self._client.run(close_there, self.name)
         for run in self._runs.values():
             run.close()
 
@@ -152,7 +153,7 @@ class DaskExecutor:
         try:
             call = self._call(posted)
             posted.away = self._client.submit(
-                run_there, call, key=f"{self._id}-{posted.number}-{posted.has_spec}"
+                run_there, call, key=f"{self.name}-{posted.number}-{posted.has_spec}"
             )
             posted.away.add_done_callback(functools.partial(self._came_back, posted))
         except Exception as error:  # noqa: BLE001 -- told to who waits
@@ -167,7 +168,7 @@ class DaskExecutor:
             if posted.has_spec:
                 stage = stage._replace(spec=posted.of.spec(job.stage))
         return Call(
-            self._id, posted.number, posted.run, message, stage, self._environment
+            self.name, posted.number, posted.run, message, stage, self._environment
         )
 
     def _run_of(self, path: str) -> RunHere:
@@ -175,7 +176,7 @@ class DaskExecutor:
             for ended in [one for one in self._runs.values() if one.has_ended]:
                 del self._runs[ended.path]
                 ended.close()
-                self._client.run(forget_there, self._id, ended.path, on_error="ignore")
+                self._client.run(forget_there, self.name, ended.path, on_error="ignore")
             self._runs[path] = RunHere(path)
         return self._runs[path]
 
@@ -232,7 +233,7 @@ class DaskExecutor:
         with contextlib.suppress(OSError):  # it is over
             if run is not None:
                 others = run.others(stage)
-                args = self._id, path, stage, others
+                args = self.name, path, stage, others
                 self._client.run(put_there, *args, workers=[place], on_error="ignore")
 
     def _show(self, posted: _Posted, at: WasAt | None) -> MirroredNote | None:
@@ -260,7 +261,7 @@ class DaskExecutor:
 
     def _end_there(self, posted: _Posted) -> None:
         with contextlib.suppress(Exception):  # the cluster may be no more
-            self._client.run(end_there, self._id, posted.number, on_error="ignore")
+            self._client.run(end_there, self.name, posted.number, on_error="ignore")
             if posted.away is not None:
                 posted.away.cancel()
 

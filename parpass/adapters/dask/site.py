@@ -143,6 +143,12 @@ class Site:
         with self._lock:
             return 0.0 if self._busy else time.monotonic() - self._last
 
+    def kept(self) -> tuple[int, list[str]]:
+        """Return how many children there are, and the folders of runs."""
+        with self._lock:
+            folders = [run.folder.path for run in self._runs.values()]
+            return len(self._idle) + len(self._busy), folders
+
     def run(self, call: Call, tell: Tell) -> Answer:
         """Run a job in a child; `tell` sends the executor what that is at."""
         run = None if call.stage is None else self._run_of(call.stage.run)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from hypothesis import given
 
 from parpass import IRModule, relay
 from parpass.adapters.dask import DaskExecutor
-from parpass.adapters.dask.site import Site, site_of
+from parpass.adapters.dask.site import site_of
 from parpass.cli import main
 from parpass.errors import FunctionTimeoutError, RuntimeUseError, WorkerDiedError
 from parpass.runner import Runner, open_runner
@@ -32,7 +33,7 @@ from tests.support.comparing import (
     law_on,
 )
 from tests.support.ending import EndIn
-from tests.support.pooled import POOLED, pooled, run_pooled
+from tests.support.pooled import POOLED, new_pipe, pooled, run_pooled
 from tests.support.toy_ir import Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom, Say
 from tests.support.toy_pipelines import pipelines, programs, see
@@ -40,14 +41,17 @@ from tests.support.toy_pipelines import pipelines, programs, see
 pytestmark = pytest.mark.slow
 
 
+def cluster_of(workers: int, **settings: Any) -> Any:
+    """Return a cluster of processes on this machine."""
+    made: Any = LocalCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address=":0", **settings
+    )
+    return made
+
+
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with cluster_of(2) as cluster, Client(cluster) as client:
         yield client
 
 
@@ -111,10 +115,8 @@ def test_a_pass_that_hangs_is_ended_at_its_limit(dask_runner: Runner):
     assert caught.value.function == "f3"
 
 
-def _left(executor: str) -> tuple[int, list[str]]:
-    site: Site = site_of(executor)
-    children = [*site._idle, *site._busy.values()]
-    return len(children), [run.folder.path for run in site._runs.values()]
+def _kept(executor: str) -> tuple[int, list[str]]:
+    return site_of(executor).kept()
 
 
 @pytest.mark.stress
@@ -155,11 +157,12 @@ def test_a_worker_of_dasks_that_is_killed_costs_its_jobs_alone(client: Any):
 def test_nothing_is_left_on_the_cluster(client: Any):
     with DaskExecutor(client) as executor, open_runner(executor=executor) as runner:
         run_pooled(runner, Add(1), program(*range(40)))
-        before = client.run(_left, executor._id)
+        before = client.run(_kept, executor.name)
         paths = [path for _, found in before.values() for path in found]
         assert paths
     assert not any(map(os.path.exists, paths))
-    assert client.run(_left, executor._id) == dict.fromkeys(before, (0, []))
+    after = client.run(_kept, executor.name).values()
+    assert all(kept == (0, []) for kept in after)
 
 
 @pytest.mark.stress
@@ -170,11 +173,34 @@ def test_other_peoples_tasks_are_left_alone_when_all_jobs_are_ended(client: Any)
         assert other.result() == 6
 
 
+class Begin(EndIn):
+    """Tells by a pipe that it has begun, and hangs."""
+
+    def __init__(self, pipe: Path) -> None:
+        super().__init__("hang", 1)
+        self.pipe = pipe
+
+    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Any:
+        self.pipe.write_text("begun")
+        return super().transform_function(func, mod, ctx)
+
+
 @pytest.mark.stress
-def test_a_cluster_that_is_gone_is_told():
-    with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster:
-        mine = Client(cluster)
+def test_a_cluster_that_ends_ends_the_run_and_says_so(tmp_path: Path):
+    pipe = new_pipe(tmp_path)
+    with cluster_of(1) as cluster, Client(cluster) as mine:
         executor = DaskExecutor(mine)
-        mine.close()
-    with pytest.raises(RuntimeUseError, match="running Dask cluster"):
-        executor.start()
+
+        def end() -> None:
+            pipe.read_text()
+            cluster.close()
+
+        threading.Thread(target=end).start()
+        with (
+            open_runner(executor=executor) as runner,
+            pytest.raises(RuntimeUseError, match="Dask cluster"),
+        ):
+            run_pooled(runner, Begin(pipe), program(1))
+        with pytest.raises(RuntimeUseError, match="running Dask cluster"):
+            executor.start()
+        executor.close()
