@@ -5,20 +5,20 @@ Workers share nothing with this process but connections: each has a folder of it
 
 from __future__ import annotations
 
+import copyreg
 import os
 import signal
 import threading
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from distributed import Client, LocalCluster
 from hypothesis import given
 
 from parpass import IRModule, relay
-from parpass.adapters.dask import DaskExecutor
 from parpass.adapters.dask.site import site_of
 from parpass.cli import main
 from parpass.errors import FunctionTimeoutError, RuntimeUseError, WorkerDiedError
@@ -43,21 +43,39 @@ pytestmark = pytest.mark.slow
 
 def cluster_of(workers: int, **settings: Any) -> Any:
     """Return a cluster of processes on this machine."""
-    made: Any = LocalCluster(
+    made: Any = import_module("distributed").LocalCluster(
         n_workers=workers, threads_per_worker=1, dashboard_address=":0", **settings
     )
     return made
 
 
+def client_of(cluster: Any) -> Any:
+    return import_module("distributed").Client(cluster)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _reducers() -> Iterator[None]:
+    """Put back what Dask registers of how all exceptions are pickled."""
+    before = dict(copyreg.dispatch_table)
+    yield
+    copyreg.dispatch_table.clear()
+    copyreg.dispatch_table.update(before)
+
+
+def executor_of(client: Any) -> Any:
+    # It imports Dask, which no other test is to have in its process.
+    return import_module("parpass.adapters.dask").DaskExecutor(client)
+
+
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    with cluster_of(2) as cluster, Client(cluster) as client:
+def client(_reducers: None) -> Iterator[Any]:
+    with cluster_of(2) as cluster, client_of(cluster) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def dask_runner(client: Any) -> Iterator[Runner]:
-    with DaskExecutor(client) as executor, open_runner(executor=executor) as runner:
+    with executor_of(client) as executor, open_runner(executor=executor) as runner:
         yield runner
 
 
@@ -144,7 +162,7 @@ def test_the_command_has_a_cluster_run_passes(client: Any, tmp_path: Path):
 
 @pytest.mark.stress
 def test_a_worker_of_dasks_that_is_killed_costs_its_jobs_alone(client: Any):
-    with DaskExecutor(client) as executor, open_runner(executor=executor) as runner:
+    with executor_of(client) as executor, open_runner(executor=executor) as runner:
         mod = program(*range(40))
         assert run_pooled(runner, Add(1), mod) == Add(1)(mod)
         [first, *_] = client.run(os.getpid).values()
@@ -155,7 +173,7 @@ def test_a_worker_of_dasks_that_is_killed_costs_its_jobs_alone(client: Any):
 
 @pytest.mark.stress
 def test_nothing_is_left_on_the_cluster(client: Any):
-    with DaskExecutor(client) as executor, open_runner(executor=executor) as runner:
+    with executor_of(client) as executor, open_runner(executor=executor) as runner:
         run_pooled(runner, Add(1), program(*range(40)))
         before = client.run(_kept, executor.name)
         paths = [path for _, found in before.values() for path in found]
@@ -167,7 +185,7 @@ def test_nothing_is_left_on_the_cluster(client: Any):
 
 @pytest.mark.stress
 def test_other_peoples_tasks_are_left_alone_when_all_jobs_are_ended(client: Any):
-    with DaskExecutor(client) as executor:
+    with executor_of(client) as executor:
         other = client.submit(sum, [1, 2, 3], pure=False)
         executor.kill()
         assert other.result() == 6
@@ -188,8 +206,8 @@ class Begin(EndIn):
 @pytest.mark.stress
 def test_a_cluster_that_ends_ends_the_run_and_says_so(tmp_path: Path):
     pipe = new_pipe(tmp_path)
-    with cluster_of(1) as cluster, Client(cluster) as mine:
-        executor = DaskExecutor(mine)
+    with cluster_of(1) as cluster, client_of(cluster) as mine:
+        executor = executor_of(mine)
 
         def end() -> None:
             pipe.read_text()
