@@ -92,7 +92,6 @@ class Stages:
         self._ledger = ledger
         self._retainer = retainer
         self._account = account
-        self._sending = Sending(host, retainer, account)
         self._isolated = isolated
         self._fell_behind = False  # workers, in the last stage
         self._was_finished_here = False  # that stage, as workers could not
@@ -213,7 +212,8 @@ class Stages:
             alone_seconds=alone_seconds,
         )
         try:
-            await self._sending.run(pooled, executor, isolated=self._isolated)
+            sending = Sending(self._host, self._retainer, self._account)
+            await sending.run(pooled, executor, isolated=self._isolated)
         except tuple(REASONS) as error:
             return await self._stay_here(stage, REASONS[type(error)], str(error))
         except UnloadableError as error:
