@@ -54,6 +54,9 @@ from parpass.relay.op.layout_hooks import (
 from parpass.relay.op.layout_hooks import (
     register_convert_op_layout as register_convert_op_layout,
 )
+from parpass.relay.op.layout_hooks import (
+    register_infer_correct_layout as register_infer_correct_layout,
+)
 from parpass.relay.op.matrix import *
 from parpass.relay.op.ordering import *
 from parpass.relay.op.reduce import *

@@ -15,6 +15,7 @@ from parpass.relay.op.gradient_hooks import register_gradient
 from parpass.relay.op.layout_hooks import (
     register_alter_op_layout,
     register_convert_op_layout,
+    register_infer_correct_layout,
 )
 
 get = Op.get
@@ -27,6 +28,7 @@ __all__ = [
     "register_alter_op_layout",
     "register_convert_op_layout",
     "register_gradient",
+    "register_infer_correct_layout",
     "register_pattern",
     "register_stateful",
 ]

@@ -44,6 +44,7 @@ from parpass.relay.transform.outline.outline_segments import OutlineSegments
 from parpass.relay.transform.pipelines import default_pipeline
 from parpass.relay.transform.relayout.alter_op_layout import AlterOpLayout
 from parpass.relay.transform.relayout.convert_layout import ConvertLayout
+from parpass.relay.transform.relayout.layout_config import LayoutConfig
 from parpass.relay.transform.scale_axis.backward_fold_scale_axis import (
     BackwardFoldScaleAxis,
 )
@@ -93,6 +94,7 @@ __all__ = [
     "Inline",
     "InlineSegments",
     "LambdaLift",
+    "LayoutConfig",
     "MergeCompilerRegions",
     "MergeComposite",
     "ModulePass",

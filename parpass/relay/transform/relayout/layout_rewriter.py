@@ -6,13 +6,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 from parpass.errors import IRTypeError
+from parpass.ir.operators.op_attrs import op_attrs
 from parpass.ir.operators.op_table import Op, TypeRelationError
 from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, Expr, Tuple, TupleGetItem
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims, layout_transform
 from parpass.relay.op.layout import Layout, relaid_shape
-from parpass.relay.transform.relayout.layout_rules import Change, relaid
+from parpass.relay.op.layout_hooks import INFER_CORRECT_LAYOUT
+from parpass.relay.transform.relayout.layout_change import Change
+from parpass.relay.transform.relayout.layout_rules import relaid
 
 Alter = Callable[[Call, tuple[Expr, ...]], Expr | None]
 """Returns a call in other layouts for a call with types and its new arguments."""
@@ -46,6 +49,7 @@ class LayoutRewriter(ExprMutator):
         super().__init__()
         self.altered = 0
         self._alter = alter
+        self._rules = op_attrs(INFER_CORRECT_LAYOUT)
         self._laid: dict[Expr, _Laids] = {}
         self._cache: dict[tuple[Expr, str, str], Expr] = {}
 
@@ -94,7 +98,7 @@ class LayoutRewriter(ExprMutator):
 
     def _followed(self, call: Call, plain: Call) -> Expr:
         change = self._change_of(call)
-        found = None if change is None else relaid(call, change)
+        found = None if change is None else relaid(call, change, self._rules)
         if change is None or found is None:
             return plain
         args = tuple(
@@ -137,10 +141,15 @@ class LayoutRewriter(ExprMutator):
         return self._cache[key]
 
     def _noted(
-        self, call: Call, result: Call, change: Change, outputs: tuple[bool, ...]
+        self,
+        call: Call,
+        result: Call,
+        change: Change,
+        outputs: tuple[bool | Change, ...],
     ) -> Expr:
         """Note what is changed of a result, and return it as it was."""
         if isinstance(call.checked_type, TensorType):
+            change = outputs[0] if isinstance(outputs[0], Change) else change
             if not outputs[0] or change.old == change.new:
                 return result
             self._laid[call] = (_Laid(result, change),)
