@@ -57,6 +57,7 @@ from parpass.relay.op.layout_hooks import (
 from parpass.relay.op.layout_hooks import (
     register_infer_correct_layout as register_infer_correct_layout,
 )
+from parpass.relay.op.legalize_hooks import register_legalize as register_legalize
 from parpass.relay.op.matrix import *
 from parpass.relay.op.ordering import *
 from parpass.relay.op.reduce import *

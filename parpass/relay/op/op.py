@@ -17,6 +17,7 @@ from parpass.relay.op.layout_hooks import (
     register_convert_op_layout,
     register_infer_correct_layout,
 )
+from parpass.relay.op.legalize_hooks import register_legalize
 
 get = Op.get
 
@@ -29,6 +30,7 @@ __all__ = [
     "register_convert_op_layout",
     "register_gradient",
     "register_infer_correct_layout",
+    "register_legalize",
     "register_pattern",
     "register_stateful",
 ]

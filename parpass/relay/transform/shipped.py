@@ -30,6 +30,7 @@ from parpass.relay.transform.fusion.defuse_ops import DefuseOps
 from parpass.relay.transform.fusion.functions_from_fusion import FunctionsFromFusion
 from parpass.relay.transform.fusion.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType, InferTypeLocal
+from parpass.relay.transform.legalize import Legalize
 from parpass.relay.transform.normal_forms.to_a_normal_form import (
     ToANormalForm,
     ToANormalFormExpr,
@@ -55,6 +56,7 @@ from parpass.relay.transform.scale_axis.forward_fold_scale_axis import (
 from parpass.relay.transform.simplify.canonicalize_cast import CanonicalizeCast
 from parpass.relay.transform.simplify.canonicalize_ops import CanonicalizeOps
 from parpass.relay.transform.simplify.fast_math import FastMath
+from parpass.relay.transform.simplify.fold_explicit_padding import FoldExplicitPadding
 from parpass.relay.transform.simplify.simplify_expr import SimplifyExpr
 from parpass.relay.transform.simplify.simplify_inference import SimplifyInference
 from parpass.transform import (
@@ -84,6 +86,7 @@ __all__ = [
     "FastMath",
     "FirstOrderGradient",
     "FoldConstant",
+    "FoldExplicitPadding",
     "FoldScaleAxis",
     "ForwardFoldScaleAxis",
     "FunctionPass",
@@ -95,6 +98,7 @@ __all__ = [
     "InlineSegments",
     "LambdaLift",
     "LayoutConfig",
+    "Legalize",
     "MergeCompilerRegions",
     "MergeComposite",
     "ModulePass",
