@@ -59,6 +59,9 @@ from parpass.relay.op.layout_hooks import (
 )
 from parpass.relay.op.legalize_hooks import register_legalize as register_legalize
 from parpass.relay.op.matrix import *
+from parpass.relay.op.mixed_precision_hooks import (
+    register_mixed_precision_conversion as register_mixed_precision_conversion,
+)
 from parpass.relay.op.ordering import *
 from parpass.relay.op.reduce import *
 from parpass.relay.op.reshaping import *

@@ -18,6 +18,9 @@ from parpass.relay.op.layout_hooks import (
     register_infer_correct_layout,
 )
 from parpass.relay.op.legalize_hooks import register_legalize
+from parpass.relay.op.mixed_precision_hooks import (
+    register_mixed_precision_conversion,
+)
 
 get = Op.get
 
@@ -31,6 +34,7 @@ __all__ = [
     "register_gradient",
     "register_infer_correct_layout",
     "register_legalize",
+    "register_mixed_precision_conversion",
     "register_pattern",
     "register_stateful",
 ]

@@ -1,5 +1,6 @@
 """All passes shipped for Relay, and what passes are made with; see the package."""
 
+from parpass.relay.transform import mixed_precision
 from parpass.relay.transform.annotate_spans import AnnotateSpans
 from parpass.relay.transform.byoc.annotate_target import AnnotateTarget
 from parpass.relay.transform.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -59,6 +60,7 @@ from parpass.relay.transform.simplify.fast_math import FastMath
 from parpass.relay.transform.simplify.fold_explicit_padding import FoldExplicitPadding
 from parpass.relay.transform.simplify.simplify_expr import SimplifyExpr
 from parpass.relay.transform.simplify.simplify_inference import SimplifyInference
+from parpass.relay.transform.to_mixed_precision import ToMixedPrecision
 from parpass.transform import (
     FunctionPass,
     ModulePass,
@@ -113,8 +115,10 @@ __all__ = [
     "ToBasicBlockNormalForm",
     "ToBasicBlockNormalFormExpr",
     "ToGraphNormalForm",
+    "ToMixedPrecision",
     "default_pipeline",
     "function_pass",
     "gradient",
+    "mixed_precision",
     "module_pass",
 ]
