@@ -102,6 +102,6 @@ MARKING = {
     "PartitionGraph",
 }
 # Those that make another program of one: its meaning and types are not what it keeps.
-DERIVING = {"FirstOrderGradient", "ToMixedPrecision"}
+DERIVING = {"FirstOrderGradient", "LazyGradientInit", "ToMixedPrecision"}
 # Those that need arguments, or whose steps go by their own names.
 UNNAMED = {"AnnotateTarget", "ConvertLayout", "MergeComposite"} | MARKING

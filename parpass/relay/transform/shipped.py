@@ -18,6 +18,7 @@ from parpass.relay.transform.differentiation.first_order_gradient import (
     FirstOrderGradient,
 )
 from parpass.relay.transform.differentiation.gradient import gradient
+from parpass.relay.transform.differentiation.lazy_gradient_init import LazyGradientInit
 from parpass.relay.transform.dynamic_to_static import DynamicToStatic
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from parpass.relay.transform.fold_constant import FoldConstant
@@ -100,6 +101,7 @@ __all__ = [
     "InlineSegments",
     "LambdaLift",
     "LayoutConfig",
+    "LazyGradientInit",
     "Legalize",
     "MergeCompilerRegions",
     "MergeComposite",
