@@ -21,8 +21,8 @@ def module(*params: relay.Var, body: relay.Expr) -> tvm.IRModule:
 
 def result(mod: tvm.IRModule, *args: Any) -> list[np.ndarray[Any, Any]]:
     found: Any = relay.create_executor(mod=mod).evaluate()(*args)
-    fields: Any = found if isinstance(found, tuple) else (found,)
-    return [field.numpy() for field in fields]
+    is_one = hasattr(found, "numpy")
+    return [np.asarray(one.numpy()) for one in ([found] if is_one else found)]
 
 
 V = relay.var("v", shape=(2, 3))
