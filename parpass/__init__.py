@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         tir,
         transform,
     )
-    from parpass.errors import ParpassError
+    from parpass import errors as error
+    from parpass.errors import ParpassError, TVMError
     from parpass.instrument import PassInstrument, pass_instrument
     from parpass.ir.module import IRModule
     from parpass.ir.relay_expr import GlobalVar
@@ -82,6 +83,7 @@ __all__ = [
     "PassInfo",
     "PassInstrument",
     "Sequential",
+    "TVMError",
     "arith",
     "assert_structural_equal",
     "build",
@@ -89,6 +91,7 @@ __all__ = [
     "convert",
     "cpu",
     "device",
+    "error",
     "errors",
     "function_pass",
     "get_global_func",
@@ -137,6 +140,7 @@ _ROOMS = {
         )
     },
     "arith": "parpass.tir.arith",
+    "error": "parpass.errors",
     "nd": "parpass.runtime.ndarray",
     "parser": "parpass.relay.tvm_names.parser",
 }
@@ -144,6 +148,7 @@ _ROOMS = {
 # The registry's names come by way of `ir`, which makes the shipped passes known.
 _HOME = {
     "ParpassError": "parpass.errors",
+    "TVMError": "parpass.errors",
     "build": "parpass.target",
     "PassInstrument": "parpass.instrument",
     "pass_instrument": "parpass.instrument",

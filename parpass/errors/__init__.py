@@ -2,7 +2,7 @@
 
 ::
 
-    ParpassError
+    ParpassError                  TVM's name for it: TVMError
     ├── PassError                 a pass broke its contract
     │   ├── PassResultError       it returned the wrong kind (also TypeError)
     │   ├── PassInputError        it was given no module (also TypeError)
@@ -221,6 +221,8 @@ __all__ = [
 # Tracebacks and pickles name errors by the path that users import them from.
 for _name in __all__:
     globals()[_name].__module__ = __name__
+
+TVMError = ParpassError  # under TVM's name, too
 
 if not TYPE_CHECKING:
     __getattr__ = refusing(__name__)

@@ -68,7 +68,8 @@ class DictAttrs(Mapping[str, Any]):
 
     Values are what programs can be written down with: None, bools, ints of 64 bits,
     floats, strings, types, and tuples and mappings of such. Numbers of numpy, and of
-    classes of their own, become Python's, lists become tuples.
+    classes of their own, become Python's, lists become tuples. What has `as_attribute`,
+    such as a target, says itself which of these stands for it.
 
     Raises:
         IRTypeError: A value is none of these, or a name is no string.
@@ -109,7 +110,7 @@ def _plain(value: Any, name: str, nesting: int = 0) -> Any:
     """Return a value in its one full form; `name` is the attribute's, for messages."""
     if value is None or isinstance(value, bool | Type):
         return value
-    value = _number(value)
+    value = _number(value.as_attribute() if hasattr(value, "as_attribute") else value)
     for kind in (str, bool, float):
         if isinstance(value, kind):
             return kind(value)

@@ -115,6 +115,10 @@ class Tenant:
         """
         raise self._refused("be cast", node)
 
+    def constant(self, value: Any) -> Any:
+        """Return the node that a value of Python's stands for, or the value itself."""
+        return value
+
     def library(self, file_name: str) -> Any:
         """Return the module that a file of the IR's standard library is.
 

@@ -69,7 +69,7 @@ def build(
     """
     del target_host
     wanted = _resolved(target)
-    runs = _network_runs(ir_mod, wanted, params, mod_name, cache=cache)
+    runs = network_runs(ir_mod, wanted, params, mod_name, cache=cache)
     with open_runner(workers=workers) as runner, wanted:
         made = None
         while True:
@@ -95,7 +95,7 @@ async def build_async(
     `build` says what the arguments are, and what comes of them.
     """
     wanted = _resolved(target)
-    runs = _network_runs(ir_mod, wanted, params, mod_name, cache=cache)
+    runs = network_runs(ir_mod, wanted, params, mod_name, cache=cache)
     async with open_runner(workers=workers) as runner:
         made = None
         with wanted:
@@ -121,17 +121,22 @@ def network_pipeline(target: Target) -> Sequential:
     return Sequential(passes, name="network")
 
 
-def _network_runs(
+def network_runs(
     given: IRModule | Function,
     target: Target,
-    params: Mapping[str, Any] | None,
-    mod_name: str,
+    params: Mapping[str, Any] | None = None,
+    mod_name: str = "default",
     *,
-    cache: bool,
+    cache: bool = True,
 ) -> Generator[Run, Any, GraphExecutorFactoryModule]:
-    """Yield what is to be run, be sent what comes of it, and return the library."""
+    """Yield what is to be run, be sent what comes of it, and return the library.
+
+    For whoever drives a build by a runner of their own; the target, which is to be the
+    current one meanwhile, is resolved. See `build` for arguments and errors.
+    """
     mod = _bound(given, params)
-    lowered = yield Run(mod, network_pipeline(target))
+    pipeline = network_pipeline(target)
+    lowered = yield Run(mod, pipeline, "fusing operators, and lowering them to loops")
     store = ObjectStore() if cache else None
     image = yield from library_runs(lowered, target, mod_name, store)
     return GraphExecutorFactoryModule(Module(image))
@@ -180,6 +185,7 @@ __all__ = [
     "build_async",
     "create_executor",
     "network_pipeline",
+    "network_runs",
     "optimize",
 ]
 

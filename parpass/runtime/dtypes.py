@@ -124,7 +124,7 @@ def parts_of(name: str) -> tuple[str, int, int]:
         code = number or of_bool or other
         width, count = int(bits or _BITS.get(code, 32)), int(lanes or 1)
         if count and (number is None or _is_width(code, width)):
-            return code, width, count
+            return ("bool" if (code, width) == ("uint", 1) else code), width, count
     raise ValueError(
         "expected a dtype such as 'int32', 'float32x4', 'bool' or 'handle', got "
         f"'{name:.40}'"
@@ -138,7 +138,9 @@ def _is_width(code: str, bits: int) -> bool:
 
 
 def name_of(code: str, bits: int, lanes: int) -> str:
-    """Return the name of a dtype of these parts."""
+    """Return the name of a dtype of these parts; vectors of bools are `uint1x4`."""
+    if code == "bool" and lanes > 1:
+        code, bits = "uint", 1
     one = code if code in _BITS else f"{code}{bits}"
     return one if lanes == 1 else f"{one}x{lanes}"
 

@@ -61,10 +61,13 @@ class PackedFunc:
 def convert(value: Any) -> Any:
     """Return a callable as a PackedFunc, a list as a tuple, and others as they are.
 
-    Nodes and passes, which can be called too, stay what they are.
+    Nodes and passes, which can be called too, stay what they are. What only stands for
+    a node, such as `x == 1` of loop expressions, becomes that.
     """
     if isinstance(value, list | tuple):
         return tuple(map(convert, cast("Sequence[Any]", value)))
+    if hasattr(value, "asobject") and not isinstance(value, Object):
+        return value.asobject()
     return _packed(value)
 
 

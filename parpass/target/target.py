@@ -168,6 +168,10 @@ class Target:
             found["host"] = self.host.export()
         return found
 
+    def as_attribute(self) -> str:
+        """Return what functions and modules hold for it: its text."""
+        return str(self)
+
     @staticmethod
     def current(allow_none: bool = True) -> Target | None:
         """Return the innermost target that was entered here.

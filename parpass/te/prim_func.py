@@ -144,6 +144,8 @@ def _reduction(
 ) -> Stmt:
     """Return the stores of the first values, and the loops that put others to them."""
     combiner = reduce.combiner
+    if combiner is None:
+        raise IRTypeError("expected a combiner, by which a reduction puts two together")
     start = reduce.init or combiner.identity_element
     begin = [
         BufferStore(buffer, cast("PrimExpr", read.visit(value)), at)

@@ -32,6 +32,7 @@ from parpass.tir.binary_op import (
 from parpass.tir.buffer import Buffer, BufferLoad, decl_buffer
 from parpass.tir.builtin import CallEffectKind
 from parpass.tir.expr import (
+    Any,
     Broadcast,
     Call,
     Cast,
@@ -163,6 +164,7 @@ __all__ = [
     "Add",
     "Allocate",
     "And",
+    "Any",
     "AssertStmt",
     "AttrStmt",
     "BinaryOpExpr",

@@ -63,10 +63,7 @@ def checked(name: object) -> str:
         IRTypeError: It is no dtype.
     """
     text = name if isinstance(name, str) else str(getattr(name, "name", name))
-    found = data_type(text)
-    if found.code == "uint" and found.bits == 1:
-        found = DataType("bool", 1, found.lanes)
-    return name_of(*found)
+    return name_of(*data_type(text))
 
 
 def int_range(name: str) -> range:
@@ -75,6 +72,14 @@ def int_range(name: str) -> range:
     if found.code == "int":
         return range(-(1 << (found.bits - 1)), 1 << (found.bits - 1))
     return range(1 << found.bits)
+
+
+# What most constants have; who makes one need not take its dtype apart.
+COMMON_INTS = {
+    name: int_range(name)
+    for bits in (8, 16, 32, 64)
+    for name in ("bool", f"int{bits}", f"uint{bits}")
+}
 
 
 def wrapped(value: int, name: str) -> int:

@@ -40,6 +40,7 @@ from parpass.tir.buffer import (
     BufferLoad,
 )
 from parpass.tir.expr import (
+    Any,
     Broadcast,
     Call,
     Cast,
@@ -100,6 +101,7 @@ EXPR_METHODS: dict[type[Node], str] = {
     Shuffle: "visit_shuffle_",
     Call: "visit_call_",
     Let: "visit_let_",
+    Any: "visit_any_",
     Reduce: "visit_reduce_",
     CommReducer: "visit_comm_reducer_",
     ProducerLoad: "visit_producer_load_",
@@ -254,6 +256,10 @@ class ExprFunctor(NodeFunctor[Node, ResultT], kinds=EXPR_METHODS, leaves=LEAVES)
 
     def visit_comm_reducer_(self, op: CommReducer) -> ResultT:
         """Give the result for the way in which a reduction puts values together."""
+        return self.visit_default(op)
+
+    def visit_any_(self, op: Any) -> ResultT:
+        """Give the result for an int that nothing is known of."""
         return self.visit_default(op)
 
     def visit_producer_load_(self, op: ProducerLoad) -> ResultT:

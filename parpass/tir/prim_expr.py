@@ -11,7 +11,7 @@ from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.node import Node, Role, reflected
 from parpass.ir.tenants import tenant_of
-from parpass.tir.data_type import checked, data_type, int_range
+from parpass.tir.data_type import COMMON_INTS, checked, data_type, int_range
 
 
 class ExprOp:
@@ -209,6 +209,8 @@ class IntImm(PrimExpr, frozen=True, eq=False):
     span: Span | None = None
 
     def __post_init__(self) -> None:
+        if type(self.value) is int and self.value in COMMON_INTS.get(self.dtype, ()):
+            return
         dtype, value = checked(self.dtype), self.value
         if type(value) is not int:
             value = _int(value, dtype)
@@ -255,6 +257,9 @@ def _int(value: Any, dtype: str) -> int:
     )
 
 
+_COMMON_FLOATS = {"float16", "float32", "float64"}
+
+
 @reflected(is_graph=False)
 class FloatImm(PrimExpr, frozen=True, eq=False):
     """A float known now; it means the nearest one that its dtype has.
@@ -268,6 +273,8 @@ class FloatImm(PrimExpr, frozen=True, eq=False):
     span: Span | None = None
 
     def __post_init__(self) -> None:
+        if type(self.value) is float and self.dtype in _COMMON_FLOATS:
+            return
         dtype = checked(self.dtype)
         if dtype is not self.dtype:
             force_setattr(self, "dtype", dtype)

@@ -70,7 +70,7 @@ def _axes(reduce: Reduce) -> tuple[Var, ...]:
 @reflected(
     is_graph=False,
     bindings=_axes,
-    combiner=Role.CHILD,
+    combiner=Role.OPTIONAL,
     source=Role.CHILDREN,
     axis=Role.CHILDREN,
     condition=Role.CHILD,
@@ -81,7 +81,7 @@ class Reduce(PrimExpr, frozen=True, eq=False):
     """What values come to, put together along axes.
 
     Attributes:
-        combiner: How two are put together.
+        combiner: How two are put together; None where that is not yet said.
         source: The values, one for each of the combiner's.
         axis: The axes.
         condition: Where it does not hold there is no value.
@@ -89,7 +89,7 @@ class Reduce(PrimExpr, frozen=True, eq=False):
         init: What there is before the first value; empty for the identity element.
     """
 
-    combiner: CommReducer
+    combiner: CommReducer | None
     source: Operands
     axis: Sequence[IterVar]
     condition: Any
@@ -110,11 +110,11 @@ class Reduce(PrimExpr, frozen=True, eq=False):
                 raise IRTypeError(
                     f"expected axes of te.reduce_axis for a reduction, got {axis!r}"
                 )
-        if not 0 <= self.value_index < len(self.source) or (
-            len(self.source) != len(self.combiner.lhs)
-        ):
+        combined = len(self.source if self.combiner is None else self.combiner.lhs)
+        is_of_them = 0 <= self.value_index < len(self.source)
+        if not is_of_them or len(self.source) != combined:
             raise IRTypeError(
-                f"expected {len(self.combiner.lhs)} values for a reduction, and the "
+                f"expected {combined} values for a reduction, and the "
                 f"index of one, got {len(self.source)} and {self.value_index}"
             )
         set_dtype(self, self.source[self.value_index].dtype)

@@ -99,4 +99,4 @@ def built(
             wanted = runs.send(made)
         except StopIteration as end:
             return Module(end.value)
-        made = run(*wanted) if run else wanted.pipeline(wanted.mod)
+        made = run(wanted.mod, wanted.pipeline) if run else wanted.pipeline(wanted.mod)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from parpass import IRModule, relay
+from parpass import IRModule, relay, tir
 from parpass.errors import TargetError
 from parpass.runner import Runner
 from parpass.runtime.cpu_features import FEATURES, architecture, host_features
@@ -105,3 +105,9 @@ def test_the_current_target_is_current_in_the_workers(runner: Runner):
     with Target("llvm -model=there") as target:
         found = run_pooled(runner, as_told, mod)
     assert {f.attrs["target"] for f in found.functions.values()} == {str(target)}
+
+
+def test_a_function_holds_a_target_by_its_text():
+    func = tir.PrimFunc([], tir.Evaluate(0)).with_attr("target", Target("llvm"))
+    assert func.attributes["target"] == "llvm -keys=cpu"
+    assert str(Target(func.attributes["target"])) == str(Target("llvm"))

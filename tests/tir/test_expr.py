@@ -6,9 +6,18 @@ from typing import Any, cast
 
 import pytest
 
-from parpass import tir
+from parpass import (
+    IRModule,
+    convert,
+    get_global_func,
+    relay,
+    structural_equal,
+    structural_hash,
+    tir,
+)
 from parpass.errors import IRTypeError
 from parpass.ir.types.prim_ty import PointerType, PrimType
+from parpass.tir.arith import Analyzer
 from parpass.tir.data_type import data_type, wrapped
 
 
@@ -17,7 +26,7 @@ def test_a_dtype_says_code_bits_and_lanes():
     assert data_type("bool") == ("bool", 1, 1)
     assert data_type("handle").code == "handle"
     assert data_type("int32x4").element == "int32"
-    assert data_type("bool").with_lanes(4) == "boolx4"
+    assert data_type("bool").with_lanes(4) == "uint1x4"
 
 
 @pytest.mark.parametrize("name", ["", "in32", "int65", "float33", "int32x0", "x4"])
@@ -48,7 +57,7 @@ def test_dtypes_follow_from_operands():
     assert tir.Add(x, y).dtype == "int32"
     assert tir.LT(x, y).dtype == "bool"
     assert tir.Ramp(x, 1, 4).dtype == "int32x4"
-    assert tir.LT(tir.Ramp(x, 1, 4), tir.Broadcast(y, 4)).dtype == "boolx4"
+    assert tir.LT(tir.Ramp(x, 1, 4), tir.Broadcast(y, 4)).dtype == "uint1x4"
     assert tir.Not(tir.LT(x, y)).dtype == "bool"
     assert tir.Let(x, 1, tir.Cast("float32", x)).dtype == "float32"
     vectors = (tir.Ramp(x, 1, 4), tir.Broadcast(y, 2))
@@ -102,7 +111,7 @@ def test_memory_is_accessed_by_as_many_lanes_as_asked_for():
     assert tir.Load("float32x4", buffer.data, tir.Ramp(X, 1, 4)).dtype == "float32x4"
     assert str(
         tir.Load("float32x4", buffer.data, tir.Ramp(X, 1, 4)).predicate.dtype
-    ) == ("boolx4")
+    ) == ("uint1x4")
     with pytest.raises(IRTypeError, match="expected an index and a predicate"):
         tir.Load("float32x4", buffer.data, X)
 
@@ -133,3 +142,67 @@ def test_a_pointer_to_a_buffer_says_what_may_be_done():
     call = tir.decl_buffer((4, 8), name="A").access_ptr("rw", offset=2)
     assert call.op.name == "tir.tvm_access_ptr"
     assert [one.value for one in call.args[2:]] == [2, 30, 3]
+
+
+def test_a_variable_has_a_name():
+    name: Any = 1
+    with pytest.raises(IRTypeError, match="expected a string for a variable's name: 1"):
+        tir.Var(name, "int32")
+
+
+def test_what_nothing_is_known_of_is_equal_to_itself_alone_where_it_is_computed():
+    one, other = tir.Any(), tir.Any()
+    analyzer = Analyzer()
+    assert isinstance(analyzer.simplify(one - other), tir.Sub)
+    assert structural_equal(analyzer.simplify(one - one), 0)
+    buffer = tir.decl_buffer((tir.Any(), 4), name="A")
+    mod = IRModule({"main": tir.PrimFunc([buffer], buffer.vstore((0, 0), 1.0))})
+    assert structural_equal(relay.parse(mod.astext()), mod)
+
+
+def test_a_reduction_may_be_made_before_it_is_said_how():
+    axis = tir.IterVar((0, 4), "x", tir.IterVar.CommReduce)
+    made = tir.Reduce(None, [1], [axis], None, 0)
+    assert made.combiner is None
+    assert Analyzer().simplify(made) is made
+    assert str(made).startswith("reduce(None, [], [IterVar(x: int32, ")
+
+
+def test_all_expressions_are_in_the_module_of_expressions():
+    assert {*dir(tir.expr)} >= {"Add", "BufferLoad", "EQ", "IterVar", "Reduce"}
+    assert tir.expr.BufferLoad is tir.BufferLoad
+    with pytest.raises(AttributeError, match="has no attribute 'Ad'"):
+        _ = tir.expr.Ad
+
+
+def test_a_comparison_stands_for_an_expression():
+    x = tir.Var("x", "int32")
+    assert isinstance(convert(x == 1), tir.EQ)
+    assert structural_equal(x == 1, tir.EQ(x, 1))
+    assert structural_hash(x == 1) == structural_hash(tir.EQ(x, 1))
+
+
+@pytest.mark.parametrize(
+    ("expr", "value", "is_equal"),
+    [
+        (tir.const(4), 4, True),
+        (tir.const(4, "int64"), 4, False),
+        (tir.const(1.5), 1.5, True),
+        (tir.const(True), True, True),
+        (tir.StringImm("a"), "a", True),
+        (tir.const(4), 1 << 70, False),
+        (tir.const(4), None, False),
+        ([tir.const(4)], [4], True),
+    ],
+)
+def test_a_number_stands_for_a_constant_where_structure_is_compared(
+    expr: Any, value: Any, is_equal: bool
+):
+    assert structural_equal(expr, value) is is_equal
+    assert structural_equal(value, expr) is is_equal
+
+
+def test_the_predicate_of_an_access_is_in_the_registry():
+    found: Any = get_global_func("tir.const_true")
+    assert structural_equal(found("int8", None), True)
+    assert found("int8x4", None).dtype == "uint1x4"

@@ -198,3 +198,12 @@ def test_conditions_are_bools():
 def test_floats_have_no_bits_to_invert():
     with pytest.raises(RuntimeError, match="expected an int for bitwise_not"):
         bitwise_not(tir.const(1.5))
+
+
+def test_beside_bits_a_number_has_the_dtype_of_what_it_changes():
+    x = tir.Var("x", "int8")
+    vector: Any = tir.const(1, "int8x2")
+    assert (x & 3).dtype == (3 | x).dtype == (x << 1).dtype == "int8"
+    assert (vector >> 1).dtype == "int8x2"
+    assert (x & 300).dtype == "int32"  # which an int8 does not hold
+    assert (tir.Var("y", "int16") ^ x).dtype == "int16"

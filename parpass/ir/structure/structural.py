@@ -16,6 +16,7 @@ from parpass.ir.module import IRModule
 from parpass.ir.node import Node
 from parpass.ir.structure.canonical import Canonical, value_bytes
 from parpass.ir.structure.mismatch import Mismatch, first_mismatch
+from parpass.ir.tenants import tenant_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +26,8 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     """Return whether two modules, expressions, types or attributes are equal.
 
     Lists are equal if their items are; free variables of one item say nothing of those
-    of another one.
+    of another one. Beside an expression of an IR that has numbers, a number of Python's
+    stands for a constant.
 
     Args:
         lhs: One of them.
@@ -76,6 +78,7 @@ def _digest(node: Any, size: int, *, map_free_vars: bool) -> bytes:
 
 
 def _parts(node: Any, *, map_free_vars: bool) -> Iterator[bytes]:
+    node = _as_node(node, None)
     if isinstance(node, IRModule):
         yield value_bytes(node.attrs)
         yield from map(value_bytes, _definitions(node).items())
@@ -100,6 +103,7 @@ def _definitions(module: IRModule) -> dict[str, TypeData]:
 def _mismatch(lhs: Any, rhs: Any, *, map_free_vars: bool) -> Mismatch | None:
     if lhs is rhs:
         return None
+    lhs, rhs = _as_node(lhs, rhs), _as_node(rhs, lhs)
     if isinstance(lhs, IRModule) and isinstance(rhs, IRModule):
         return _module_mismatch(lhs, rhs, map_free_vars=map_free_vars)
     if isinstance(lhs, Node) and isinstance(rhs, Node):
@@ -113,6 +117,15 @@ def _mismatch(lhs: Any, rhs: Any, *, map_free_vars: bool) -> Mismatch | None:
             map_free_vars=map_free_vars,
         )
     return _value_mismatch("<root>", lhs, rhs)
+
+
+def _as_node(value: Any, other: Any) -> Any:
+    """Return the node that a value stands for, alone or beside a node."""
+    if isinstance(value, Node | IRModule):
+        return value
+    if hasattr(value, "asobject"):
+        return value.asobject()
+    return tenant_of(other).constant(value) if isinstance(other, Node) else value
 
 
 def _list_mismatch(

@@ -19,10 +19,17 @@ from parpass.transform import Pass
 
 
 class Run(NamedTuple):
-    """A pipeline that is to be run on a module: here, or by workers."""
+    """A pipeline that is to be run on a module: here, or by workers.
+
+    Attributes:
+        mod: The module.
+        pipeline: The pipeline.
+        what: What that does, in a few words, for those who wait.
+    """
 
     mod: IRModule
     pipeline: Pass
+    what: str
 
 
 Runs = Generator[Run, IRModule, LibraryImage]
@@ -54,7 +61,8 @@ def library_runs(
     once = CompileOnce(kernels, target, store)
     new = once.missing
     if len(new):
-        new = yield Run(new, lowering(target))
+        what = f"compiling {len(new):,} of {len(new) + once.num_known:,} kernels"
+        new = yield Run(new, lowering(target), what)
     compiled = once.all_of(new)
     others = {n: as_json(f) for n, f in functions.items() if isinstance(f, Function)}
     return _with_network(

@@ -75,15 +75,10 @@ class Sending:
         if message is None:
             return False
         was_warm = executor.is_warm
-        answer = executor.submit(run_errand, message)
-        try:
-            await self._host.hear(answer)
-        finally:
-            if not answer.done():
-                executor.end(answer)
-        if answer.exception() is not None:
+        answer = await self._host.ask(executor, run_errand, message)
+        if answer is None:
             return False
-        _, new = stage.take_in(answer.result())
+        _, new = stage.take_in(answer)
         if stage.wanted:
             await self._host.call(stage.look_at, new)
         self._account.journey(stage.journey, stage.total, was_warm=was_warm)

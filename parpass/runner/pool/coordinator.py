@@ -26,6 +26,7 @@ from parpass.runner.executor import (
     NoWorkersError,
     was_killed,
 )
+from parpass.runner.pool.headway import Headway
 from parpass.runner.pool.pooled_stage import PooledStage
 from parpass.runner.pool.schedule import Schedule
 from parpass.runner.pool.schedule_events import (
@@ -53,9 +54,6 @@ _in_thread = trio.to_thread.run_sync
 
 _LONGEST_WAY = 0.01  # seconds from packing functions to sending them, mostly
 _LONGEST_LOOK = 0.1  # seconds between two looks at the notes
-_ENOUGH_JOBS = 4  # that came back, to say how fast they come,
-_ENOUGH_SECONDS = 0.05  # and how long they took for each worker
-_BEHIND = 1.1  # times as long as this process takes, so that it takes the rest
 _LITTLE = 16_384  # bytes of functions that are unpacked sooner than a thread is asked
 _News = Event | tuple[int, Future[bytes]]
 _open_news = trio.open_memory_channel[_News]
@@ -106,9 +104,7 @@ class _StageRun:
         self._gone: set[str] = set()  # and the notes of their workers mean nothing
         self._inquest = stage.inquest
         self._last: float = math.inf  # function that a serial run comes to
-        self._jobs_done = 0
-        self._busy = 0.0  # seconds of all workers on jobs that came back
-        self._first = 0.0, 0.0  # the same, and the share that was done, at first
+        self._headway = Headway(executor.workers, stage.alone_seconds)
         self._cause = ""  # of the last death that no function is to blame for
         self._besides = trio.CancelScope()  # what nobody needs at the end
         self._token = trio.lowlevel.current_trio_token()
@@ -154,23 +150,9 @@ class _StageRun:
             self._send.send_nowait(Ended(end.function))
 
     def _is_behind(self) -> bool:
-        """Return whether the workers are slower than this process would be alone.
-
-        The time that jobs took is held against what this process takes for as much. The
-        first job of each worker does not count: it loads what the others find.
-        """
-        stage, workers = self._stage, self._executor.workers
-        if stage.alone_seconds is None or stage.is_recalled:
+        if self._stage.is_recalled:
             return False
-        share = self._schedule.share_done
-        if self._jobs_done <= workers:
-            self._first = self._busy, share
-            return False
-        busy, before = self._first
-        here = (share - before) * stage.alone_seconds
-        there = (self._busy - busy) / workers
-        is_told = self._jobs_done >= workers + _ENOUGH_JOBS and there > _ENOUGH_SECONDS
-        return is_told and there > _BEHIND * here
+        return self._headway.is_behind(self._schedule.share_done)
 
     def end_jobs(self) -> None:
         """End all jobs; nobody waits for them any more.
@@ -222,8 +204,7 @@ class _StageRun:
             return self._ended(command)
         self._overdue.pop(job, None)  # it was done just before it was ended
         seconds, new = self._stage.take_in(answer.result())
-        self._jobs_done += 1
-        self._busy += seconds
+        self._headway.job_came_back(seconds)
         if new and self._stage.wanted:
             if sum(map(_weight, new)) <= _LITTLE:
                 self._stage.look_at(new)

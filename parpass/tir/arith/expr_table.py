@@ -13,6 +13,7 @@ from parpass.ir.node import Node, children, reflection
 from parpass.ir.operators.op_table import Op
 from parpass.tir.buffer import Buffer
 from parpass.tir.builtin import CallEffectKind, call_effect
+from parpass.tir.expr import Any as AnyExpr
 from parpass.tir.expr import Call, Let, Var
 from parpass.tir.prim_expr import IntImm, PrimExpr
 
@@ -101,7 +102,7 @@ class ExprTable:
             return
         first = self._first
         below = _below(node)
-        if not below and (isinstance(node, Var | Buffer | Op)):
+        if not below and (isinstance(node, Var | AnyExpr | Buffer | Op)):
             first[node] = node
             return
         parts = [first[child] for child in below]

@@ -22,6 +22,8 @@ def without_unused(reduce: Reduce) -> Reduce:
     What does more than give a value stays.
     """
     combiner = reduce.combiner
+    if combiner is None:
+        return reduce
     kept = _needed(combiner, reduce)
     if len(kept) == len(reduce.source):
         return reduce
@@ -64,6 +66,8 @@ def _needed(combiner: CommReducer, reduce: Reduce) -> list[int]:
 def without_axes(reduce: Reduce) -> PrimExpr:
     """Return the value of a reduction over no axes: of one value, if there is one."""
     combiner, at = reduce.combiner, reduce.value_index
+    if combiner is None:
+        return reduce
     if not reduce.init:
         identity = combiner.identity_element[at]
         return Select(reduce.condition, reduce.source[at], identity)

@@ -144,6 +144,8 @@ class RewriteSimplifier(RuleEngine):
 
     def visit_reduce_(self, op: Reduce) -> Generator[Any, Any, Any]:
         """Simplify the values where the axes are in their ranges."""
+        if op.combiner is None:
+            return op
         if not op.axis:
             return (yield without_axes(op))
         self._bind_axes(op.axis)

@@ -4,13 +4,18 @@ Constructors check dtypes as TVM's do, and compute nothing. A tuple is made of a
 sequence, a constant of any number; a condition is a bool.
 """
 
+from typing import TYPE_CHECKING
+
+from parpass.errors.lazy_names import lazy_names
 from parpass.tir.expr.computed import Call, Cast, Not, Select
 from parpass.tir.expr.fields import convert_fields, set_dtype
 from parpass.tir.expr.load import Load, check_access
+from parpass.tir.expr.variable import AnyExpr as Any
 from parpass.tir.expr.variable import Let, SizeVar, Var, check_bound, check_var, type_of
 from parpass.tir.expr.vector import Broadcast, Ramp, Shuffle, const_true
 
 __all__ = [
+    "Any",
     "Broadcast",
     "Call",
     "Cast",
@@ -30,3 +35,25 @@ __all__ = [
     "set_dtype",
     "type_of",
 ]
+
+# What is an expression, too, but is made further up; TVM has all of them here.
+_ABOVE = {
+    "binary_op": """
+        Add And BinaryOpExpr CmpExpr Div EQ FloorDiv FloorMod GE GT LE LT LogicalExpr
+        Max Min Mod Mul NE Or Sub""",
+    "buffer": "BufferLoad",
+    "builtin": "CallEffectKind",
+    "iteration": "IterVar",
+    "prim_expr": "EqualOp ExprOp FloatImm IntImm NotEqualOp PrimExpr StringImm",
+    "reduction": "CommReducer Reduce",
+    "tensor": "ProducerLoad",
+}
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            name: f"parpass.tir.{module}"
+            for module, names in _ABOVE.items()
+            for name in names.split()
+        },
+    )

@@ -46,11 +46,19 @@ def check_access(node: Any, dtype: str) -> None:
     Raises:
         IRTypeError: The pointer is no variable, or the lanes do not go together.
     """
-    lanes = data_type(dtype).lanes
     check_var(node, node.buffer_var)
     given = node.predicate
-    predicate = const_true(lanes) if given is None else as_prim_expr(given)
-    force_setattr(node, "predicate", predicate)
+    if not isinstance(given, PrimExpr):
+        lanes = data_type(dtype).lanes
+        given = const_true(lanes) if given is None else as_prim_expr(given)
+        force_setattr(node, "predicate", given)
+    # Only names of vectors have an x, and most accesses are of scalars.
+    if "x" in dtype or "x" in node.index.dtype or "x" in given.dtype:
+        _check_lanes(node, dtype)
+
+
+def _check_lanes(node: Any, dtype: str) -> None:
+    lanes, predicate = data_type(dtype).lanes, node.predicate
     pointer = node.buffer_var.type_annotation
     element = 1
     if isinstance(pointer, PointerType) and isinstance(pointer.element_type, PrimType):

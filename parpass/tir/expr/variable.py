@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import force_setattr
 
@@ -38,6 +38,8 @@ class Var(PrimExpr, frozen=True, eq=False):
 
     def __post_init__(self) -> None:
         given = self.dtype
+        if not isinstance(cast("object", self.name), str):
+            raise IRTypeError(f"expected a string for a variable's name: {self.name!r}")
         if isinstance(given, Type):
             force_setattr(self, "type_annotation", given)
         if self.type_annotation is not None:
@@ -58,6 +60,17 @@ class Var(PrimExpr, frozen=True, eq=False):
 @reflected(is_graph=False, is_variable=True, type_annotation=Role.TYPE)
 class SizeVar(Var, frozen=True, eq=False):
     """A variable that is a size: it is never negative."""
+
+
+@reflected(is_graph=False, dtype=Role.DERIVED)
+class AnyExpr(PrimExpr, frozen=True, eq=False):
+    """An int32 that nothing is known of, such as a length in a shape; `tir.Any`.
+
+    Each is one of its own, so the difference of two of them is not known either.
+    """
+
+    span: Span | None = None
+    dtype: str = "int32"
 
 
 def _dtype_of_type(typ: Type) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from msgspec.structs import force_setattr
@@ -97,6 +98,13 @@ class Shuffle(PrimExpr, frozen=True, eq=False):
 
 
 def const_true(lanes: int = 1, span: Span | None = None) -> PrimExpr:
-    """Return `True`, or a vector of it."""
+    """Return `True`, or a vector of it; without a span always the same ones."""
+    if span is None:
+        return _true(lanes)
     true = IntImm("bool", 1, span)
     return true if lanes == 1 else Broadcast(true, lanes, span)
+
+
+@functools.lru_cache(maxsize=64)
+def _true(lanes: int) -> PrimExpr:
+    return IntImm("bool", 1) if lanes == 1 else Broadcast(_true(1), lanes)

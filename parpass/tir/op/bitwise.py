@@ -8,8 +8,9 @@ from parpass.diagnostic import Span
 from parpass.errors import IRError, IRTypeError
 from parpass.ir.operators.op_table import Op
 from parpass.tir.const_fold import INDEX, int_imm
-from parpass.tir.data_type import data_type
+from parpass.tir.data_type import data_type, int_range
 from parpass.tir.expr import Call
+from parpass.tir.op.conversion import const
 from parpass.tir.op.operands import match_types, two_ints
 from parpass.tir.prim_expr import IntImm, PrimExpr, as_prim_expr
 
@@ -18,8 +19,18 @@ class BitsOfFloatError(IRTypeError, RuntimeError):
     """The bits of a float were asked for by `~`."""
 
 
+def _operands(name: str, a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
+    """Return two ints of one dtype; a number of Python's takes that of the other."""
+    lhs, rhs = two_ints(name, a, b)
+    if type(b) is int and b in int_range(data_type(lhs.dtype).element):
+        rhs = const(b, lhs.dtype)
+    elif type(a) is int and a in int_range(data_type(rhs.dtype).element):
+        lhs = const(a, rhs.dtype)
+    return match_types(lhs, rhs)
+
+
 def _bitwise(name: str, a: Any, b: Any, span: Span | None) -> PrimExpr:
-    lhs, rhs = match_types(*two_ints(name, a, b))
+    lhs, rhs = _operands(name, a, b)
     if isinstance(lhs, IntImm) and isinstance(rhs, IntImm) and lhs.dtype in INDEX:
         x, y = lhs.value, rhs.value
         found = {"bitwise_and": x & y, "bitwise_or": x | y, "bitwise_xor": x ^ y}
@@ -65,7 +76,7 @@ def right_shift(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
 
 
 def _shifted(name: str, x: Any, y: Any, span: Span | None) -> PrimExpr:
-    lhs, rhs = match_types(*two_ints(name, x, y))
+    lhs, rhs = _operands(name, x, y)
     if isinstance(rhs, IntImm) and lhs.dtype in INDEX:
         bits = data_type(lhs.dtype).bits
         if not 0 <= rhs.value < bits:

@@ -13,7 +13,7 @@ from parpass.tir import op, pointer
 from parpass.tir.analysis.definitions import function_faults
 from parpass.tir.expr import Var
 from parpass.tir.function import PrimFunc
-from parpass.tir.prim_expr import FloatImm, IntImm, StringImm
+from parpass.tir.prim_expr import FloatImm, IntImm, StringImm, as_prim_expr
 
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "access_ptr": pointer.access_ptr,
@@ -41,6 +41,8 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "vload": pointer.vload,
     "vstore": pointer.vstore,
 }
+
+_INT64 = range(-(2**63), 2**63)
 
 
 class LoopTenant(Tenant):
@@ -80,6 +82,13 @@ class LoopTenant(Tenant):
         """Return the expression that one of Python's operators means."""
         return _OPERATORS[name](*operands)
 
+    def constant(self, value: Any) -> Any:
+        """Return a constant for a string, or a number that a constant can be."""
+        is_one = isinstance(value, float | str) or (
+            isinstance(value, int) and value in _INT64
+        )
+        return as_prim_expr(value) if is_one else value
+
     def faults(self, function: PrimFunc, mod: IRModule) -> list[str]:
         """Return where variables are used that are not defined, or defined twice."""
         del mod
@@ -88,3 +97,4 @@ class LoopTenant(Tenant):
 
 register_tenant("tir", LoopTenant())
 declare_functions("parpass.tir.transform.loop_passes")
+declare_functions("parpass.tir.registered.global_functions")

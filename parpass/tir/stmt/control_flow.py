@@ -36,6 +36,9 @@ class ForKind(enum.IntEnum):
     THREAD_BINDING = 4
 
 
+_KINDS = frozenset(map(int, ForKind))
+
+
 @reflected(
     is_graph=False,
     scopes=1,
@@ -61,11 +64,16 @@ class For(Stmt, frozen=True, eq=False):
         convert_fields(self, "min", "extent")
         check_var(self, self.loop_var)
         check_scalar(self, "loop_var", "min", "extent")
-        if self.kind not in ForKind.__members__.values():
-            raise IRTypeError(f"expected a ForKind for a loop, got {self.kind!r:.40}")
-        force_setattr(self, "kind", int(self.kind))
-        force_setattr(self, "annotations", plain_attrs(self.annotations))
+        if type(self.kind) is not int or self.kind not in _KINDS:
+            self._take_kind(self.kind)
+        if type(self.annotations) is not DictAttrs:
+            force_setattr(self, "annotations", plain_attrs(self.annotations))
         check_body(self, "body")
+
+    def _take_kind(self, kind: object) -> None:
+        if kind not in ForKind.__members__.values():
+            raise IRTypeError(f"expected a ForKind for a loop, got {kind!r:.40}")
+        force_setattr(self, "kind", int(cast("ForKind", kind)))
 
 
 @reflected(is_graph=False, scopes=1, condition=Role.CHILD, body=Role.CHILD)
@@ -94,7 +102,9 @@ class SeqStmt(Stmt, frozen=True, eq=False):
     span: Span | None = None
 
     def __post_init__(self) -> None:
-        force_setattr(self, "seq", tuple(self.seq))
+        given = cast("Any", self.seq)
+        if type(given) is not tuple:
+            force_setattr(self, "seq", tuple(given))
         for one in cast("tuple[Any, ...]", self.seq):
             if not isinstance(one, Stmt):
                 raise IRTypeError(

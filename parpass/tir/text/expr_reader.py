@@ -14,6 +14,7 @@ from parpass.ir.text.global_names import GlobalNames
 from parpass.ir.text.infix import Operand, Operator, Row
 from parpass.ir.text.problems import Problems
 from parpass.tir.buffer import Buffer, BufferLoad
+from parpass.tir.expr import Any as AnyExpr
 from parpass.tir.expr import (
     Broadcast,
     Call,
@@ -99,6 +100,9 @@ class ExprReader(LeafReader):
     def _leaf(self, at: int) -> Any:
         """Read an operand of one token; None if it has parts."""
         token, following = self.texts[at], self.texts[at + 1]
+        if token == "?":
+            self.at = at + 1
+            return self.made(AnyExpr, at)
         if token[:1] == "%" or (is_name(token) and token not in {"True", "False"}):
             if following in {"(", "["}:
                 return None
@@ -324,7 +328,9 @@ class ExprReader(LeafReader):
         return self.made(CommReducer, begin, lhs, rhs, result, identity)
 
     def _reduce(self, begin: int) -> Rule:
-        combiner = yield self.expr()
+        combiner = None
+        if not self.is_next("None"):
+            combiner = yield self.expr()
         self.expect(",")
         init = yield self.in_brackets()
         self.expect(",")
@@ -338,6 +344,6 @@ class ExprReader(LeafReader):
         self.expect(",", "an operator or ','")
         index = self.int("the index of a value")
         self.expect(")")
-        if not isinstance(combiner, CommReducer):
+        if not isinstance(combiner, CommReducer | None):
             self.refuse(self.span(begin, self.at - 1), "expected a comm_reducer")
         return self.made(Reduce, begin, combiner, source, axes, condition, index, init)

@@ -15,6 +15,7 @@ from parpass.ir.text.names import name_text
 from parpass.ir.text.parts import Part
 from parpass.tir.buffer import Buffer, BufferLoad
 from parpass.tir.data_type import data_type
+from parpass.tir.expr import Any as AnyExpr
 from parpass.tir.expr import (
     Broadcast,
     Call,
@@ -51,6 +52,7 @@ class ExprText:
         self._writers: dict[type[Any], Callable[[Any], list[Part]]] = {
             Var: self._var,
             SizeVar: self._var,
+            AnyExpr: lambda _: ["?"],
             Buffer: lambda buffer: [self.variables.buffer(buffer)],
             IntImm: lambda constant: [int_text(constant)],
             FloatImm: lambda constant: [float_text(constant)],
@@ -178,7 +180,7 @@ class ExprText:
         bound = tuple(axis.var for axis in node.axis)
         return [
             "reduce(",
-            self.expr(node.combiner),
+            "None" if node.combiner is None else self.expr(node.combiner),
             ", [",
             *self.listed(node.init),
             "], [",

@@ -33,7 +33,7 @@ def loop_text(node: Node, name: str = "") -> str:
     _check_size(node)
     if isinstance(node, PrimFunc):
         return _FunctionText(node).text(f"@{name} = " if name else "")
-    writer = StmtText(Variables())
+    writer = StmtText(Variables(declares_loose=True))
     if isinstance(node, Stmt):
         return written([writer.block(node, 0)])
     return written([writer.expr(node)])

@@ -20,13 +20,18 @@ class Variables:
     told of those that are bound twice, and of those that are used where they are not
     bound: that they are one variable everywhere.
 
+    Args:
+        declares_loose: Whether variables that are not bound are declared where they are
+            first used, as there is no head that could tell of them.
+
     Attributes:
         loose: Those variables.
         buffers: The buffers that were named.
         bound: The variables that were bound.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, declares_loose: bool = False) -> None:
+        self._declares_loose = declares_loose
         self.loose: dict[Var, None] = {}
         self.buffers: dict[Buffer, None] = {}
         self._names = VarNames(variable_name)
@@ -35,9 +40,14 @@ class Variables:
 
     def use(self, var: Var) -> str:
         """Return the text of a variable that is used."""
-        if not self.is_bound(var):
-            self.loose[var] = None
-        return self.name(var)
+        if self.is_bound(var):
+            return self.name(var)
+        is_declared = self._declares_loose and not self._was_met(var)
+        self.loose[var] = None
+        return self.declared(var) if is_declared else self.name(var)
+
+    def _was_met(self, var: Var) -> bool:
+        return var in self.loose or var in self.bound
 
     def is_bound(self, var: Var) -> bool:
         """Return whether we are in the scope of a variable."""

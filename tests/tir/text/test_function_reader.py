@@ -167,3 +167,10 @@ def test_buffers_stand_after_those_that_are_read_in_their_shapes():
     buffer = tir.decl_buffer((tir.BufferLoad(sizes, []),), "int32", "A")
     func = tir.PrimFunc((buffer,), tir.Evaluate(0))
     assert_structural_equal(again(func), func, map_free_vars=True)
+
+
+def test_free_variables_of_what_stands_alone_have_their_types_where_they_are_first():
+    a, b = tir.Var("a", "int32"), tir.SizeVar("b", "int64")
+    assert str(a + 1 + a) == "((a: int32 + 1) + a)"
+    assert str(tir.Evaluate(b)) == "b: SizeVar(int64);"
+    assert str(tir.Let(a, 1, a)) == "(let a: int32 = 1 in a)"

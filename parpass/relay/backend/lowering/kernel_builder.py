@@ -7,15 +7,24 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from parpass.ir.node import children, post_order
-from parpass.ir.operators.op_table import Op, OpPattern
-from parpass.ir.types.ty import TensorType, TupleType, Type
-from parpass.relay.backend.lowering.loops import allocated, index_dtype, nest, scratch
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import TupleType, Type
+from parpass.relay.backend.lowering.flow import Flow, op_of
+from parpass.relay.backend.lowering.loops import allocated, nest, scratch
+from parpass.relay.backend.lowering.sources import (
+    fields_of,
+    loaded,
+    parameter,
+    scalar,
+    tensor_type,
+    widened,
+)
 from parpass.relay.backend.lowering.template import (
     Indices,
     NoRuleError,
     Result,
     Source,
+    Store,
     injective_rule,
     templates_of,
 )
@@ -23,18 +32,11 @@ from parpass.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetIt
 from parpass.runtime.dtypes import computed_in
 from parpass.target.target import Target
 from parpass.tir import op
-from parpass.tir.buffer import Buffer, BufferLoad, decl_buffer
+from parpass.tir.buffer import Buffer
 from parpass.tir.expr import Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
-
-NUM_OUTPUTS = PrimFunc.NUM_OUTPUTS
-_DTYPES = {
-    *("bool", "float16", "bfloat16", "float32", "float64"),
-    *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
-}
-_HALVES = {"f16c", "fullfp16", "neon"}  # one of these float16 needs of a machine
 
 # How much is inlined before a result gets memory of its own: rules call each other, and
 # what is shared is computed anew for each user.
@@ -69,7 +71,7 @@ class _KernelBuilder:
         self._function = function
         self._target = target
         self._values: dict[Expr, list[_Value]] = {}
-        self._users: dict[Expr, list[Expr]] = defaultdict(list)
+        self._flow = Flow(function)
         self._stages: list[Stmt] = []
         self._scratch: list[Buffer] = []
         # The call that the last stage computes, and what it has stored last.
@@ -80,17 +82,13 @@ class _KernelBuilder:
     def built(self, name: str) -> PrimFunc:
         function = self._function
         params = [
-            _buffer(_tensor(param.checked_type, self._target), param.name_hint)
+            parameter(tensor_type(param.checked_type, self._target), param.name_hint)
             for param in function.params
         ]
         for param, buffer in zip(function.params, params, strict=True):
-            self._values[param] = [_Value(_loaded(buffer))]
-        order = list(post_order(function.body))
-        for node in order:
-            for child in children(node):
-                self._users[child].append(node)
-        for node in order:
-            if node not in self._values and not isinstance(node, Op):
+            self._values[param] = [_Value(loaded(buffer))]
+        for node in self._flow.order:
+            if node not in self._values:
                 self._values[node] = self._value(node)
         outputs = self._write_results()
         body = stmt_seq(*self._stages)
@@ -101,7 +99,7 @@ class _KernelBuilder:
         attrs = {
             "global_symbol": name,
             "tir.noalias": True,
-            NUM_OUTPUTS: len(outputs),
+            PrimFunc.NUM_OUTPUTS: len(outputs),
         }
         buffer_map = dict(zip(handles, buffers, strict=True))
         return PrimFunc(handles, body, None, buffer_map, attrs, function.span)
@@ -109,17 +107,17 @@ class _KernelBuilder:
     def _write_results(self) -> list[Buffer]:
         """Store the results, those that come of the anchor behind its loops."""
         body = self._function.body
-        types = _fields(body.checked_type)
+        types = fields_of(body.checked_type)
         if isinstance(body.checked_type, TupleType) and len(types) == 1:
             raise NoRuleError("a result that is a tuple of one field")
         found = self._values[body]
         outputs = [
-            _buffer(_tensor(one, self._target), "out" if at == 0 else f"out{at}")
+            parameter(tensor_type(one, self._target), "out" if at == 0 else f"out{at}")
             for at, one in enumerate(types)
         ]
         pairs = list(zip(outputs, found, strict=True))
         if self._anchor is not None:
-            behind = self._behind(self._anchor)
+            behind = self._flow.behind(self._anchor)
             nodes = body.fields if isinstance(body, Tuple) else (body,)
             last = [
                 pair for pair, node in zip(pairs, nodes, strict=True) if node in behind
@@ -138,7 +136,7 @@ class _KernelBuilder:
 
     def _value(self, node: Expr) -> list[_Value]:
         if isinstance(node, Constant):
-            return [_Value(_constant(node))]
+            return [_Value(scalar(node))]
         if isinstance(node, Tuple):
             return [one for field in node.fields for one in self._values[field]]
         if isinstance(node, TupleGetItem):
@@ -147,19 +145,19 @@ class _KernelBuilder:
             raise NoRuleError(f"a {type(node).__name__} within a kernel")
         name = node.op.name
         if injective_rule(name) is not None:
-            fields = enumerate(_fields(node.checked_type))
+            fields = enumerate(fields_of(node.checked_type))
             return [self._injective(node, type_, at) for at, type_ in fields]
         if not templates_of(name):
             raise NoRuleError(f"no rule for '{name}'")
         return [self._anchored(node)]
 
     def _injective(self, call: Call, type_: Type, field: int) -> _Value:
-        of = _tensor(type_, self._target)
+        of = tensor_type(type_, self._target)
         operands = self._operands(call)
-        sources, is_narrow = _widened(call, [one.source for one in operands])
+        sources, is_narrow = widened(op_of(call), [one.source for one in operands])
         dtype = computed_in(of.dtype) if is_narrow else of.dtype
         out = Result(of.concrete_shape, dtype, field)
-        rule = injective_rule(call.op.name)
+        rule = injective_rule(op_of(call).name)
         assert rule is not None
 
         def compute(indices: Indices) -> PrimExpr:
@@ -170,11 +168,13 @@ class _KernelBuilder:
         size = 1 + sum(one.size for one in operands)
         if depth < _DEEPEST and size < _LARGEST:
             return _Value(source, depth, size)
-        if self._anchor is not None and call in self._behind(self._anchor):
+        if self._anchor is not None and call in self._flow.behind(self._anchor):
             raise NoRuleError("too many operators behind one")
-        return self._in_memory(
-            source, lambda store: nest(out.shape, lambda at: store(at, source.at(at)))
-        )
+
+        def loops(store: Store) -> Stmt:
+            return nest(out.shape, lambda at: store(at, source.at(at)))
+
+        return self._in_memory(source, loops)
 
     def _remembered(self, compute: Callable[[Indices], PrimExpr]) -> Any:
         """Return a function that gives the same expression at the same indices."""
@@ -190,8 +190,8 @@ class _KernelBuilder:
         return at
 
     def _anchored(self, call: Call) -> _Value:
-        of = _tensor(call.checked_type, self._target)
-        if self._anchor is None and self._ends_elementwise(call):
+        of = tensor_type(call.checked_type, self._target)
+        if self._anchor is None and self._flow.ends_elementwise(call):
             self._anchor = call
 
             def stored(indices: Indices) -> PrimExpr:
@@ -202,13 +202,17 @@ class _KernelBuilder:
         source = Source(of.concrete_shape, of.dtype, _nowhere)
         return self._in_memory(source, lambda store: self._loops(call, store))
 
-    def _in_memory(self, source: Source, loops: Callable[[Any], Stmt]) -> _Value:
+    def _in_memory(self, source: Source, loops: Callable[[Store], Stmt]) -> _Value:
         """Return a tensor that gets memory of its own, and is computed there."""
         name = f"t{len(self._scratch)}"
         buffer = scratch(source.shape, source.dtype, name)
-        self._stages.append(loops(lambda at, value: BufferStore(buffer, value, at)))
+
+        def store(indices: Indices, value: PrimExpr) -> Stmt:
+            return BufferStore(buffer, value, indices)
+
+        self._stages.append(loops(store))
         self._scratch.append(buffer)
-        return _Value(_loaded(buffer))
+        return _Value(loaded(buffer))
 
     def _last_stage(self, call: Call, results: Sequence[tuple[Buffer, _Value]]) -> Stmt:
         def store(indices: Indices, value: PrimExpr) -> Stmt:
@@ -218,59 +222,25 @@ class _KernelBuilder:
 
         return self._loops(call, store)
 
-    def _loops(self, call: Call, store: Callable[[Indices, PrimExpr], Stmt]) -> Stmt:
+    def _loops(self, call: Call, store: Store) -> Stmt:
         """Return the loops of an anchor, by the first template that takes it."""
-        of = _tensor(call.checked_type, self._target)
+        of = tensor_type(call.checked_type, self._target)
         operands = [one.source for one in self._operands(call)]
-        sources, _ = _widened(call, operands)
-        moves = call.op.moves
+        sources, _ = widened(op_of(call), operands)
+        moves = op_of(call).moves
         out = Result(of.concrete_shape, of.dtype if moves else computed_in(of.dtype))
 
         def rounded(indices: Indices, value: PrimExpr) -> Stmt:
             return store(indices, op.cast_to(value, of.dtype))
 
-        for template in templates_of(call.op.name):
+        for template in templates_of(op_of(call).name):
             found = template(call.attrs, sources, out, rounded, self._target)
             if found is not None:
                 return found
-        raise NoRuleError(f"no template for this call of '{call.op.name}'")
+        raise NoRuleError(f"no template for this call of '{op_of(call).name}'")
 
     def _operands(self, call: Call) -> list[_Value]:
         return [one for arg in call.args for one in self._values[arg]]
-
-    def _ends_elementwise(self, call: Call) -> bool:
-        """Return whether all behind a call is at the same places as its elements."""
-        shape = _tensor(call.checked_type, self._target).shape
-        behind = self._behind(call)
-        steps = 0
-        for node in behind:
-            if node is call:
-                continue
-            if isinstance(node, Tuple) and node is self._function.body:
-                continue
-            if not isinstance(node, Call) or not isinstance(node.op, Op):
-                return False
-            if node.op.pattern > OpPattern.BROADCAST or not injective_rule(
-                node.op.name
-            ):
-                return False
-            types = [node.checked_type]
-            types += [arg.checked_type for arg in node.args if arg in behind]
-            if any(getattr(one, "shape", None) != shape for one in types):
-                return False
-            steps += 1
-        return steps < _DEEPEST
-
-    def _behind(self, call: Call) -> dict[Expr, None]:
-        """Return a call, and all that comes of it."""
-        found: dict[Expr, None] = {call: None}
-        waiting: list[Expr] = [call]
-        while waiting:
-            for user in self._users[waiting.pop()]:
-                if user not in found:
-                    found[user] = None
-                    waiting.append(user)
-        return found
 
 
 def _written(results: Sequence[tuple[Buffer, _Value]], indices: Indices) -> Stmt:
@@ -281,65 +251,3 @@ def _written(results: Sequence[tuple[Buffer, _Value]], indices: Indices) -> Stmt
 
 def _nowhere(indices: Indices) -> PrimExpr:
     raise AssertionError(f"asked for an element at {indices} that is not computed")
-
-
-def _widened(call: Call, sources: list[Source]) -> tuple[list[Source], bool]:
-    """Return operands as the operator computes them, and whether some are wider now.
-
-    The same is said of values in `relay.interpreter.op_value`.
-    """
-    if call.op.moves:
-        return sources, False
-    new = [_in_wide(one) for one in sources]
-    return new, any(one is not old for one, old in zip(new, sources, strict=True))
-
-
-def _in_wide(source: Source) -> Source:
-    wide = computed_in(source.dtype)
-    if wide == source.dtype:
-        return source
-    return Source(source.shape, wide, lambda at: op.cast_to(source.at(at), wide))
-
-
-def _fields(type_: Type) -> Sequence[Type]:
-    return type_.fields if isinstance(type_, TupleType) else (type_,)
-
-
-def _tensor(type_: Type, target: Target) -> TensorType:
-    """Return a type that values of a kernel may have.
-
-    Raises:
-        NoRuleError: They may not have this one.
-    """
-    if not isinstance(type_, TensorType):
-        raise NoRuleError(f"a value of type {type_}")
-    if not all(isinstance(dim, int) for dim in type_.shape):
-        raise NoRuleError(f"a shape that is not known: {type_}")
-    if type_.dtype not in _DTYPES:
-        raise NoRuleError(f"values of {type_.dtype}")
-    if type_.dtype == "float16" and not _HALVES & {*target.features()}:
-        raise NoRuleError("values of float16, for which the target has no feature")
-    return type_
-
-
-def _buffer(type_: TensorType, name: str) -> Buffer:
-    dtype = index_dtype(type_.concrete_shape)
-    dims = [IntImm(dtype, dim) for dim in type_.concrete_shape]
-    return decl_buffer(dims, type_.dtype, name)
-
-
-def _loaded(buffer: Buffer) -> Source:
-    shape = tuple(dim.value for dim in buffer.shape if isinstance(dim, IntImm))
-
-    def at(indices: Indices) -> PrimExpr:
-        return BufferLoad(buffer, indices)
-
-    return Source(shape, buffer.dtype, at, buffer)
-
-
-def _constant(constant: Constant) -> Source:
-    value = constant.data.numpy()
-    if value.ndim:
-        raise NoRuleError(f"a constant of shape {value.shape} within a kernel")
-    imm = op.const(value.item(), value.dtype.name)
-    return Source((), value.dtype.name, lambda _: imm)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,8 +22,10 @@ def by_numpy(function: Function) -> Callable[..., None]:
 
     def run(*arrays: Any) -> None:
         values = [np.asarray(one) for one in arrays[:count]]
-        found = evaluate(function, *values)
-        results = found if isinstance(found, tuple) else (found,)
+        found: Any = evaluate(function, values)
+        results: Sequence[Any] = (
+            cast("Sequence[Any]", found) if isinstance(found, tuple) else (found,)
+        )
         if len(results) != len(arrays) - count:
             raise EvaluationError(
                 f"expected {count} arrays and {len(results)} for the results, got "

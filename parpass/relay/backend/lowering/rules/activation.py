@@ -81,12 +81,10 @@ def _softmax(
         powers = scratch((length,), out.dtype, "powers")
 
         def with_largest(largest: PrimExpr) -> Stmt:
-            def power(_total: PrimExpr, k: Indices) -> Stmt:
+            def power(k: Indices) -> PrimExpr:
                 return op.exp(op.subtract(data.at(_in_row(outer, axis, k[0])), largest))
 
-            kept = nest(
-                (length,), lambda k: BufferStore(powers, power(largest, k), k), "k"
-            )
+            kept = nest((length,), lambda k: BufferStore(powers, power(k), k), "k")
 
             def add(total: PrimExpr, k: Indices) -> PrimExpr:
                 return op.add(total, BufferLoad(powers, k))

@@ -108,7 +108,8 @@ def _sequence_mask(
     value = attrs.mask_value if out.dtype.startswith("float") else int(attrs.mask_value)
     if out.dtype == "bool":
         value = bool(attrs.mask_value)
-    step, length = indices[attrs.axis], lengths.at([indices[1 - attrs.axis]])
+    axis: int = attrs.axis
+    step, length = indices[axis], lengths.at([indices[1 - axis]])
     if length.dtype == "uint64":
         raise NoRuleError("lengths of uint64")
     wide = "float64" if length.dtype.startswith("float") else "int64"

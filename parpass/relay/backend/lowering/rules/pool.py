@@ -185,11 +185,13 @@ def _register_whole(name: str, rank: int, is_max: bool) -> None:
         store: Store,
         _target: Target,
     ) -> Stmt:
-        if is_max:
-            how = lowest(out.dtype), larger, lambda found, _count: found
-        else:
-            how = zero(out.dtype), op.add, op.div
-        return _pooled_whole(attrs, sources, out, store, rank, *how)
+        start = lowest(out.dtype) if is_max else zero(out.dtype)
+        step, finish = (larger, _without_count) if is_max else (op.add, op.div)
+        return _pooled_whole(attrs, sources, out, store, rank, start, step, finish)
+
+
+def _without_count(found: PrimExpr, _count: PrimExpr) -> PrimExpr:
+    return found
 
 
 for _rank in (1, 2, 3):

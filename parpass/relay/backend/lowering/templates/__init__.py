@@ -7,6 +7,7 @@ They are for floats in layouts that suit vectors, and come before the plain loop
 from parpass.relay.backend.lowering.templates import (
     blocked_conv2d,
     depthwise_conv2d,
+    local_response_norm,
     matrix_product,
     plain_conv2d,
     pooling,
@@ -15,6 +16,7 @@ from parpass.relay.backend.lowering.templates import (
 __all__ = [
     "blocked_conv2d",
     "depthwise_conv2d",
+    "local_response_norm",
     "matrix_product",
     "plain_conv2d",
     "pooling",
