@@ -10,7 +10,7 @@ from parpass.ir.operators.op_attrs import op_attrs
 from parpass.ir.operators.op_table import Op
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
-from parpass.relay.op.legalize_hooks import LEGALIZE
+from parpass.relay.op.hooks.legalize_hooks import LEGALIZE
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 

@@ -30,7 +30,7 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.functor import ExprMutator
-from parpass.relay.op.mixed_precision_hooks import MIXED_PRECISION
+from parpass.relay.op.hooks.mixed_precision_hooks import MIXED_PRECISION
 from parpass.relay.transform.mixed_precision import (
     CATEGORIES,
     MIXED_PRECISION_ALWAYS,
