@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from parpass.ir.operators.op_table import Op
 from parpass.ir.types.ty import TupleType, Type
+from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
 from parpass.relay.backend.lowering.flow import Flow, op_of
-from parpass.relay.backend.lowering.loops import allocated, nest, scratch
+from parpass.relay.backend.lowering.loops import allocated, scratch
 from parpass.relay.backend.lowering.sources import (
     fields_of,
     loaded,
@@ -129,7 +130,8 @@ class _KernelBuilder:
         for pair in pairs:
             by_shape[pair[1].source.shape].append(pair)
         for shape, some in by_shape.items():
-            self._stages.append(nest(shape, functools.partial(_written, some)))
+            written = functools.partial(_written, some)
+            self._stages.append(elementwise_nest(shape, written, self._target))
         if self._anchor is not None:
             self._stages.append(self._last_stage(self._anchor, last))
         return outputs
@@ -144,10 +146,12 @@ class _KernelBuilder:
         if not isinstance(node, Call) or not isinstance(node.op, Op):
             raise NoRuleError(f"a {type(node).__name__} within a kernel")
         name = node.op.name
-        if injective_rule(name) is not None:
+        is_injective, has_loops = injective_rule(name) is not None, templates_of(name)
+        # Of what has both, the template is for the end of a kernel.
+        if is_injective and not (has_loops and self._is_last(node)):
             fields = enumerate(fields_of(node.checked_type))
             return [self._injective(node, type_, at) for at, type_ in fields]
-        if not templates_of(name):
+        if not has_loops:
             raise NoRuleError(f"no rule for '{name}'")
         return [self._anchored(node)]
 
@@ -172,7 +176,9 @@ class _KernelBuilder:
             raise NoRuleError("too many operators behind one")
 
         def loops(store: Store) -> Stmt:
-            return nest(out.shape, lambda at: store(at, source.at(at)))
+            return elementwise_nest(
+                out.shape, lambda at: store(at, source.at(at)), self._target
+            )
 
         return self._in_memory(source, loops)
 
@@ -191,7 +197,7 @@ class _KernelBuilder:
 
     def _anchored(self, call: Call) -> _Value:
         of = tensor_type(call.checked_type, self._target)
-        if self._anchor is None and self._flow.ends_elementwise(call):
+        if self._is_last(call):
             self._anchor = call
 
             def stored(indices: Indices) -> PrimExpr:
@@ -201,6 +207,10 @@ class _KernelBuilder:
             return _Value(Source(of.concrete_shape, of.dtype, stored))
         source = Source(of.concrete_shape, of.dtype, _nowhere)
         return self._in_memory(source, lambda store: self._loops(call, store))
+
+    def _is_last(self, call: Call) -> bool:
+        """Return whether the kernel ends with the loops of a call."""
+        return self._anchor is None and self._flow.ends_elementwise(call)
 
     def _in_memory(self, source: Source, loops: Callable[[Store], Stmt]) -> _Value:
         """Return a tensor that gets memory of its own, and is computed there."""

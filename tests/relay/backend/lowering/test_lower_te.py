@@ -12,8 +12,9 @@ import parpass
 from parpass import IRModule, relay, tir
 from parpass.errors import EvaluationError
 from parpass.ir.types.ty import FuncType, TensorType, TupleType
-from parpass.relay.backend.lowering import LowerTE, by_numpy, left_to_numpy
+from parpass.relay.backend.lowering import LowerTE, left_to_numpy
 from parpass.relay.backend.lowering.kernel_builder import kernel
+from parpass.relay.backend.numpy_function import NumpyFunction
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.transform import FuseOps, InferType
 from parpass.relay.typing.infer import infer_type
@@ -135,12 +136,12 @@ def test_what_has_no_rule_stays_and_is_computed_by_numpy():
         np.random.rand(1, 100).astype("float32"),
         np.zeros((1, 100), "float32"),
     )
-    by_numpy(function)(data, result)
+    NumpyFunction(function)(data, result)
     np.testing.assert_array_equal(result, np.sort(data))
     with pytest.raises(
         EvaluationError, match="expected 1 arrays and 1 for the results"
     ):
-        by_numpy(function)(data, result, result)
+        NumpyFunction(function)(data, result, result)
 
 
 def test_functions_that_are_not_primitive_or_anothers_stay():

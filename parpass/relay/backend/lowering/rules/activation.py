@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
 from parpass.relay.backend.lowering.extremes import larger, lowest
 from parpass.relay.backend.lowering.loops import (
     accumulated,
@@ -71,7 +72,7 @@ def _softmax(
     sources: Sequence[Source],
     out: Result,
     store: Store,
-    _target: Target,
+    target: Target,
 ) -> Stmt:
     """Return three loops along each row: its largest, the sum of powers, quotients."""
     axis, (data,) = _row(attrs, out), sources
@@ -84,19 +85,21 @@ def _softmax(
             def power(k: Indices) -> PrimExpr:
                 return op.exp(op.subtract(data.at(_in_row(outer, axis, k[0])), largest))
 
-            kept = nest((length,), lambda k: BufferStore(powers, power(k), k), "k")
+            kept = elementwise_nest(
+                (length,), lambda k: BufferStore(powers, power(k), k), target
+            )
 
             def add(total: PrimExpr, k: Indices) -> PrimExpr:
                 return op.add(total, BufferLoad(powers, k))
 
             def divided(total: PrimExpr) -> Stmt:
-                return nest(
+                return elementwise_nest(
                     (length,),
                     lambda k: store(
                         _in_row(outer, axis, k[0]),
                         op.div(BufferLoad(powers, k), total),
                     ),
-                    "k",
+                    target,
                 )
 
             sums = accumulated(zero(out.dtype), (length,), add, divided)
@@ -113,7 +116,7 @@ def _log_softmax(
     sources: Sequence[Source],
     out: Result,
     store: Store,
-    _target: Target,
+    target: Target,
 ) -> Stmt:
     axis, (data,) = _row(attrs, out), sources
     length = out.shape[axis]
@@ -129,13 +132,13 @@ def _log_softmax(
                     of_all,
                     stmt_seq(
                         BufferStore(of_all, op.log(total), [0]),
-                        nest(
+                        elementwise_nest(
                             (length,),
                             lambda k: store(
                                 _in_row(outer, axis, k[0]),
                                 op.subtract(shifted(k), BufferLoad(of_all, [0])),
                             ),
-                            "k",
+                            target,
                         ),
                     ),
                 )

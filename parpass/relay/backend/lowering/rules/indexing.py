@@ -136,3 +136,23 @@ def _reverse_sequence(
     found = list(indices)
     found[axis] = op.cast_to(turned, "int32")
     return data.at(found)
+
+
+@register_injective("unravel_index")
+def _unravel_index(
+    _attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    places, shape = sources
+    rest = op.cast_to(places.at(indices[1:]), "int64")
+    found: list[PrimExpr] = []
+    for axis in reversed(range(shape.shape[0])):
+        dim = op.cast_to(shape.at([op.const(axis, "int32")]), "int64")
+        some = op.maximum(dim, 1)  # of none there are no indices
+        found.insert(0, op.floormod(rest, some))
+        rest = op.floordiv(rest, some)
+    if not found:
+        raise NoRuleError("the coordinates of scalars")
+    result = found[0]
+    for axis, one in enumerate(found[1:], 1):
+        result = Select(op.equal(indices[0], axis), one, result)
+    return op.cast_to(result, out.dtype)

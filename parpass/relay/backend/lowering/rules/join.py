@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from parpass.relay.backend.lowering.loops import nest
+from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
 from parpass.relay.backend.lowering.template import (
     Indices,
     Result,
@@ -58,13 +58,15 @@ def _joined(
     sources: Sequence[Source],
     out: Result,
     store: Store,
-    _target: Target,
+    target: Target,
 ) -> Stmt:
     """Return loops for each tensor, where no element needs to know which it is of."""
     axis = normal_axis(attrs.axis, len(out.shape))
 
     def copied(start: int, one: Source) -> Stmt:
-        return nest(one.shape, lambda at: store(_shifted(at, axis, start), one.at(at)))
+        return elementwise_nest(
+            one.shape, lambda at: store(_shifted(at, axis, start), one.at(at)), target
+        )
 
     starts = _starts(sources, axis)
     parts = [copied(*each) for each in zip(starts, sources, strict=False)]

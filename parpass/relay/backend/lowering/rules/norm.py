@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
 from parpass.relay.backend.lowering.extremes import larger
 from parpass.relay.backend.lowering.loops import (
     accumulated,
@@ -73,6 +74,7 @@ def _normalised(
     outer: Sequence[int],
     inner: Sequence[int],
     join: Join,
+    target: Target,
 ) -> Stmt:
     """Return three loops over each part: its mean, its variance, what comes of it.
 
@@ -84,6 +86,7 @@ def _normalised(
         outer: How many parts there are, in several dimensions.
         inner: The lengths of a part.
         join: Returns where an element is, by its part and its place there.
+        target: The machine.
     """
     data, gamma, beta = sources
     axis = normal_axis(attrs.axis, len(data.shape))
@@ -106,7 +109,8 @@ def _normalised(
 
         def with_variance(total: PrimExpr) -> Stmt:
             root = _inverse_root(op.add(op.div(total, count), epsilon))
-            return stmt_seq(BufferStore(numbers, root, [1]), nest(inner, scaled, "k"))
+            loops = elementwise_nest(inner, scaled, target)
+            return stmt_seq(BufferStore(numbers, root, [1]), loops)
 
         def with_mean(total: PrimExpr) -> Stmt:
             return stmt_seq(
@@ -136,11 +140,12 @@ def _over(
     sources: Sequence[Source],
     out: Result,
     store: Store,
+    target: Target,
 ) -> Stmt:
     """Normalise over some axes; see `_normalised`."""
     outer = [1 if at in axes else dim for at, dim in enumerate(out.shape)]
     inner = [out.shape[axis] for axis in axes]
-    return _normalised(attrs, sources, out, store, outer, inner, _joined(axes))
+    return _normalised(attrs, sources, out, store, outer, inner, _joined(axes), target)
 
 
 def _joined(axes: Sequence[int]) -> Join:
@@ -157,9 +162,10 @@ def _layer_norm(
     sources: Sequence[Source],
     out: Result,
     store: Store,
-    _target: Target,
+    target: Target,
 ) -> Stmt:
-    return _over([normal_axis(attrs.axis, len(out.shape))], attrs, sources, out, store)
+    axis = normal_axis(attrs.axis, len(out.shape))
+    return _over([axis], attrs, sources, out, store, target)
 
 
 @register_template("nn.instance_norm")
@@ -168,11 +174,11 @@ def _instance_norm(
     sources: Sequence[Source],
     out: Result,
     store: Store,
-    _target: Target,
+    target: Target,
 ) -> Stmt:
     channel = normal_axis(attrs.axis, len(out.shape))
     axes = [at for at in range(1, len(out.shape)) if at != channel]
-    return _over(axes, attrs, sources, out, store)
+    return _over(axes, attrs, sources, out, store, target)
 
 
 @register_template("nn.group_norm")
@@ -181,7 +187,7 @@ def _group_norm(
     sources: Sequence[Source],
     out: Result,
     store: Store,
-    _target: Target,
+    target: Target,
 ) -> Stmt | None:
     axis = normal_axis(attrs.axis, len(out.shape))
     if not axis:
@@ -197,7 +203,7 @@ def _group_norm(
 
     outer = [out.shape[0], attrs.num_groups]
     inner = [each, *(out.shape[at] for at in others)]
-    return _normalised(attrs, sources, out, store, outer, inner, join)
+    return _normalised(attrs, sources, out, store, outer, inner, join, target)
 
 
 @register_template("nn.lrn")
@@ -238,7 +244,7 @@ def _l2_normalize(
     sources: Sequence[Source],
     out: Result,
     store: Store,
-    _target: Target,
+    target: Target,
 ) -> Stmt:
     (data,), rank = sources, len(out.shape)
     axes = range(rank) if attrs.axis is None else normal_axes(attrs.axis, rank)
@@ -257,7 +263,7 @@ def _l2_normalize(
                 place = join(which, k)
                 return store(place, op.div(data.at(place), length))
 
-            return nest(inner, quotient, "k")
+            return elementwise_nest(inner, quotient, target)
 
         return accumulated(zero(out.dtype), inner, more, done)
 

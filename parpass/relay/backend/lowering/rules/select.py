@@ -76,16 +76,6 @@ def _tile(
     return sources[0].at([op.floormod(one, max(dim, 1)) for one, dim in pairs])
 
 
-@register_injective("meshgrid")
-def _meshgrid(
-    attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    axis, source = out.field, sources[out.field]
-    if attrs.indexing == "xy" and len(sources) > 1 and axis < 2:
-        axis = 1 - axis
-    return source.at([indices[axis]] if source.shape else [])
-
-
 @register_injective("trilu")
 def _trilu(
     attrs: Any, sources: Sequence[Source], out: Result, indices: Indices

@@ -68,7 +68,9 @@ def _broadcast_to(
     return broadcast_at(sources[0], indices)
 
 
-@register_injective("reshape", "reshape_like", "nn.batch_flatten")
+@register_injective(
+    "reshape", "reshape_like", "contrib_reverse_reshape", "nn.batch_flatten"
+)
 def _reshape(
     _attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
 ) -> PrimExpr:
