@@ -64,7 +64,8 @@ def _squeeze(call: Call, change: Change) -> Relaid | None:
     gone = _letters(change, axes)
     if _is_blocked(old) or any(new.block(letter) > 1 for letter in gone):
         return None
-    attrs = replace(call.attrs, axis=tuple(new.index(letter) for letter in gone))
+    squeezed = [at for at, axis in enumerate(new.axes) if axis.upper() in gone]
+    attrs = replace(call.attrs, axis=tuple(squeezed))
     return Relaid(attrs, (True,), _output(_without(old, gone), _without(new, gone)))
 
 

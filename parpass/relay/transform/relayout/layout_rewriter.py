@@ -137,7 +137,7 @@ class LayoutRewriter(ExprMutator):
             return value
         key = (node, found.name, new.name)
         if key not in self._cache:
-            self._cache[key] = _transformed(value, node, found, new)
+            self._cache[key] = _transformed(value, node, found, new, written=old)
         return self._cache[key]
 
     def _noted(
@@ -181,8 +181,17 @@ def _layouts(attrs: Any) -> tuple[Layout, ...]:
     return tuple(map(Layout.of, names))
 
 
-def _transformed(value: Expr, node: Expr, old: Layout, new: Layout) -> Expr:
+def _transformed(
+    value: Expr, node: Expr, old: Layout, new: Layout, *, written: Layout
+) -> Expr:
     """Return a value in another layout; one of fewer dimensions gets them in front.
+
+    Args:
+        value: The value, in the layout `old`.
+        node: The node that it is the value of, which was written for `written`.
+        old: Its layout.
+        new: The layout that it is to have.
+        written: The layout that the node's type is of.
 
     Raises:
         TypeRelationError: The value has no such form.
@@ -193,12 +202,12 @@ def _transformed(value: Expr, node: Expr, old: Layout, new: Layout) -> Expr:
     missing = 0
     # The type is that of the value as it was written; in front of it, for broadcasting,
     # are dimensions of length 1.
-    if len(found.shape) < len(old.primal) and len(old.primal) == len(old.axes):
+    if old == written and len(found.shape) < len(old.primal) == len(old.axes):
         missing = len(old.axes) - len(found.shape)
         shape = (*[1] * missing, *found.shape)
         relaid_shape(shape, old.name, new.name)
-    elif len(found.shape) == len(old.axes):
-        relaid_shape(found.shape, old.name, new.name)
+    elif len(found.shape) == len(written.axes):
+        relaid_shape(found.shape, written.name, new.name)
     if missing:
         value = expand_dims(value, axis=0, num_newaxis=missing)
     return layout_transform(value, old.name, new.name)

@@ -332,6 +332,14 @@ def test_blocks_are_reduced_and_sliced_with_their_axes() -> None:
     assert odd["main"].body.attrs.begin == (0, 1)
 
 
+@pytest.mark.usefixtures("blocked")
+def test_what_blocks_of_one_channel_are_left_of_goes_on_with_others() -> None:
+    data = conv(X)
+    total = relay.sum(data, 1, keepdims=True)
+    for body in (data + total, relay.squeeze(total, [1]), relay.exp(total) + data):
+        assert_keeps_meaning(AlterOpLayout(), module(body), rtol=1e-4, atol=1e-3)
+
+
 def test_convolutions_are_left_alone_by_number() -> None:
     both = module(conv(conv(X)))
     with LayoutConfig(skip_layers=[0]):
