@@ -45,7 +45,7 @@ from parpass.relay.transform.normal_forms.to_graph_normal_form import ToGraphNor
 from parpass.relay.transform.outline.inline_segments import InlineSegments
 from parpass.relay.transform.outline.outline_segments import OutlineSegments
 from parpass.relay.transform.pipelines import default_pipeline
-from parpass.relay.transform.recast import recast
+from parpass.relay.transform.recasting import recast
 from parpass.relay.transform.relayout.alter_op_layout import AlterOpLayout
 from parpass.relay.transform.relayout.convert_layout import ConvertLayout
 from parpass.relay.transform.relayout.layout_config import LayoutConfig

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import importlib
+
 import parpass as tvm
 from parpass import relay
 from parpass.relay import nn
@@ -30,3 +32,8 @@ def test_tuples_are_cast_field_by_field_and_other_operators_stay() -> None:
     wanted = relay.cast(relay.concatenate(fields, 0), "float32")
     tvm.ir.assert_structural_equal(found, wanted)
     assert recast(joined, "float16", "float32") is joined
+
+
+def test_its_name_is_that_of_no_module() -> None:
+    importlib.import_module("parpass.relay.transform.shipped")
+    assert callable(relay.transform.recast)
