@@ -108,7 +108,7 @@ class LRN(OpRun):
         before, behind = (size - 1) // 2, size // 2
         padded = np.pad(x**2, ((0, 0), (before, behind), (0, 0), (0, 0)))
         squares = sum(padded[:, at : at + x.shape[1]] for at in range(size))
-        return (x / (bias + alpha / size * squares) ** beta,)
+        return (np.asarray(x / (bias + alpha / size * squares) ** beta, np.float32),)
 
 
 def _roles(graph: onnx.GraphProto) -> dict[str, str]:
