@@ -1,7 +1,6 @@
 """Kernels of Relay, which fusion makes, become loop programs."""
 
 from parpass.relay.backend.lowering.lower_te import LowerTE, left_to_numpy
-from parpass.relay.backend.lowering.numpy_kernel import by_numpy
 from parpass.relay.backend.lowering.template import (
     NoRuleError,
     Result,
@@ -17,7 +16,6 @@ __all__ = [
     "Result",
     "Source",
     "Store",
-    "by_numpy",
     "left_to_numpy",
     "register_injective",
     "register_template",

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import parpass
-from parpass import IRModule, relay, tir
-from parpass.errors import EvaluationError
+from parpass import IRModule, relay, target, tir
 from parpass.ir.types.ty import FuncType, TensorType, TupleType
-from parpass.relay.backend.lowering import LowerTE, by_numpy, left_to_numpy
+from parpass.relay.backend.lowering import LowerTE, left_to_numpy
 from parpass.relay.backend.lowering.kernel_builder import kernel
+from parpass.relay.backend.numpy_function import NumpyFunction
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.transform import FuseOps, InferType
 from parpass.relay.typing.infer import infer_type
@@ -131,16 +131,18 @@ def test_what_has_no_rule_stays_and_is_computed_by_numpy():
     function = mod["fused_sort"]
     assert function.attrs["Compiler"] == "numpy"
     assert function.attrs["global_symbol"] == "fused_sort"
-    data, result = (
-        np.random.rand(1, 100).astype("float32"),
-        np.zeros((1, 100), "float32"),
-    )
-    by_numpy(function)(data, result)
+    data = np.random.default_rng(0).random((1, 100)).astype("float32")
+    result = np.zeros_like(data)
+    NumpyFunction(function)(data, result)
     np.testing.assert_array_equal(result, np.sort(data))
-    with pytest.raises(
-        EvaluationError, match="expected 1 arrays and 1 for the results"
-    ):
-        by_numpy(function)(data, result, result)
+
+
+@pytest.mark.slow
+def test_programs_that_call_compiled_kernels_have_types():
+    mod = target.lowering()(lowered(network()))
+    assert type(mod["fused_nn_batch_flatten"]) is target.CompiledFunc
+    typed = InferType()(mod)
+    assert typed["main"].body.args[0].checked_type == TensorType((1, 100))
 
 
 def test_functions_that_are_not_primitive_or_anothers_stay():
