@@ -210,6 +210,10 @@ def test_long_chains_and_shared_results_are_cut_by_memory():
     for _ in range(40):  # inlined, it would be 2 ** 40 terms
         y = relay.multiply(relay.const(0.5), relay.add(y, y))
     assert_computes(primitive([x], y))
+    y = relay.nn.softmax(x)
+    for _ in range(12):
+        y = relay.multiply(y, relay.sigmoid(y))
+    assert_computes(primitive([x], y))
 
 
 @pytest.mark.parametrize(
