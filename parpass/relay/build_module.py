@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from parpass.errors import ArgumentError
 from parpass.errors.missing_names import refusing
 from parpass.ir.module import IRModule
 from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
@@ -30,6 +32,7 @@ def build(
     params: Mapping[str, Any] | None = None,
     mod_name: str = "default",
     *,
+    executor: str = "graph",
     workers: int | None = None,
     cache: bool = True,
     report: _Report | None = None,
@@ -55,6 +58,9 @@ def build(
         target_host: The machine that calls; the same one.
         params: Values of parameters of `main`, by name.
         mod_name: Under which name the library has the network.
+        executor: What runs the library: `graph` for the graph executor; with `aot` the
+            library has a function, `default_run`, that C calls, too, and `c_header`
+            gives what declares it.
         workers: How many processes may work; None for as many as there are cores, 0
             for none but this one.
         cache: Whether kernels that an earlier build compiled are taken from disk, and
@@ -63,13 +69,16 @@ def build(
             and the lowering, and of those from loops to machine code.
 
     Raises:
+        ArgumentError: `executor` or `mod_name` is none.
         CodeGenError: The network has control flow, or shapes that are not known, or
             something has no machine code, or llvmlite is not installed.
         TargetError: There is no such target.
     """
     del target_host
     wanted = _resolved(target)
-    runs = network_runs(ir_mod, wanted, params, mod_name, cache=cache)
+    runs = network_runs(
+        ir_mod, wanted, params, mod_name, executor=executor, cache=cache
+    )
     with open_runner(workers=workers) as runner, wanted:
         made = None
         while True:
@@ -86,6 +95,7 @@ async def build_async(
     params: Mapping[str, Any] | None = None,
     mod_name: str = "default",
     *,
+    executor: str = "graph",
     workers: int | None = None,
     cache: bool = True,
     report: _Report | None = None,
@@ -95,7 +105,9 @@ async def build_async(
     `build` says what the arguments are, and what comes of them.
     """
     wanted = _resolved(target)
-    runs = network_runs(ir_mod, wanted, params, mod_name, cache=cache)
+    runs = network_runs(
+        ir_mod, wanted, params, mod_name, executor=executor, cache=cache
+    )
     async with open_runner(workers=workers) as runner:
         made = None
         with wanted:
@@ -127,6 +139,7 @@ def network_runs(
     params: Mapping[str, Any] | None = None,
     mod_name: str = "default",
     *,
+    executor: str = "graph",
     cache: bool = True,
 ) -> Generator[Run, Any, GraphExecutorFactoryModule]:
     """Yield what is to be run, be sent what comes of it, and return the library.
@@ -134,11 +147,15 @@ def network_runs(
     For whoever drives a build by a runner of their own; the target, which is to be the
     current one meanwhile, is resolved. See `build` for arguments and errors.
     """
+    if executor not in ("graph", "aot"):
+        raise ArgumentError(f"expected executor 'graph' or 'aot', got {executor!r}")
+    if not mod_name.isidentifier():
+        raise ArgumentError(f"expected a name such as 'net', got {mod_name!r}")
     mod = _bound(given, params)
     pipeline = network_pipeline(target)
     lowered = yield Run(mod, pipeline, "fusing operators, and lowering them to loops")
     store = ObjectStore() if cache else None
-    image = yield from library_runs(lowered, target, mod_name, store)
+    image = yield from library_runs(lowered, target, mod_name, store, executor)
     return GraphExecutorFactoryModule(Module(image))
 
 
@@ -156,7 +173,7 @@ def _bound(given: IRModule | Function, params: Mapping[str, Any] | None) -> IRMo
 
 def optimize(
     mod: IRModule | Function,
-    target: object = None,
+    target: Any = None,
     params: Mapping[str, Any] | None = None,
 ) -> tuple[IRModule, dict[str, Any]]:
     """Return a module as the passes of the context's level leave it.
@@ -167,16 +184,17 @@ def optimize(
 
     Args:
         mod: The module, or a function.
-        target: Not used: the passes are those of every target.
+        target: The machine, whose layouts AlterOpLayout chooses; the current target,
+            or none, if none is given.
         params: Values of parameters of `main`, by name; they become constants.
 
     Returns:
         The module, and the values that have not become constants, which are none.
     """
-    del target
     context = PassContext.current()
     pipeline = default_pipeline(context.opt_level, required=context.required_pass)
-    return pipeline(_bound(mod, params)), {}
+    with nullcontext() if target is None else Target(target):
+        return pipeline(_bound(mod, params)), {}
 
 
 __all__ = [

@@ -38,6 +38,7 @@ class Module:
 
     Attributes:
         entry_name: The name of the function that calling the module calls.
+        image: The library.
         imported_modules: Modules whose functions are found here, too, if asked for.
     """
 
@@ -46,18 +47,18 @@ class Module:
     def __init__(self, image: LibraryImage, type_key: str = "llvm") -> None:
         self.type_key = type_key
         self.imported_modules: list[Module] = []
-        self._image = image
+        self.image = image
         self._functions: dict[str, PackedFunc] = {}
 
     @property
     def manifest(self) -> Manifest:
         """What the library says of itself: its functions, its target."""
-        return self._image.manifest
+        return self.image.manifest
 
     @property
     def weights(self) -> dict[str, NDArray]:
         """The arrays that are in the library, by name."""
-        return dict(self._image.weights)
+        return dict(self.image.weights)
 
     @property
     def entry_func(self) -> PackedFunc:
@@ -71,7 +72,7 @@ class Module:
 
     @functools.cached_property
     def _code(self) -> Any:
-        image = self._image
+        image = self.image
         if image.manifest.format == "so":
             return SharedObject(image.code)
         # By name: a program that needs no LLVM does not load what needs it.
@@ -124,7 +125,7 @@ class Module:
     def _executor(self, device: Any) -> GraphRuns:
         """Return the network with memory for a run, for `GraphModule`."""
         check_device(device)
-        return GraphRuns(read_graph(self.manifest.graph), self, self._image.weights)
+        return GraphRuns(read_graph(self.manifest.graph), self, self.image.weights)
 
     def export_library(
         self,
@@ -145,7 +146,7 @@ class Module:
         del fcompile, workspace_dir, kwargs
         if addons:
             raise ArgumentError("expected no addons: there is no linker to add them")
-        write_library(file_name, self._image)
+        write_library(file_name, self.image)
 
     def save(self, file_name: str | os.PathLike[str], fmt: str = "") -> None:
         """Write the library to a file; TVM has other formats besides.

@@ -154,11 +154,22 @@ def list_global_func_names() -> list[str]:
     return global_func_names(lambda _: True)
 
 
-def global_func_names(is_wanted: Callable[[str], bool]) -> list[str]:
-    """Return the names of the registered functions that somebody wants, sorted."""
-    import_declared()
+def global_func_names(
+    is_wanted: Callable[[str], bool], *, declared: bool = True
+) -> list[str]:
+    """Return the names of the registered functions that somebody wants, sorted.
+
+    By default what was declared is imported first.
+    """
+    if declared:
+        import_declared()
     _functions.ask(*filter(is_wanted, _functions.missing))
     return sorted(filter(is_wanted, tuple(_functions)))
+
+
+def known_func(name: str) -> PackedFunc | None:
+    """Return a registered function, None if there is none; nothing is imported."""
+    return _functions.get(name)
 
 
 def remove_global_func(name: str) -> None:

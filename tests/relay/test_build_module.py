@@ -17,7 +17,7 @@ import trio
 
 import parpass as tvm
 from parpass import relay
-from parpass.errors import CodeGenError, TargetError
+from parpass.errors import ArgumentError, CodeGenError, TargetError
 from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
 from parpass.runtime.graph_executor import GraphModule
 
@@ -186,3 +186,16 @@ def test_control_flow_is_refused_with_what_to_do():
     mod = tvm.IRModule.from_expr(body)
     with pytest.raises(CodeGenError, match=r"is run by relay\.create_executor"):
         relay.build(mod, workers=0)
+
+
+def test_a_library_may_be_for_c_as_well():
+    mod = tvm.IRModule.from_expr(relay.Function([X], relay.exp(X)))
+    lib = relay.build(mod, workers=0, executor="aot", mod_name="net")
+    assert "int32_t net_run(" in lib.c_header()
+    module = GraphModule(lib["net"](tvm.cpu()))
+    module.run(x=np.zeros((2, 3)))
+    assert module.get_output(0).numpy().min() == 1
+    with pytest.raises(ArgumentError, match="'vm'"):
+        relay.build(mod, workers=0, executor="vm")
+    with pytest.raises(ArgumentError, match="'a b'"):
+        relay.build(mod, workers=0, mod_name="a b")

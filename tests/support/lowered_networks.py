@@ -90,9 +90,11 @@ def built(
     mod: IRModule,
     store: ObjectStore | None = None,
     run: Callable[[IRModule, Pass], Any] | None = None,
+    executor: str = "graph",
 ) -> Module:
     """Return a lowered network as a library; unless it is said how, made here."""
-    runs = library_runs(mod, Target("llvm").resolved(), store=store)
+    here = Target("llvm").resolved()
+    runs = library_runs(mod, here, store=store, executor=executor)
     made: Any = None
     while True:
         try:

@@ -52,6 +52,13 @@ from parpass.cli.commands.command import Command
     required=True,
     help="The file of the library.",
 )
+@options.writing(
+    "--header",
+    metavar="PATH",
+    type=click.Path(dir_okay=False, writable=True),
+    help="Have the library contain a function that C calls, and write the header that "
+    "declares it to this file.",
+)
 @options.showing(
     "-q", "--quiet", is_flag=True, help="Show nothing of what is being done."
 )

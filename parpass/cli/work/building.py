@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import click
 
+from parpass.cli.files.writing import write_text
 from parpass.cli.showing.build_table import BuildTimes, print_build_times
 from parpass.cli.showing.failure import InputError, PassFailure
+from parpass.cli.showing.kernel_progress import showing_progress
 from parpass.cli.showing.speed_table import print_speed_report
 from parpass.cli.showing.watching import Watching
 from parpass.cli.work.pipeline import make_context
@@ -35,6 +38,7 @@ def run(
     jobs: int | None,
     cache: bool,
     output: str,
+    header: str | None,
     quiet: bool,
     explain_speed: bool,
     traceback: bool,
@@ -61,11 +65,16 @@ def run(
 
     with open_runner(workers=jobs) as runner, context, machine:
         try:
-            lib = _built(mod, machine, runner, context, times, tell, cache=cache)
+            executor = "graph" if header is None else "aot"
+            runs = network_runs(mod, machine, executor=executor, cache=cache)
+            waiting = nullcontext if quiet else showing_progress
+            lib = _driven(runs, runner, context, times, tell, waiting)
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
             raise PassFailure(error, with_traceback=traceback) from None
     with times.files.writing():
         _write(lib, output)
+        if header is not None:
+            write_text(lib.c_header(), header)
     _tell_of_numpy(lib, tell)
     if explain_speed:
         print_build_times(times)
@@ -73,17 +82,15 @@ def run(
             print_speed_report(report)
 
 
-def _built(
-    mod: IRModule,
-    machine: Target,
+def _driven(
+    runs: Generator[Run, Any, GraphExecutorFactoryModule],
     runner: Runner,
     context: PassContext,
     times: BuildTimes,
     tell: Callable[[str], None],
-    *,
-    cache: bool,
+    waiting: Callable[[], AbstractContextManager[None]],
 ) -> GraphExecutorFactoryModule:
-    runs, made = network_runs(mod, machine, cache=cache), None
+    made = None
     while True:
         began = time.perf_counter()
         try:
@@ -92,12 +99,13 @@ def _built(
             times.link = time.perf_counter() - began
             return end.value
         tell(f"{wanted.what}...")
-        made = runner.run_sync(
-            wanted.mod,
-            wanted.pipeline,
-            context=context,
-            report=times.reports.append,
-        )
+        with waiting():
+            made = runner.run_sync(
+                wanted.mod,
+                wanted.pipeline,
+                context=context,
+                report=times.reports.append,
+            )
         _tell_if_slow(times.reports[-1], tell)
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from parpass.relay.backend.c_header import c_header
 from parpass.runtime.compiled_module import Module
 from parpass.runtime.ndarray import NDArray
 from parpass.runtime.registry import PackedFunc
@@ -54,6 +55,14 @@ class GraphExecutorFactoryModule:
         See `Module.export_library` for arguments and errors.
         """
         self.module.export_library(file_name, **kwargs)
+
+    def c_header(self) -> str:
+        """Return what a C program includes to run the network: see `executor="aot"`.
+
+        Raises:
+            ArgumentError: It was not built for C.
+        """
+        return c_header(self.module.image)
 
     def __getitem__(self, name: str) -> PackedFunc:
         return self.module[name]

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from typing import NamedTuple
 
 from parpass.ir.module import IRModule
+from parpass.relay.backend.aot_executor_codegen import aot_main
 from parpass.relay.backend.graph_executor_codegen import Generated, graph_of
 from parpass.relay.backend.numpy_function import as_json
 from parpass.relay.expr import Function
@@ -41,6 +42,7 @@ def library_runs(
     target: Target,
     module_name: str = "default",
     store: ObjectStore | None = None,
+    executor: str = "graph",
 ) -> Runs:
     """Compile the kernels that `main` calls, and lay out its graph.
 
@@ -49,6 +51,7 @@ def library_runs(
         target: The machine, resolved.
         module_name: Under which name the library has the network.
         store: Where objects of earlier builds are; None for nowhere.
+        executor: What runs the library: `graph`, or `aot` for C, too.
 
     Raises:
         CodeGenError: `main` has control flow, a shape is not known, or a kernel has no
@@ -64,6 +67,13 @@ def library_runs(
         what = f"compiling {len(new):,} of {len(new) + once.num_known:,} kernels"
         new = yield Run(new, lowering(target), what)
     compiled = once.all_of(new)
+    if executor == "aot":
+        signatures = {name: one.signature for name, one in compiled.items()}
+        symbol = f"{module_name}_run"
+        main = aot_main(*generated, signatures, symbol)
+        what = "compiling the function that C calls"
+        done = yield Run(IRModule({symbol: main}), lowering(target), what)
+        compiled |= dict(done.functions_by_name)
     others = {n: as_json(f) for n, f in functions.items() if isinstance(f, Function)}
     return _with_network(
         library_image(compiled, target), generated, module_name, others

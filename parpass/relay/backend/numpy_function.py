@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from parpass.errors import EvaluationError
 from parpass.ir.module import IRModule
 from parpass.ir.serialization import load_json, save_json
 from parpass.ir.types.ty import TupleType, Type
@@ -37,12 +38,20 @@ class NumpyFunction:
     def __call__(self, *arrays: Array) -> None:
         """Compute the results.
 
+        Args:
+            *arrays: The operands, tuples laid out flat, then those for the results.
+
         Raises:
-            EvaluationError: They cannot be computed.
+            EvaluationError: They cannot be computed, or are not as many.
         """
         rest = list(arrays)
         given = [_value(one, rest) for one in self._types]
         found = list(_flat(evaluate(self._function, given)))
+        if len(found) != len(rest):
+            raise EvaluationError(
+                f"expected {len(arrays) - len(rest)} arrays and {len(found)} for the "
+                f"results, got {len(arrays)}"
+            )
         for memory, value in zip(rest, found, strict=True):
             memory[...] = value
 

@@ -26,8 +26,7 @@ from parpass.runner.driving.crossing import (
     without_stop_iteration,
 )
 from parpass.runner.driving.task_hosts import AsyncioHost, TrioHost
-from parpass.runner.executor import Executor
-from parpass.runner.pool.share import Share
+from parpass.runner.executor import Asking, Executor
 
 ValueT = TypeVar("ValueT")
 
@@ -103,7 +102,7 @@ class BlockingHost:
         self, executor: Executor, run: Callable[[bytes], bytes], job: bytes
     ) -> bytes | None:
         """Wait here."""
-        if isinstance(executor, Share):
+        if isinstance(executor, Asking):
             return executor.ask(run, job)
         return await asked(executor, run, job, _heard)
 

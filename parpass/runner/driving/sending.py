@@ -88,12 +88,26 @@ class Sending:
 
     async def _pooled(self, stage: PooledStage, executor: Executor) -> None:
         notes = Notes(self._retainer.folder)
-        was_warm = executor.is_warm
+        was_warm, is_begun, why_none = executor.is_warm, False, ""
+
+        async def run() -> None:
+            nonlocal is_begun
+            is_begun = True
+            await run_stage(stage, executor, notes)
+
         try:
-            await self._host.run(run_stage, stage, executor, notes)
+            await self._host.run(run)
+        except OSError as error:
+            if is_begun:
+                raise
+            # An event loop needs descriptors, too; those that it has got are let go of
+            # with the error.
+            why_none = f"there is no event loop, {type(error).__name__}: {error}"
         finally:
             self._account.journey(stage.journey, stage.total, was_warm=was_warm)
             await self._host.call_through(stage.end)
+        if why_none:
+            raise NoWorkersError("none", why_none)
         self._have_run(stage)
 
     def _have_run(self, stage: PooledStage) -> None:

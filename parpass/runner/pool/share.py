@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Protocol
 
-from parpass.runner.executor import Executor
+from parpass.runner.executor import Asking, Executor
 from parpass.runner.pool.staff import Posted, Worker
 
 
@@ -38,7 +38,7 @@ class Shared(Executor, Protocol):
         ...
 
 
-class Share:
+class Share(Asking):
     """The workers of a pool as one run has them: an executor.
 
     Args:

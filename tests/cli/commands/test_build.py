@@ -60,6 +60,12 @@ def test_it_is_shown_where_the_time_went_or_nothing():
         assert f"│ {part}" in shown
 
 
+def test_a_header_is_written_for_c(folder: Path):
+    result = parpass("build", "model.onnx", "-o", "net.so", "--header", "net.h", "-j0")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "int32_t default_run(" in (folder / "net.h").read_text()
+
+
 def test_what_numpy_computes_is_named(folder: Path):
     (folder / "sort.relay").write_text(
         "def @main(%x: Tensor[(2, 3), float32]) { sort(%x, axis=-1) }"

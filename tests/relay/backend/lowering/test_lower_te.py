@@ -10,6 +10,7 @@ import pytest
 
 import parpass
 from parpass import IRModule, relay, target, tir
+from parpass.errors import EvaluationError
 from parpass.ir.types.ty import FuncType, TensorType, TupleType
 from parpass.relay.backend.lowering import LowerTE, left_to_numpy
 from parpass.relay.backend.lowering.kernel_builder import kernel
@@ -135,6 +136,8 @@ def test_what_has_no_rule_stays_and_is_computed_by_numpy():
     result = np.zeros_like(data)
     NumpyFunction(function)(data, result)
     np.testing.assert_array_equal(result, np.sort(data))
+    with pytest.raises(EvaluationError, match="expected 1 arrays and 1 for the"):
+        NumpyFunction(function)(data, result, result)
 
 
 @pytest.mark.slow

@@ -120,3 +120,11 @@ def test_workers_know_the_rules_of_the_target(runner: Runner):
         parallel = runner.run_sync(mod, AlterOpLayout(), context=context)
     assert parallel.astext() == serial.astext()
     assert "NCHW8c" in parallel.astext()
+
+
+def test_optimize_has_the_target_that_it_is_given():
+    with PassContext(opt_level=3):
+        mine, _ = relay.optimize(network(), target=AVX2)
+        nobodys, _ = relay.optimize(network())
+    assert "NCHW8c" in mine.astext()
+    assert "NCHW8c" not in nobodys.astext()

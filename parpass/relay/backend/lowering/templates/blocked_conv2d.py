@@ -141,7 +141,7 @@ class _BlockedConv2D:
         return with_input(
             in_blocks(self._data),
             image,
-            self._shape.padding,
+            self._shape.sides,
             lanes,
             lambda data: self._rows(image, data),
         )

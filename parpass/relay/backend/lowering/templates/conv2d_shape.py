@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 from parpass.relay.backend.lowering.template import Source
 from parpass.relay.backend.lowering.templates.flat_loops import index
+from parpass.relay.backend.lowering.templates.padded_input import Sides
 from parpass.relay.op.layout import Layout, relaid_shape
 from parpass.relay.op.nn.windows import window_counts
 from parpass.tir.op import add, multiply
@@ -69,19 +70,12 @@ class Conv2DShape(NamedTuple):
         return height, width
 
     @property
-    def padding(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
-        """What is before and behind an image that windows see; None for nothing.
-
-        It is negative behind where the windows do not come to the end of the image.
-        """
-        height, width = (
-            (before, extent - before - length)
-            for before, extent, length in zip(
-                self.before, self.extents, self.image, strict=True
-            )
-        )
-        is_within = max(*height, *width) <= 0
-        return None if is_within else (height, width)
+    def sides(self) -> tuple[Sides, Sides] | None:
+        """What is around an image that windows see; None for nothing."""
+        sizes = zip(self.image, self.before, self.extents, strict=True)
+        height, width = (Sides.of(*size) for size in sizes)
+        is_bare = height.is_bare and width.is_bare
+        return None if is_bare else (height, width)
 
     def seen(self, place: PrimExpr, inside: PrimExpr, axis: int) -> PrimExpr:
         """Return which row (axis 0) or column of a padded image is seen.

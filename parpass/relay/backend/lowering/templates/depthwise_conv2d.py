@@ -99,28 +99,27 @@ class _DepthwiseConv2D:
 
     def stmt(self) -> Stmt:
         """Return the loops."""
+        extents = (self._shape.batch, self._shape.groups // self._lanes)
+        loops = nested(("image", "channels"), extents, lambda at: self._of_block(*at))
+        return self._sums.within(loops)
+
+    def _of_block(self, image: PrimExpr, channels: PrimExpr) -> Stmt:
+        # What is copied is one block, which the processor has at hand while it is used.
         lanes = self._registers.lanes(self._data.dtype)
-        return self._sums.within(
-            looped(
-                "image",
-                self._shape.batch,
-                lambda image: with_input(
-                    *(self._data, image, self._shape.padding, lanes),
-                    lambda data: self._rows(image, data),
-                ),
-            )
+        return with_input(
+            *(self._data, image, self._shape.sides, lanes),
+            lambda data: self._rows(data, image, channels),
+            only=channels,
         )
 
-    def _rows(self, image: PrimExpr, data: FlatInput) -> Stmt:
-        return nested(
-            ("channels", "row"),
-            (self._shape.groups // self._lanes, self._shape.counts[0]),
-            lambda at: in_chunks(
-                "column",
-                self._shape.counts[1],
-                self._pixels,
+    def _rows(self, data: FlatInput, image: PrimExpr, channels: PrimExpr) -> Stmt:
+        return looped(
+            "row",
+            self._shape.counts[0],
+            lambda row: in_chunks(
+                *("column", self._shape.counts[1], self._pixels),
                 lambda column, pixels: self._results(
-                    data, (image, *at, column), pixels
+                    data, (image, channels, row, column), pixels
                 ),
             ),
         )
@@ -149,7 +148,7 @@ class _DepthwiseConv2D:
         shape, lanes = self._shape, self._lanes
         wide, step = vector(data.dtype, lanes), shape.strides[1] * lanes
         top, left = shape.seen(row, at[0], 0), shape.seen(column, at[1], 1)
-        begin = data.place((channels, top, left, index(0)))
+        begin = data.place((index(0), top, left, index(0)))
         buffer = self._weight.buffer
         assert buffer is not None
         place_of_weight = flat((channels, *at, index(0)), (1, *shape.kernel, lanes))

@@ -81,7 +81,7 @@ def vectorized(
         extent,
         lanes,
         lambda begin, count: looped(
-            f"{name}.lane",
+            name,
             count,
             lambda lane: body(add(begin, lane)),
             ForKind.VECTORIZED,

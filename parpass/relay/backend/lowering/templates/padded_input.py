@@ -20,6 +20,45 @@ from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import Stmt, stmt_seq
 
 
+class Sides(NamedTuple):
+    """What windows see along an axis.
+
+    Attributes:
+        before: How many zeros are before the image.
+        seen: How much of the image is seen.
+        behind: How many zeros are behind it.
+        length: How long the image is.
+    """
+
+    before: int
+    seen: int
+    behind: int
+    length: int
+
+    @staticmethod
+    def of(length: int, before: int, extent: int) -> Sides:
+        """Return what is seen of an image with padding.
+
+        Args:
+            length: How long the image is.
+            before: How much padding is before it.
+            extent: How much all windows see together.
+        """
+        before = min(before, extent)
+        seen = max(0, min(length, extent - before))
+        return Sides(before, seen, extent - before - seen, length)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether no padding is seen."""
+        return not self.before and not self.behind
+
+    @property
+    def total(self) -> int:
+        """How much is seen with the padding."""
+        return self.before + self.seen + self.behind
+
+
 class FlatInput(NamedTuple):
     """Channels of one image in memory.
 
@@ -54,9 +93,10 @@ def in_blocks(source: Source) -> Source:
 def with_input(
     source: Source,
     image: PrimExpr,
-    padding: tuple[tuple[int, int], tuple[int, int]] | None,
+    sides: tuple[Sides, Sides] | None,
     lanes: int,
     body: Callable[[FlatInput], Stmt],
+    only: PrimExpr | None = None,
 ) -> Stmt:
     """Return a statement that has the channels of one image in memory.
 
@@ -65,33 +105,51 @@ def with_input(
     Args:
         source: The images: blocks of channels, height, width, channels of a block.
         image: Which image.
-        padding: How many zeros are before and behind height and width; negative where
-            the ends of an image are not looked at. None to leave the image as it is.
+        sides: What is seen along height and width; None for the image as it is.
         lanes: How many elements are copied at once.
         body: What is to be done with them.
+        only: The block of channels that is wanted; None for all.
     """
     blocks, height, width, block = source.shape[1:]
-    if padding is None and is_flat(source):
+    if sides is None and is_flat(source):
         assert source.buffer is not None
         shape = (blocks, height, width, block)
-        begin = flat((image, *[index(0)] * 4), source.shape)
+        begin = flat(
+            (image, index(0) if only is None else only, *[index(0)] * 3), source.shape
+        )
         return body(FlatInput(source.buffer.data, source.dtype, shape, begin))
-    (top, bottom), (left, right) = padding or ((0, 0), (0, 0))
-    shape = (blocks, top + height + bottom, left + width + right, block)
+    if only is not None:
+        source, blocks = _one_block(source, only), 1
+    sides = sides or (Sides.of(height, 0, height), Sides.of(width, 0, width))
+    rows, columns = sides
+    shape = (blocks, rows.total, columns.total, block)
     memory = Memory("padded", source.dtype, shape)
     found = FlatInput(memory.data, source.dtype, shape, index(0))
-    rows = _Rows(source, image, found, memory, lanes, (left, right))
-    seen = min(height, height + bottom)
-    copied = looped(
-        "copied.channel",
-        blocks,
-        lambda channel: stmt_seq(
-            *rows.zeros(channel, 0, top),
-            looped("copied.row", seen, lambda row: rows.copied(channel, row, top)),
-            *rows.zeros(channel, top + seen, max(bottom, 0)),
-        ),
-    )
+    copy = _Rows(source, image, found, memory, lanes, columns)
+
+    def of_block(channel: PrimExpr) -> Stmt:
+        return stmt_seq(
+            *copy.zeros(channel, 0, rows.before),
+            looped(
+                "copied.row",
+                rows.seen,
+                lambda row: copy.copied(channel, row, rows.before),
+            ),
+            *copy.zeros(channel, rows.before + rows.seen, rows.behind),
+        )
+
+    copied = looped("copied.channel", blocks, of_block)
     return memory.within(stmt_seq(copied, body(found)))
+
+
+def _one_block(source: Source, channels: PrimExpr) -> Source:
+    """Return one block of the channels of images."""
+    batch, _, *rest = source.shape
+
+    def at(indices: Indices) -> PrimExpr:
+        return source.at((indices[0], channels, *indices[2:]))
+
+    return Source((batch, 1, *rest), source.dtype, at)
 
 
 class _Rows(NamedTuple):
@@ -100,7 +158,7 @@ class _Rows(NamedTuple):
     into: FlatInput
     memory: Memory
     lanes: int
-    sides: tuple[int, int]
+    columns: Sides
 
     def zeros(self, channel: PrimExpr, first: int, count: int) -> list[Stmt]:
         """Return what makes rows zero."""
@@ -121,8 +179,7 @@ class _Rows(NamedTuple):
     def copied(self, channel: PrimExpr, row: PrimExpr, top: int) -> Stmt:
         """Return what copies a row, with zeros at its sides."""
         block = self.into.shape[3]
-        left, right = self.sides
-        seen = self.source.shape[3] + min(right, 0)
+        left, seen, right, _ = self.columns
         begin = self.into.place((channel, add(row, index(top)), index(0), index(0)))
         from_left = add(begin, index(left * block))
         behind = add(begin, index((left + seen) * block))

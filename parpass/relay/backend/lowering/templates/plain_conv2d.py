@@ -117,7 +117,7 @@ class _PlainConv2D:
                 "image",
                 self._shape.batch,
                 lambda image: with_input(
-                    *(in_blocks(self._data), image, self._shape.padding, self._lanes),
+                    *(in_blocks(self._data), image, self._shape.sides, self._lanes),
                     lambda data: self._rows(image, data),
                 ),
             )

@@ -63,7 +63,7 @@ def test_a_first_factor_of_columns_is_for_others():
     by_rows=st.booleans(),
     target=st.sampled_from(TARGETS),
 )
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 def test_any_product_is_computed(
     rows: int, inner: int, columns: int, by_rows: bool, target: str
 ):
