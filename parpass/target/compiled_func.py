@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from parpass.ir.node import Node, reflected
 from parpass.ir.relay_expr import BaseFunc
 from parpass.ir.tenants import Tenant, register_tenant
+from parpass.ir.types.ty import FuncType, TensorType
 from parpass.runtime.signature import Signature
+from parpass.tir.function import PrimFunc, kernel_type
 
 
 @reflected(is_graph=False)
@@ -31,6 +33,15 @@ class CompiledFunc(BaseFunc, frozen=True, eq=False):
     interface: str
     target: str
     attrs: Mapping[str, Any] | None = None
+
+    @property
+    def annotated_type(self) -> FuncType | None:
+        """The type of a kernel, from tensors to tensors; of others None is known."""
+        outputs = self.attributes.get(PrimFunc.NUM_OUTPUTS)
+        if not outputs:
+            return None
+        shapes = [(one.shape or (), one.dtype) for one in self.signature.parameters]
+        return kernel_type([TensorType(*cast("Any", one)) for one in shapes], outputs)
 
     @property
     def signature(self) -> Signature:

@@ -121,8 +121,7 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
         outputs = self.attributes.get(self.NUM_OUTPUTS)
         if outputs:
             tensors = [_tensor_type(self.buffer_map[param]) for param in self.params]
-            given, results = tuple(tensors[:-outputs]), tuple(tensors[-outputs:])
-            return FuncType(given, results[0] if outputs == 1 else TupleType(results))
+            return kernel_type(tensors, outputs)
         return FuncType(tuple(map(type_of, self.params)), self.ret_type or VOID)
 
     @property
@@ -140,6 +139,17 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
         if new_body is self.body and span is None:
             return self
         return structs.replace(self, body=new_body, span=span or self.span)
+
+
+def kernel_type(tensors: Sequence[TensorType], num_outputs: int) -> FuncType:
+    """Return the type that a kernel has to those who call it with tensors.
+
+    Args:
+        tensors: Those of all its parameters.
+        num_outputs: How many of them, at the end, it writes.
+    """
+    given, results = tuple(tensors[:-num_outputs]), tuple(tensors[-num_outputs:])
+    return FuncType(given, results[0] if num_outputs == 1 else TupleType(results))
 
 
 def _tensor_type(buffer: Buffer) -> TensorType:

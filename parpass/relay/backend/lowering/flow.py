@@ -9,7 +9,10 @@ from parpass.ir.operators.op_table import Op, OpPattern
 from parpass.relay.backend.lowering.template import injective_rule
 from parpass.relay.expr import Call, Expr, Function, Tuple
 
-_LONGEST = 50  # operators behind one whose results they take as they come
+# How much is inlined before a result gets memory of its own: rules call each other, and
+# what is shared is written down anew for each user.
+DEEPEST = 50
+LARGEST = 1000
 
 
 class Flow:
@@ -27,9 +30,8 @@ class Flow:
         self._body = function.body
         self._users: dict[Expr, list[Expr]] = defaultdict(list)
         for node in self.order:
-            for child in children(node):
-                if isinstance(child, Expr):
-                    self._users[child].append(node)
+            for child in _expressions(node):
+                self._users[child].append(node)
 
     def behind(self, call: Call) -> dict[Expr, None]:
         """Return a call, and all that comes of it."""
@@ -48,9 +50,14 @@ class Flow:
         rest = [one for one in behind if one is not call]
         if isinstance(self._body, Tuple) and self._body in behind:
             rest.remove(self._body)
-        shape = _shape(call)
-        return len(rest) < _LONGEST and all(
-            _goes_on(one, behind, shape) for one in rest
+        shape, sizes = _shape(call), dict[Expr, int]({call: 1})
+        for one in self.order:
+            if one in behind and one is not call:
+                sizes[one] = 1 + sum(sizes.get(arg, 0) for arg in _expressions(one))
+        return (
+            len(rest) < DEEPEST
+            and max(sizes.values()) < LARGEST
+            and all(_goes_on(one, behind, shape) for one in rest)
         )
 
 
@@ -58,6 +65,10 @@ def op_of(call: Call) -> Op:
     """Return the operator that a call in a kernel is of."""
     assert isinstance(call.op, Op)
     return call.op
+
+
+def _expressions(node: Expr) -> list[Expr]:
+    return [child for child in children(node) if isinstance(child, Expr)]
 
 
 def _shape(expr: Expr) -> object:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from parpass.ir.operators.op_table import Op
 from parpass.ir.types.ty import TupleType, Type
 from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
-from parpass.relay.backend.lowering.flow import Flow, op_of
+from parpass.relay.backend.lowering.flow import DEEPEST, LARGEST, Flow, op_of
 from parpass.relay.backend.lowering.loops import allocated, scratch
 from parpass.relay.backend.lowering.sources import (
     fields_of,
     loaded,
     parameter,
+    remembered,
     scalar,
     tensor_type,
     widened,
@@ -36,13 +37,8 @@ from parpass.tir import op
 from parpass.tir.buffer import Buffer
 from parpass.tir.expr import Var
 from parpass.tir.function import PrimFunc
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
-
-# How much is inlined before a result gets memory of its own: rules call each other, and
-# what is shared is computed anew for each user.
-_DEEPEST = 50
-_LARGEST = 1000
 
 
 def kernel(function: Function, name: str, target: Target) -> PrimFunc:
@@ -117,15 +113,13 @@ class _KernelBuilder:
             for at, one in enumerate(types)
         ]
         pairs = list(zip(outputs, found, strict=True))
+        last: list[tuple[Buffer, _Value]] = []
         if self._anchor is not None:
             behind = self._flow.behind(self._anchor)
             nodes = body.fields if isinstance(body, Tuple) else (body,)
-            last = [
-                pair for pair, node in zip(pairs, nodes, strict=True) if node in behind
-            ]
-            pairs = [pair for pair in pairs if pair not in last]
-        else:
-            last = []
+            both = list(zip(pairs, nodes, strict=True))
+            last = [pair for pair, node in both if node in behind]
+            pairs = [pair for pair, node in both if node not in behind]
         by_shape: dict[tuple[int, ...], list[tuple[Buffer, _Value]]] = defaultdict(list)
         for pair in pairs:
             by_shape[pair[1].source.shape].append(pair)
@@ -167,13 +161,12 @@ class _KernelBuilder:
         def compute(indices: Indices) -> PrimExpr:
             return op.cast_to(rule(call.attrs, sources, out, indices), of.dtype)
 
-        source = Source(out.shape, of.dtype, self._remembered(compute))
+        source = Source(out.shape, of.dtype, remembered(compute, lambda: self._stores))
         depth = 1 + max((one.depth for one in operands), default=0)
         size = 1 + sum(one.size for one in operands)
-        if depth < _DEEPEST and size < _LARGEST:
+        is_behind = self._anchor is not None and call in self._flow.behind(self._anchor)
+        if (depth < DEEPEST and size < LARGEST) or is_behind:
             return _Value(source, depth, size)
-        if self._anchor is not None and call in self._flow.behind(self._anchor):
-            raise NoRuleError("too many operators behind one")
 
         def loops(store: Store) -> Stmt:
             return elementwise_nest(
@@ -181,19 +174,6 @@ class _KernelBuilder:
             )
 
         return self._in_memory(source, loops)
-
-    def _remembered(self, compute: Callable[[Indices], PrimExpr]) -> Any:
-        """Return a function that gives the same expression at the same indices."""
-        known: dict[Any, tuple[Indices, PrimExpr]] = {}
-
-        def at(indices: Indices) -> PrimExpr:
-            places = [one.value if isinstance(one, IntImm) else one for one in indices]
-            key = (self._stores, *(p if isinstance(p, int) else id(p) for p in places))
-            if key not in known:
-                known[key] = indices, compute(indices)  # so ids stay theirs
-            return known[key][1]
-
-        return at
 
     def _anchored(self, call: Call) -> _Value:
         of = tensor_type(call.checked_type, self._target)

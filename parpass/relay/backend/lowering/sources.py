@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from parpass.ir.operators.op_table import Op
 from parpass.ir.types.ty import TensorType, TupleType, Type
@@ -81,6 +81,27 @@ def loaded(buffer: Buffer) -> Source:
         return BufferLoad(buffer, indices)
 
     return Source(shape, buffer.dtype, at, buffer)
+
+
+def remembered(
+    compute: Callable[[Indices], PrimExpr], when: Callable[[], int]
+) -> Callable[[Indices], PrimExpr]:
+    """Return a function that gives the same expression at the same indices.
+
+    Args:
+        compute: Gives the expression.
+        when: Tells from when it is; what was before is forgotten.
+    """
+    known: dict[tuple[int, ...], tuple[tuple[PrimExpr, ...], PrimExpr]] = {}
+
+    def at(indices: Indices) -> PrimExpr:
+        places = [one.value if isinstance(one, IntImm) else id(one) for one in indices]
+        key = (when(), *places)
+        if key not in known:
+            known[key] = tuple(indices), compute(indices)  # so ids stay theirs
+        return known[key][1]
+
+    return at
 
 
 def scalar(constant: Constant) -> Source:
