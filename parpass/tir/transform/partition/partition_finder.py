@@ -136,7 +136,7 @@ class PartitionFinder(StmtExprVisitor):
             yield from self._inside(op, op.loop_var, values)
 
     def _varies(self, bound: PrimExpr) -> bool:
-        """Return whether variables from outside are in a bound; no part is seen twice."""
+        """Return whether a bound has variables from outside; parts are seen once."""
         found, seen = [cast("Node", bound)], set[Node]()
         while found:
             node = found.pop()
