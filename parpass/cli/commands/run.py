@@ -75,7 +75,8 @@ def run(
     """Evaluate a function of a program, operator by operator, on numpy.
 
     INPUT is what parpass opt reads. Parameters whose value is not given get random
-    values of their types; where a type leaves the shape open, --shape says it.
+    values of their types; where a type leaves the shape open, --shape says it. Of a
+    loop program the values are what it returns, and the arrays that it writes to.
 
     \b
     Example:
@@ -83,8 +84,10 @@ def run(
       parpass run small.relay --input 'x=[[1, 2], [3, 4]]'
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.files import arrays
+    from parpass.cli.work import loop_values
+    from parpass.cli.work.values import value_of
     from parpass.errors import EvaluationError, did_you_mean
-    from parpass.relay.interpreter.interpreter import evaluate
+    from parpass.tir.function import PrimFunc
 
     mod = _read(file, dict(shapes))
     if function not in mod:
@@ -92,11 +95,16 @@ def run(
         raise click.BadParameter(
             f"no function '{function}'{hint}", param_hint="'--function'"
         )
-    params = mod[function].params
+    called, sizes = mod[function], dict(shapes)
+    is_loops = isinstance(called, PrimFunc)
+    params = loop_values.parameters(called, {}, sizes) if is_loops else called.params
     values = arrays.given_values(params, given, files)
+    if is_loops:
+        values = loop_values.with_sizes(called, values, sizes)
+        params = loop_values.parameters(called, values, sizes)
     try:
-        inputs = arrays.completed(params, values, dict(shapes), seed)
-        outputs = arrays.flat(evaluate(mod[function], inputs, mod))
+        inputs = arrays.completed(params, values, sizes, seed)
+        outputs = arrays.flat(value_of(called, inputs, mod))
     except EvaluationError as error:
         raise click.ClickException(f"'{function}' has no value: {error}") from None
     if output is None:
@@ -112,6 +120,6 @@ def _read(file: Path, shapes: dict[str, Sequence[Any]]) -> IRModule:
     mod = read_module(file, shapes=shapes)
     if not isinstance(mod, IRModule):
         raise InputError(
-            f"expected a Relay program to evaluate, got another IR: {file}"
+            f"expected a program of Relay or tir to evaluate, got another IR: {file}"
         )
     return mod
