@@ -127,3 +127,8 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
         if new_body is self.body and span is None:
             return self
         return structs.replace(self, body=new_body, span=span or self.span)
+
+    def script(self, tir_prefix: str = "T", show_meta: bool = False) -> str:
+        """Return the text, `str(self)`; TVM's is Python, which is not written."""
+        del tir_prefix, show_meta
+        return str(self)
