@@ -14,6 +14,7 @@ from parpass.ir.declared import declare_ir
 
 if TYPE_CHECKING:
     from parpass import (
+        contrib,
         errors,
         instrument,
         ir,
@@ -86,6 +87,7 @@ __all__ = [
     "arith",
     "assert_structural_equal",
     "build",
+    "contrib",
     "convert",
     "cpu",
     "device",
@@ -124,7 +126,16 @@ _ROOMS = {
     **{
         name: f"parpass.{name}"
         for name in (
-            *("errors", "instrument", "ir", "relay", "runner", "runtime", "testing"),
+            *(
+                "contrib",
+                "errors",
+                "instrument",
+                "ir",
+                "relay",
+                "runner",
+                "runtime",
+                "testing",
+            ),
             *("target", "te", "tir", "transform"),
         )
     },

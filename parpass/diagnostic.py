@@ -11,6 +11,7 @@ import enum
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import msgspec
@@ -125,12 +126,22 @@ class DiagnosticContext:
         Raises:
             DiagnosticError: There is an ERROR among the diagnostics.
         """
-        self.renderer(self)
+        keep = keeps_renderings.get()
+        if keep is None or self.renderer is not get_renderer():
+            self.renderer(self)
+        else:
+            keep(self)
         if any(one.level == DiagnosticLevel.ERROR for one in self.diagnostics):
             raise DiagnosticError(_headlines(self.diagnostics), self.diagnostics)
 
 
 RenderFunction = Callable[[DiagnosticContext], None]
+
+# Called instead of the renderer of this process, for a body that is run elsewhere or
+# out of its turn: what it renders is shown when and where a serial run would show it.
+keeps_renderings: ContextVar[RenderFunction | None] = ContextVar(
+    "parpass_keeps_renderings", default=None
+)
 
 
 class DiagnosticRenderer:

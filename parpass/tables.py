@@ -176,7 +176,7 @@ def _program_entries() -> list[Entry]:
         home, removed = str(table.home), tuple(table.removed)
         found += [Entry(home, what, key, is_removed=True) for key in removed]
         for key, module in tuple(table.added.items()):
-            module = _importable(module)
+            module = importable(module)
             value, why = table.stuck.get(key, (None, None))
             if module is not None or value is not table.get(key):
                 why = None
@@ -270,8 +270,8 @@ def _importing() -> str | None:
     return None
 
 
-def _importable(module: str | None) -> str | None:
-    """Return the module if other processes can import it, else None."""
+def importable(module: str | None) -> str | None:
+    """Return a module's name if other processes import that one by it, else None."""
     if module is None or module == "__main__":
         return None
     from cloudpickle import list_registry_pickle_by_value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Callable, Iterator
 
@@ -32,6 +33,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(_LONG), append=False)
 
 
+def pytest_collection_finish() -> None:
+    """Keep the collector from going through all tests, and all they import, in each."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def runner_of() -> Iterator[RunnerOf]:
     """Give a function from a number of workers to a runner that has so many."""
@@ -51,3 +58,11 @@ def runner_of() -> Iterator[RunnerOf]:
 def runner(runner_of: RunnerOf) -> Runner:
     """Give a runner with two workers."""
     return runner_of(2)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_cache_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have objects be kept in a folder of the tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PARPASS_CACHE_DIR", str(tmp_path_factory.mktemp("objects")))
+        yield

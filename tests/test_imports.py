@@ -15,11 +15,13 @@ from parpass.relay.analysis.components import strong_components
 
 ROOT = Path(__file__).parents[1]
 
-# Rooms that have a module for each thing that another room has one of: ONNX converters
-# and dynamic forms of operators, errors of what raises them, what the command runs.
+# Rooms that have a module for each thing that another room has one of: ONNX converters,
+# dynamic forms and rules of operators, errors of what raises them, what the command
+# runs.
 COUNTERPARTS = (
     "parpass.cli.",
     "parpass.errors.",
+    "parpass.relay.backend.lowering.rules.",
     "parpass.relay.frontend.onnx.operators.",
     "parpass.relay.op.dyn.",
 )

@@ -21,7 +21,7 @@ DOCS = Path(__file__).parents[1] / "docs"
         ("failures", 2, 0),
         ("with-qiskit", 2, 0),
         ("writing-a-pass", 6, 3),
-        ("writing-an-adapter", 7, 2),
+        ("writing-an-adapter", 8, 2),
     ],
 )
 def test_the_snippets_of_the_page_run(

@@ -13,6 +13,7 @@ from bench.table import Line, Row
 _FILES = {
     "throughput": ("heavy", "light", "one"),
     "loops": ("loops", "loop_node"),
+    "kernels": ("kernels",),
     "fixed_cost": ("fixed",),
     "small_work": ("small",),
     "behind": ("behind",),

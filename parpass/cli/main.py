@@ -14,6 +14,8 @@ import click
 
 from parpass import __version__
 from parpass.cli.commands.bisect import bisect
+from parpass.cli.commands.build import build
+from parpass.cli.commands.cache import cache
 from parpass.cli.commands.diff import diff
 from parpass.cli.commands.opt import opt
 from parpass.cli.commands.reduce import reduce
@@ -84,5 +86,5 @@ def main() -> None:
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
 
 
-for command in (bisect, diff, opt, reduce, replay, run):
+for command in (bisect, build, cache, diff, opt, reduce, replay, run):
     main.add_command(command)

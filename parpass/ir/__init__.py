@@ -36,6 +36,11 @@ if TYPE_CHECKING:
         structural_equal,
         structural_hash,
     )
+    from parpass.ir.type_constraint import (
+        EnvFunc,
+        TypeConstraint,
+        TypeRelation,
+    )
     from parpass.ir.types.prim_ty import PointerType, PrimType
     from parpass.ir.types.ty import (
         FuncType,
@@ -72,6 +77,7 @@ __all__ = [
     "DiagnosticContext",
     "DiagnosticLevel",
     "DictAttrs",
+    "EnvFunc",
     "FuncType",
     "GlobalTypeVar",
     "GlobalVar",
@@ -96,8 +102,10 @@ __all__ = [
     "TupleType",
     "Type",
     "TypeCall",
+    "TypeConstraint",
     "TypeData",
     "TypeKind",
+    "TypeRelation",
     "TypeVar",
     "assert_structural_equal",
     "convert",
@@ -130,6 +138,7 @@ _HOME = {
     "DiagnosticContext": "parpass.diagnostic",
     "DiagnosticLevel": "parpass.diagnostic",
     "DictAttrs": "parpass.ir.attrs",
+    "EnvFunc": "parpass.ir.type_constraint",
     "FuncType": "parpass.ir.types.ty",
     "GlobalTypeVar": "parpass.ir.adt",
     "GlobalVar": "parpass.ir.relay_expr",
@@ -156,8 +165,10 @@ _HOME = {
     "TupleType": "parpass.ir.types.ty",
     "Type": "parpass.ir.types.ty",
     "TypeCall": "parpass.ir.adt",
+    "TypeConstraint": "parpass.ir.type_constraint",
     "TypeData": "parpass.ir.adt",
     "TypeKind": "parpass.ir.types.ty",
+    "TypeRelation": "parpass.ir.type_constraint",
     "TypeVar": "parpass.ir.types.ty",
     "assert_structural_equal": "parpass.ir.structure.structural",
     "convert": "parpass.runtime.registry",

@@ -18,7 +18,7 @@ from parpass.ir.module import IRModule
 from parpass.ir.node import count_nodes
 from parpass.ir.references import reachable_part
 from parpass.ir.relay_expr import BaseFunc
-from parpass.ir.tenants import tenant_of, tenants
+from parpass.ir.tenants import Tenant, tenant_of, tenants
 from parpass.transform import (
     Excerpt,
     KeepOutside,
@@ -71,10 +71,10 @@ class IRModuleAdapter(ModuleAdapter):
         return function.annotated_type
 
     def keeps_signature(self, before: BaseFunc, after: BaseFunc) -> bool:
-        """Return what its IR says; one that is of another IR now keeps none."""
+        """Return what its IR says; one of another IR now has to state the same."""
         tenant = tenant_of(before)
         if tenant_of(after) is not tenant:
-            return before.annotated_type is None
+            return Tenant.keeps_signature(tenant, before, after)
         return tenant.keeps_signature(before, after)
 
     def size(self, function: BaseFunc, limit: int) -> int:

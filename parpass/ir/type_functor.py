@@ -10,6 +10,7 @@ from typing import Generic, TypeVar, cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.adt import GlobalTypeVar, TypeCall, TypeData
+from parpass.ir.type_constraint import TypeRelation
 from parpass.ir.types.ty import (
     FuncType,
     IncompleteType,
@@ -86,6 +87,10 @@ class TypeFunctor(Generic[ResultT]):
     def visit_type_data(self, td: TypeData) -> ResultT:
         """Give the result for the definition of a type."""
         return self.visit_default(td)
+
+    def visit_type_relation(self, tr: TypeRelation) -> ResultT:
+        """Give the result for a relation of types."""
+        return self.visit_default(tr)
 
     def visit_default(self, typ: Type) -> ResultT:
         """Give the result for a type whose kind has no override."""

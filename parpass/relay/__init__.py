@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from parpass.diagnostic import SourceName, Span
 from parpass.errors.lazy_names import lazy_names
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
+from parpass.ir.type_constraint import TypeConstraint, TypeRelation
 from parpass.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from parpass.ir.types.ty import (
     Any,
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
         testing,
         transform,
     )
+    from parpass.relay.build_module import build, build_async, optimize
     from parpass.relay.interpreter.interpreter import create_executor
     from parpass.relay.op import *  # noqa: F403 -- the builders, found by __getattr__
     from parpass.relay.op import nn
@@ -87,7 +89,6 @@ if TYPE_CHECKING:
     from parpass.relay.text.parser import fromtext, parse, parse_expr
     from parpass.relay.text.printer import astext
     from parpass.relay.tvm_names.build_config import build_config
-    from parpass.relay.tvm_names.build_module import optimize
     from parpass.runtime.params import load_param_dict, save_param_dict
 
 __all__: list[str] = [
@@ -129,10 +130,12 @@ __all__: list[str] = [
     "TupleWrapper",
     "Type",
     "TypeCall",
+    "TypeConstraint",
     "TypeData",
     "TypeFunctor",
     "TypeKind",
     "TypeMutator",
+    "TypeRelation",
     "TypeVar",
     "TypeVisitor",
     "Var",
@@ -141,6 +144,8 @@ __all__: list[str] = [
     "astext",
     "backend",
     "bind",
+    "build",
+    "build_async",
     "build_config",
     "build_module",
     "const",
@@ -172,26 +177,34 @@ _ROOMS = {
     "backend": "parpass.relay.backend",
     "_transform": "parpass.relay.tvm_names._transform",
     "adt": "parpass.relay.adt",
+    "base": "parpass.diagnostic",
     "analysis": "parpass.relay.analysis",
-    "build_module": "parpass.relay.tvm_names.build_module",
+    "build_module": "parpass.relay.build_module",
     "dataflow_pattern": "parpass.relay.dataflow_pattern",
+    "expr_functor": "parpass.relay.functor",
+    "function": "parpass.relay.expr",
     "frontend": "parpass.relay.frontend",
     "ir_pass": "parpass.relay.tvm_names.ir_pass",
     "nn": "parpass.relay.op.nn",
     "op": "parpass.relay.op",
+    "param_dict": "parpass.runtime.params",
     "prelude": "parpass.relay.prelude",
     "scope_builder": "parpass.relay.scope_builder",
     "testing": "parpass.relay.testing",
     "transform": "parpass.relay.transform",
+    "ty": "parpass.relay.tvm_names.relay_types",
+    "type_functor": "parpass.ir.type_functor",
 }
 
 _HOME = {
     "Prelude": "parpass.relay.prelude",
     "Module": "parpass.ir.module",
     "astext": "parpass.relay.text.printer",
+    "build": "parpass.relay.build_module",
+    "build_async": "parpass.relay.build_module",
     "build_config": "parpass.relay.tvm_names.build_config",
     "create_executor": "parpass.relay.interpreter.interpreter",
-    "optimize": "parpass.relay.tvm_names.build_module",
+    "optimize": "parpass.relay.build_module",
     "fromtext": "parpass.relay.text.parser",
     "load_param_dict": "parpass.runtime.params",
     "parse": "parpass.relay.text.parser",

@@ -88,7 +88,8 @@ def bind_params_by_name(
 
     Raises:
         IRTypeError: `func` is no function, `params` no mapping, two of the parameters
-            have one name, or a value is not of its parameter's shape and dtype.
+            have one name, or a value is not of its parameter's shape; it may be of
+            another dtype.
     """
     if not isinstance(cast("object", func), Function):
         raise IRTypeError(
@@ -112,7 +113,7 @@ def _check_fits(param: Var, value: NDArray) -> None:
         dim == there or not isinstance(dim, int)
         for dim, there in zip(wanted.shape, value.shape, strict=True)
     )
-    if not fits or wanted.dtype != value.dtype:
+    if not fits:
         found = TensorType(value.shape, value.dtype)
         raise IRTypeError(
             f"expected {wanted} for parameter '{param.name_hint}', got {found}"

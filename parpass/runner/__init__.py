@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         run_pipeline,
         run_pipeline_sync,
     )
+    from parpass.runner.stage.progress import Progress, watching_progress
     from parpass.runner.travel.propagation import propagate
     from parpass.runner.worker.jobs import begin_worker
 
@@ -32,6 +33,7 @@ __all__ = [
     "JobEndedError",
     "JobLostError",
     "NoWorkersError",
+    "Progress",
     "RunReport",
     "Runner",
     "begin_worker",
@@ -39,6 +41,7 @@ __all__ = [
     "propagate",
     "run_pipeline",
     "run_pipeline_sync",
+    "watching_progress",
 ]
 
 
@@ -47,9 +50,11 @@ _HOMES = {
     "JobEndedError": "executor",
     "JobLostError": "executor",
     "NoWorkersError": "executor",
+    "Progress": "stage.progress",
     "RunReport": "report.report",
     "begin_worker": "worker.jobs",
     "propagate": "travel.propagation",
+    "watching_progress": "stage.progress",
 }
 
 __getattr__, __dir__ = lazy_names(

@@ -90,6 +90,23 @@ class Executor(Protocol):
         ...
 
 
+class Asking:
+    """What a pool may be besides: a thread can wait for one job by itself.
+
+    No other thread has a part in it then; to wake one takes as long as a small job.
+    """
+
+    def ask(self, run: Callable[[bytes], bytes], job: bytes) -> bytes | None:
+        """Have a worker call `run(job)`, and wait for it; None if it went wrong.
+
+        If this is interrupted the job is ended.
+
+        Raises:
+            RuntimeUseError: The pool is closed.
+        """
+        raise NotImplementedError
+
+
 class JobLostError(Exception):
     """The worker that ran a job died.
 

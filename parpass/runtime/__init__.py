@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from parpass.errors.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from parpass.runtime import graph_executor
     from parpass.runtime.compiled_module import Module, load_module
     from parpass.runtime.devices import Device, cpu, device
     from parpass.runtime.dlpack_type import DataType, DataTypeCode
@@ -24,6 +25,7 @@ __all__ = [
     "convert",
     "cpu",
     "device",
+    "graph_executor",
     "load_module",
     "load_param_dict",
     "save_param_dict",
@@ -44,4 +46,6 @@ _HOME = {
     "save_param_dict": "parpass.runtime.params",
 }
 
-__getattr__, __dir__ = lazy_names(__name__, _HOME)
+_ROOMS = {"graph_executor": "parpass.runtime.graph_executor"}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOME, rooms=_ROOMS)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import os
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from parpass.errors import ArgumentError, LibraryError, UnknownFunctionError
+from parpass.runtime.graph_executor import check_device
+from parpass.runtime.graph_json import read_graph
+from parpass.runtime.graph_runs import GraphRuns
 from parpass.runtime.kernel_call import KernelCall
 from parpass.runtime.library_file import (
     LibraryImage,
@@ -23,37 +24,7 @@ from parpass.runtime.library_file import (
 from parpass.runtime.ndarray import NDArray
 from parpass.runtime.registry import PackedFunc
 from parpass.runtime.shared_object import SharedObject
-
-
-class BenchmarkResult(NamedTuple):
-    """How long a function took: seconds of each repetition, on average of its calls."""
-
-    results: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """The mean."""
-        return float(np.mean(self.results))
-
-    @property
-    def median(self) -> float:
-        """The median."""
-        return float(np.median(self.results))
-
-    @property
-    def min(self) -> float:
-        """The least."""
-        return min(self.results)
-
-    @property
-    def max(self) -> float:
-        """The most."""
-        return max(self.results)
-
-    @property
-    def std(self) -> float:
-        """The standard deviation."""
-        return float(np.std(self.results))
+from parpass.runtime.time_evaluator import BenchmarkResult, timed
 
 
 class Module:
@@ -67,6 +38,7 @@ class Module:
 
     Attributes:
         entry_name: The name of the function that calling the module calls.
+        image: The library.
         imported_modules: Modules whose functions are found here, too, if asked for.
     """
 
@@ -75,18 +47,18 @@ class Module:
     def __init__(self, image: LibraryImage, type_key: str = "llvm") -> None:
         self.type_key = type_key
         self.imported_modules: list[Module] = []
-        self._image = image
+        self.image = image
         self._functions: dict[str, PackedFunc] = {}
 
     @property
     def manifest(self) -> Manifest:
         """What the library says of itself: its functions, its target."""
-        return self._image.manifest
+        return self.image.manifest
 
     @property
     def weights(self) -> dict[str, NDArray]:
         """The arrays that are in the library, by name."""
-        return dict(self._image.weights)
+        return dict(self.image.weights)
 
     @property
     def entry_func(self) -> PackedFunc:
@@ -100,7 +72,7 @@ class Module:
 
     @functools.cached_property
     def _code(self) -> Any:
-        image = self._image
+        image = self.image
         if image.manifest.format == "so":
             return SharedObject(image.code)
         # By name: a program that needs no LLVM does not load what needs it.
@@ -116,28 +88,44 @@ class Module:
         """Return a function.
 
         Args:
-            name: Its name; `__tvm_main__` for the entry.
+            name: Its name; `__tvm_main__` for the entry. Of a network, `default` gives
+                what `graph_executor.GraphModule` runs.
             query_imports: Whether to look in imported modules.
 
         Raises:
             UnknownFunctionError: There is none of that name.
             LibraryError: The code cannot be loaded.
         """
-        known = self.manifest.functions
-        wanted = self.manifest.entry if name == self.entry_name else name
+        said = self.manifest
+        if said.graph and name == said.module_name:
+            return PackedFunc(self._executor)  # not kept: it keeps this module
+        known = [*said.functions, *said.numpy_functions]
+        wanted = said.entry if name == self.entry_name else name
         if wanted in known:
             if wanted not in self._functions:
                 self._functions[wanted] = self._loaded(wanted)
             return self._functions[wanted]
         for module in self.imported_modules if query_imports else ():
-            if name in module.manifest.functions:
-                return module.get_function(name)
-        raise UnknownFunctionError(name, known)
+            with contextlib.suppress(UnknownFunctionError):
+                return module.get_function(name, query_imports=True)
+        raise UnknownFunctionError(
+            name, [*known, *([said.module_name] * bool(said.graph))]
+        )
 
     def _loaded(self, name: str) -> PackedFunc:
-        signature = self.manifest.functions[name]
+        said = self.manifest
+        if name in said.numpy_functions:
+            # By name: only what is not machine code needs what computes it.
+            loader = importlib.import_module("parpass.relay.backend.numpy_function")
+            return PackedFunc(loader.NumpyFunction.restored(said.numpy_functions[name]))
+        signature = said.functions[name]
         address = self._code.address(signature.symbol)
         return PackedFunc(KernelCall(signature, address, self._code))
+
+    def _executor(self, device: Any) -> GraphRuns:
+        """Return the network with memory for a run, for `GraphModule`."""
+        check_device(device)
+        return GraphRuns(read_graph(self.manifest.graph), self, self.image.weights)
 
     def export_library(
         self,
@@ -158,7 +146,7 @@ class Module:
         del fcompile, workspace_dir, kwargs
         if addons:
             raise ArgumentError("expected no addons: there is no linker to add them")
-        write_library(file_name, self._image)
+        write_library(file_name, self.image)
 
     def save(self, file_name: str | os.PathLike[str], fmt: str = "") -> None:
         """Write the library to a file; TVM has other formats besides.
@@ -196,18 +184,7 @@ class Module:
         function = self.get_function(func_name)
 
         def evaluate(*args: Any) -> BenchmarkResult:
-            function(*args)
-            found, calls = list[float](), number
-            while len(found) < repeat:
-                begin = time.perf_counter()
-                for _ in range(calls):
-                    function(*args)
-                taken = time.perf_counter() - begin
-                if taken * 1000 < min_repeat_ms:
-                    calls *= 2
-                else:
-                    found.append(taken / calls)
-            return BenchmarkResult(tuple(found))
+            return timed(lambda: function(*args), number, repeat, min_repeat_ms)
 
         return evaluate
 

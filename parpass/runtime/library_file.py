@@ -19,6 +19,7 @@ import platform
 import struct
 import tempfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,7 +42,7 @@ ABI = 1  # of kernels and of this format; another number is refused
 _MAGIC = b"PARPASS\x01"
 _TRAILER = struct.Struct("<8sQQ32s")
 _PAGE = 4096
-_CHUNK = 1 << 20
+_CHUNK = 4 << 20
 
 
 class Manifest(NamedTuple):
@@ -57,6 +58,10 @@ class Manifest(NamedTuple):
         versions: Of what made it, for people.
         format: What its code is: `so`, a shared library of the system; or `tar`,
             objects that LLVM loads.
+        graph: Of a network, its graph in TVM's JSON; its weights are in the library.
+        module_name: Under which name the library has the network.
+        numpy_functions: Functions that are not machine code, as JSON of Relay, by name.
+            To run them needs more of parpass than the rest does.
     """
 
     target: str
@@ -67,6 +72,9 @@ class Manifest(NamedTuple):
     entry: str = ""
     versions: Mapping[str, str] = {}
     format: str = "so"
+    graph: str = ""
+    module_name: str = "default"
+    numpy_functions: Mapping[str, str] = {}
 
 
 class LibraryImage(NamedTuple):
@@ -99,12 +107,11 @@ def write_library(path: str | os.PathLike[str], image: LibraryImage) -> None:
     wanted = Path(path)
     handle, name = tempfile.mkstemp(dir=wanted.parent, prefix=f".{wanted.name}.")
     try:
-        with open(handle, "wb") as file:
-            digest = hashlib.sha256()
-            for part in _parts(image):
-                file.write(part)
-                digest.update(part)
-            file.write(digest.digest())
+        with open(handle, "w+b") as file:
+            file.writelines(_parts(image))
+            file.flush()
+            whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            file.write(digest_of(memoryview(whole)))
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, wanted)
     except BaseException:
@@ -123,15 +130,14 @@ def _parts(image: LibraryImage) -> Iterator[bytes | memoryview]:
     """Yield all of a file but the digest of it."""
     yield image.code
     at, told = len(image.code), list[dict[str, Any]]()
+    begin, places = weights_begin(image), places_of(image.weights)[0]
     for name, array in image.weights.items():
-        fill = -at % _PAGE
-        yield bytes(fill)
-        raw = array.raw()
-        at += fill
+        place = begin + places[name]
+        yield bytes(place - at)
         about = {"name": name, "dtype": array.dtype, "shape": list(array.shape)}
-        told.append({**about, "at": at})
-        yield raw
-        at += raw.nbytes
+        told.append({**about, "at": place})
+        yield array.raw()
+        at = place + array.nbytes
     functions = {n: one.export() for n, one in image.manifest.functions.items()}
     said = {
         **image.manifest._asdict(),
@@ -143,6 +149,24 @@ def _parts(image: LibraryImage) -> Iterator[bytes | memoryview]:
     manifest = json.dumps(said, sort_keys=True).encode()
     yield manifest
     yield _TRAILER.pack(_MAGIC, at, len(manifest), b"")[:-32]
+
+
+def weights_begin(image: LibraryImage) -> int:
+    """Return where in its file the weights of a library begin: at a page."""
+    return _at_page(len(image.code))
+
+
+def places_of(weights: Mapping[str, NDArray]) -> tuple[dict[str, int], int]:
+    """Return where weights are, in bytes from the first one, and how long all are."""
+    at, found = 0, dict[str, int]()
+    for name, array in weights.items():
+        found[name] = _at_page(at)
+        at = found[name] + array.nbytes
+    return found, at
+
+
+def _at_page(at: int) -> int:
+    return -(-at // _PAGE) * _PAGE
 
 
 def read_library(path: str | os.PathLike[str]) -> LibraryImage:
@@ -168,7 +192,7 @@ def read_library(path: str | os.PathLike[str]) -> LibraryImage:
     manifest = Manifest(
         *(said["target"], said["architecture"], said["system"]),
         *(tuple(said["features"]), functions, said["entry"], said["versions"]),
-        said["format"],
+        *(said["format"], said["graph"], said["module_name"], said["numpy_functions"]),
     )
     weights = {one["name"]: _mapped_array(mapped, one) for one in said["weights"]}
     return LibraryImage(manifest, mapped[: said["code"]], weights)
@@ -191,7 +215,7 @@ def _manifest(mapped: mmap.mmap, path: Any) -> dict[str, Any]:
             f"library '{path}' is of format {magic[7]}, expected {_MAGIC[7]}; build it "
             "by this version of parpass"
         )
-    if _digest(mapped) != digest:
+    if digest_of(memoryview(mapped)[: end + _TRAILER.size - 32]) != digest:
         raise DamagedLibraryError(
             f"library '{path}' was changed after it was written: its digest is not "
             "that of its bytes; copy or build it again"
@@ -199,12 +223,23 @@ def _manifest(mapped: mmap.mmap, path: Any) -> dict[str, Any]:
     return json.loads(mapped[at : at + size])
 
 
-def _digest(mapped: mmap.mmap) -> bytes:
-    found, end = hashlib.sha256(), len(mapped) - 32
-    with memoryview(mapped) as view:
-        for at in range(0, end, _CHUNK):
-            found.update(view[at : min(at + _CHUNK, end)])
-    return found.digest()
+def digest_of(data: memoryview) -> bytes:
+    """Return the digest of what is before a file's: of the digests of its chunks.
+
+    These are computed by as many threads as there are cores: all of a file is read when
+    it is loaded, and weights are large.
+    """
+    chunks = [data[at : at + _CHUNK] for at in range(0, len(data), _CHUNK)]
+    if len(chunks) == 1:
+        digests = [_sha256(data)]
+    else:
+        with ThreadPoolExecutor(min(len(chunks), os.cpu_count() or 1)) as threads:
+            digests = [*threads.map(_sha256, chunks)]
+    return _sha256(b"".join(digests))
+
+
+def _sha256(data: bytes | memoryview) -> bytes:
+    return hashlib.sha256(data).digest()
 
 
 def _check_machine(said: dict[str, Any], path: Any) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-from collections.abc import Callable
-from typing import Any, Literal, Protocol, overload, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, cast, overload, runtime_checkable
 
 from parpass.errors import ArgumentError, UnknownFunctionError
 from parpass.tables import Table
@@ -44,8 +44,8 @@ class PackedFunc:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Call the callable."""
-        packed = {name: convert(value) for name, value in options.items()}
-        return convert(self.body(*map(convert, args), **packed))
+        packed = {name: _packed(value) for name, value in options.items()}
+        return _packed(self.body(*map(_packed, args), **packed))
 
     def same_as(self, other: object) -> bool:
         """Return whether this is the very same object as `other`."""
@@ -59,13 +59,19 @@ class PackedFunc:
 
 
 def convert(value: Any) -> Any:
-    """Return a callable as a PackedFunc, and any other value as it is.
+    """Return a callable as a PackedFunc, a list as a tuple, and others as they are.
 
     Nodes and passes, which can be called too, stay what they are. What only stands for
     a node, such as `x == 1` of loop expressions, becomes that.
     """
+    if isinstance(value, list | tuple):
+        return tuple(map(convert, cast("Sequence[Any]", value)))
     if hasattr(value, "asobject") and not isinstance(value, Object):
         return value.asobject()
+    return _packed(value)
+
+
+def _packed(value: Any) -> Any:
     if isinstance(value, type) or (callable(value) and not isinstance(value, Object)):
         return PackedFunc(value)
     return value
@@ -148,11 +154,22 @@ def list_global_func_names() -> list[str]:
     return global_func_names(lambda _: True)
 
 
-def global_func_names(is_wanted: Callable[[str], bool]) -> list[str]:
-    """Return the names of the registered functions that somebody wants, sorted."""
-    import_declared()
+def global_func_names(
+    is_wanted: Callable[[str], bool], *, declared: bool = True
+) -> list[str]:
+    """Return the names of the registered functions that somebody wants, sorted.
+
+    By default what was declared is imported first.
+    """
+    if declared:
+        import_declared()
     _functions.ask(*filter(is_wanted, _functions.missing))
     return sorted(filter(is_wanted, tuple(_functions)))
+
+
+def known_func(name: str) -> PackedFunc | None:
+    """Return a registered function, None if there is none; nothing is imported."""
+    return _functions.get(name)
 
 
 def remove_global_func(name: str) -> None:

@@ -14,7 +14,7 @@ from parpass.target.code_gen import CodeGen
 from parpass.target.compiled_func import CompiledFunc
 from parpass.target.elementary.lower_elementary import LowerElementary
 from parpass.target.elf_library import link
-from parpass.target.llvm_object import llvm_version
+from parpass.target.llvm_object import llvmlite_version
 from parpass.target.object_loader import packed
 from parpass.target.target import Target
 from parpass.tir.function import PrimFunc
@@ -112,21 +112,33 @@ def linked(mod: IRModule, fmt: str = "") -> Module:
     targets = {one.target for one in functions.values()}
     if len(targets) != 1:
         raise CodeGenError(f"expected functions for one target, got {sorted(targets)}")
-    target = Target(targets.pop())
-    signatures = {n: one.signature for n, one in functions.items()}
-    symbols = [one.symbol for one in signatures.values()]
-    codes = [one.code for one in functions.values()]
+    return Module(library_image(functions, Target(targets.pop()), fmt))
+
+
+def library_image(
+    functions: Mapping[str, CompiledFunc], target: Target, fmt: str = ""
+) -> LibraryImage:
+    """Return compiled functions for a target, resolved, as one library.
+
+    Functions may be one object's: those that were found to be equal.
+
+    Raises:
+        CodeGenError: Two have one symbol.
+    """
+    symbols = {n: one.signature.symbol for n, one in functions.items()}
+    objects = {(symbols[n], one.code): None for n, one in functions.items()}
     has_libraries = (target.architecture, target.system) == ("x86_64", "linux")
     fmt = fmt or ("so" if has_libraries else "tar")
     if fmt == "so":
-        code = link(codes, symbols)
+        code = link([code for _, code in objects], [*dict.fromkeys(symbols.values())])
     else:
-        code = packed(zip(symbols, codes, strict=True))
+        code = packed(objects)
+    signatures = {n: one.signature for n, one in functions.items()}
     manifest = Manifest(
         *(str(target), target.architecture, target.system, target.features()),
-        *(signatures, _entry(functions), {"llvm": llvm_version()}, fmt),
+        *(signatures, _entry(functions), {"llvmlite": llvmlite_version()}, fmt),
     )
-    return Module(LibraryImage(manifest, code))
+    return LibraryImage(manifest, code)
 
 
 def _entry(functions: Mapping[str, CompiledFunc]) -> str:

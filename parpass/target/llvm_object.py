@@ -9,6 +9,7 @@ version of LLVM alone.
 from __future__ import annotations
 
 import functools
+from importlib import metadata
 from typing import Any
 
 from parpass.errors import CodeGenError
@@ -48,9 +49,16 @@ def object_code(text: str, target: Target, symbol: str = "") -> bytes:
             return machine.emit_object(module)
 
 
-def llvm_version() -> str:
-    """Return LLVM's version, which bytes depend on."""
-    return ".".join(map(str, llvm_binding().llvm_version_info))
+def llvmlite_version() -> str:
+    """Return llvmlite's version, which bytes depend on, without loading it.
+
+    Raises:
+        CodeGenError: llvmlite is not installed.
+    """
+    try:
+        return metadata.version("llvmlite")
+    except metadata.PackageNotFoundError:
+        raise CodeGenError(LLVM_NEEDED) from None
 
 
 def _whole(text: str, triple: str, machine: Any) -> str:

@@ -15,10 +15,11 @@ from parpass.ir.node import Role, reflected
 from parpass.ir.node_map import NodeMap
 from parpass.ir.relay_expr import BaseFunc
 from parpass.ir.types.prim_ty import VOID
-from parpass.ir.types.ty import FuncType
+from parpass.ir.types.ty import FuncType, TensorType, TupleType
 from parpass.ir.types.type_structure import Type
 from parpass.tir.buffer import Buffer
 from parpass.tir.expr import SizeVar, Var, type_of
+from parpass.tir.prim_expr import IntImm
 from parpass.tir.stmt import Stmt, plain, plain_attrs
 
 _VARIABLES = {Var, SizeVar}
@@ -47,11 +48,14 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
         ret_type: The type of what it returns; none where it returns nothing.
         buffer_map: The buffers that parameters of dtype `handle` are. They declare
             what is not bound otherwise: pointers, dimensions, strides and offsets.
-        attrs: Such as `global_symbol`, the name for others, and `tir.noalias`.
+        attrs: Such as `global_symbol`, the name for others, and `tir.noalias`. With
+            `num_outputs` it is a kernel: so many of its last parameters are buffers
+            that it writes whole, and to others it is a function of tensors.
     """
 
     namespace: ClassVar[str] = "tir"
     may_be_open: ClassVar[bool] = True
+    NUM_OUTPUTS: ClassVar[str] = "num_outputs"
 
     # Variables; a buffer stands for one, and what `ir_builder` or an axis has for one.
     params: Sequence[Any]
@@ -109,7 +113,16 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
 
     @property
     def annotated_type(self) -> FuncType:
-        """The type: of the parameters, and of what is returned."""
+        """The type: of the parameters, and of what is returned.
+
+        That of a kernel is told by its buffers: from tensors to a tensor, or to a tuple
+        of them. So what calls it in another IR is typed.
+        """
+        outputs = self.attributes.get(self.NUM_OUTPUTS)
+        if outputs:
+            tensors = [_tensor_type(self.buffer_map[param]) for param in self.params]
+            given, results = tuple(tensors[:-outputs]), tuple(tensors[-outputs:])
+            return FuncType(given, results[0] if outputs == 1 else TupleType(results))
         return FuncType(tuple(map(type_of, self.params)), self.ret_type or VOID)
 
     @property
@@ -132,3 +145,9 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
         """Return the text, `str(self)`; TVM's is Python, which is not written."""
         del tir_prefix, show_meta
         return str(self)
+
+
+def _tensor_type(buffer: Buffer) -> TensorType:
+    """Return the type of what is in a buffer; a length that varies is not known."""
+    dims = [dim.value if isinstance(dim, IntImm) else dim for dim in buffer.shape]
+    return TensorType(cast("Any", dims), buffer.dtype)

@@ -11,6 +11,7 @@ from parpass.transform.factories import (
     register_pass,
     registered_passes,
 )
+from parpass.transform.handing_over import is_handed_over
 from parpass.transform.info import PassInfo
 from parpass.transform.optimizations import Optimizations
 from parpass.transform.outside import KeepOutside, LargeValue
@@ -55,6 +56,7 @@ __all__ = [
     "as_pass",
     "create_pass",
     "function_pass",
+    "is_handed_over",
     "list_config_options",
     "module_pass",
     "parse_pipeline",

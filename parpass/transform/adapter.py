@@ -75,9 +75,12 @@ class ModuleAdapter(Textual):
     Attributes:
         mutability: How functions are changed in place; None where they cannot be, being
             frozen. Other functions than the one that it is given no pass may change.
+        are_boxes: Whether functions are boxes, out of which a pass takes what it
+            changes, and ask `is_handed_over` if they have to keep a copy.
     """
 
     mutability: Mutability | None = None
+    are_boxes: bool = False
 
     @abstractmethod
     def functions(self, mod: Any) -> Mapping[str, Any]:
@@ -162,7 +165,8 @@ class ModuleAdapter(Textual):
         """Return whether what a pass made of a function has the same signature.
 
         True where the one before had none. It is asked after each pass that changed
-        something, so it should not take as long as to compare two signatures.
+        something, so it should not take as long as to compare two signatures. A box
+        may be empty then, out of which the pass has taken its function.
         """
         stated = self.signature(before)
         return stated is None or stated == self.signature(after)
@@ -208,6 +212,24 @@ class ModuleAdapter(Textual):
         """Return the function from `encode_function`, as a member of `mod`."""
         del outside, mod
         return by_value.unpack(encoded)
+
+    def worker_environment(self, mod: Any) -> Any:
+        """Return what passes on functions of `mod` need, and takes long to make.
+
+        It is called in each worker of a stage before the first of them, on a module
+        without functions. Its time is no pass's, and counts for no budget. What it
+        returns is kept for as long as the stage; for longer it may keep it itself,
+        where passes look for it.
+        """
+        del mod
+
+    def discard(self, function: Any) -> None:
+        """Let go of a function of a worker's own, which nobody looks at any more.
+
+        What its parts know of each other in circles may be undone here, so that it is
+        freed at once, and not when the garbage collector comes to it.
+        """
+        del function
 
     def encode_shell(self, mod: Any) -> bytes:
         """Return all of a module but its functions as bytes."""

@@ -51,6 +51,11 @@ class Budget(msgspec.Struct, frozen=True):
             if value is not None and not value > 0:
                 raise ArgumentError(f"expected {name} above 0, got {value!r}")
 
+    def __reduce__(self) -> Any:
+        if self is UNLIMITED:  # as nearly all are, which travel with each stage
+            return "UNLIMITED"
+        return Budget, (self.seconds, self.memory, self.on_failure)
+
 
 UNLIMITED = Budget()
 
@@ -61,6 +66,11 @@ class Limits(msgspec.Struct, frozen=True):
     function_timeout: float | None = None
     memory_limit: int | None = None
     on_failure: str | None = None
+
+    def __reduce__(self) -> Any:
+        if self is UNSET:
+            return "UNSET"
+        return Limits, (self.function_timeout, self.memory_limit, self.on_failure)
 
 
 UNSET = Limits()

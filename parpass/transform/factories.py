@@ -9,6 +9,7 @@ from parpass.errors import ArgumentError, UnknownPassError
 from parpass.runtime.registry import (
     get_global_func,
     global_func_names,
+    known_func,
     register_func,
 )
 from parpass.tables import Table
@@ -60,7 +61,17 @@ def registered_passes() -> Mapping[str, Callable[..., Pass]]:
 
 
 def pass_factory(name: str) -> Callable[..., Any] | None:
-    """Return what makes a pass, by a name as for `create_pass`; None if none does."""
+    """Return what makes a pass, by a name as for `create_pass`; None if none does.
+
+    Modules of passes that were declared are imported only if it is not known yet: none
+    of them registers a name that something else has.
+    """
+    known = global_func_names(
+        lambda key: _short(key) == name and _is_pass(key), declared=False
+    )
+    function = known_func(max(known, key=_rank)) if known else None
+    if function is not None:
+        return function.body
     found = registered_passes().get(name)
     if found is not None:
         return found

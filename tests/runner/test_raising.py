@@ -14,6 +14,7 @@ import trio
 from parpass.diagnostic import Diagnostic
 from parpass.errors import DiagnosticError, other_failures
 from parpass.runner import Runner
+from parpass.runner.placing.costs import COSTS
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from tests.support.ending import end
@@ -147,7 +148,14 @@ def test_one_exception_that_is_raised_on_all_functions_has_one_note(
     assert parallel.__notes__ == ["in pass 'P', on function 'f0'"]
 
 
-@pytest.mark.parametrize("place", ["here", "at once"])
+class FailsOnSecond(Do):
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        if ctx.function_name == "f1":
+            raise ValueError("first")
+        return super().transform_function(func, mod, ctx)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize(
     "do",
     [
@@ -157,16 +165,15 @@ def test_one_exception_that_is_raised_on_all_functions_has_one_note(
     ],
 )
 def test_here_nothing_runs_after_a_failure(
-    runner: Runner, place: str, do: Callable[[], object]
+    runner: Runner, do: Callable[[], object], *, is_known: bool
 ):
-    class First(Do):
-        def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-            if ctx.function_name == "f1":
-                raise ValueError("first")
-            return super().transform_function(func, mod, ctx)
-
-    steps = [Add(1), First("P", do, 4, 5), Do("Later", do, 4)]
-    serial, parallel = both(runner, Sequential(steps), program(1, 2, 3, 4), place)
+    steps = [Add(1), FailsOnSecond("P", do, 4, 5), Do("Later", do, 4)]
+    COSTS.forget(steps)
+    if is_known:  # else it is begun here, and what passes take is found out
+        COSTS.learn(steps, [1e-6] * 3, 4)
+    root = Sequential(steps)
+    serial, parallel = both(runner, root, program(1, 2, 3, 4), "here")
+    COSTS.forget(steps)
     assert seen(parallel) == seen(serial)
     assert other_failures(parallel) == ()
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from parpass.diagnostic import Diagnostic, override_renderer
+from parpass.diagnostic import Diagnostic, DiagnosticContext, Span, override_renderer
+from parpass.errors import DiagnosticError
 from parpass.instrument import PassInstrument
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
@@ -232,6 +233,55 @@ def test_logs_hooks_and_diagnostics_are_heard_in_one_order(
     assert heard_of(lambda a, mod: runner.run_sync(mod, a), **config) == serial
     if watch:
         assert serial[-1] == "after First"
+
+
+class Rendering(FunctionPass):
+    """Renders contexts of its own; the last one ends it if a function says so."""
+
+    pass_info = PassInfo(0, "Rendering")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        logger.warning("begins on %s", func.values)
+        own = DiagnosticContext(mod)
+        own.emit(Diagnostic.note(Span("a.toy", 1, 1, 1, 2), f"of {func.values}"))
+        own.render()
+        other = DiagnosticContext(Program({}, sources={"b.toy": "b"}))
+        other.emit(Diagnostic.note(Span("b.toy", 1, 1, 1, 2), "other"))
+        other.render()
+        if 3 in func.values:
+            own.emit_fatal(Diagnostic.error(None, "wrong"))
+        return func
+
+
+@pytest.mark.parametrize("asking", [None, 0.0, 1e9])
+def test_what_a_body_renders_itself_is_rendered_here_in_its_turn(
+    runner: Runner, asking: float | None
+):
+    def render(diag_ctx: DiagnosticContext) -> None:
+        told = [one.message for one in diag_ctx.diagnostics]
+        sources = sorted(diag_ctx.module.sources)
+        logger.warning("%s of %s", told, sources)
+
+    def heard_of(run: Callable[[Pass, Program], Any], **config: Any) -> list[str]:
+        root = Sequential([Do(say), Rendering()])
+        mod = Program({f"f{at}": Fn((at,)) for at in range(5)}, sources={"a.toy": "a"})
+        override_renderer(render)
+        try:
+            with (
+                listening() as heard,
+                pytest.raises(DiagnosticError, match="wrong"),
+                PassContext(config=config),
+            ):
+                run(root, mod)
+        finally:
+            override_renderer(None)
+        return [one[2] for one in heard]
+
+    serial = heard_of(serially)
+    config = {} if asking is None else {ASKING_WORKERS_SECONDS: asking}
+    assert heard_of(lambda a, mod: runner.run_sync(mod, a), **config) == serial
+    assert "['of (3,)', 'wrong'] of ['a.toy']" in serial
+    assert "['other'] of ['b.toy']" in serial
 
 
 class Full(logging.Handler):

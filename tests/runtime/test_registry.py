@@ -120,11 +120,17 @@ def test_callables_are_converted_once(body: Callable[..., Any]):
 
 @pytest.mark.parametrize(
     "value",
-    [3, "x", None, [1], relay.var("x"), relay.transform.FoldConstant(), tvm.IRModule()],
+    [3, "x", None, relay.var("x"), relay.transform.FoldConstant(), tvm.IRModule()],
 )
 def test_other_values_are_left_as_they_are(value: Any):
     assert tvm.convert(value) is value
     assert tvm.convert(same)(value) is value
+
+
+def test_a_list_is_converted_to_what_nodes_keep():
+    assert tvm.convert([1, [2, "x"]]) == (1, (2, "x"))
+    given = [1]
+    assert tvm.convert(same)(given) is given
 
 
 def test_it_looks_like_what_it_wraps():

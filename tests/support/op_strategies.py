@@ -275,6 +275,24 @@ def broadcast_to_like(draw: st.DrawFn) -> Built:
     return op.broadcast_to_like(floats(*data), ints(*whole))
 
 
+def collapse_sum_like(draw: st.DrawFn) -> Built:
+    data, like = broadcastable(draw, 2)
+    whole = np.broadcast_shapes(data, like)
+    return op.collapse_sum_like(ints(*whole), floats(*data))
+
+
+def collapse_sum_to(draw: st.DrawFn) -> Built:
+    data, like = broadcastable(draw, 2)
+    return op.collapse_sum_to(ints(*np.broadcast_shapes(data, like)), data)
+
+
+def reverse_reshape(draw: st.DrawFn) -> Built:
+    a, b, c = (draw(SIDES) for _ in range(3))
+    code = choice(draw, (0, 0), (-1, 0), (-1,), (-2,), (-3, 0), (0, -3), (-1, 0, 0))
+    data = floats(b, c) if code in ((0, 0), (-1, 0)) else floats(a, b, c)
+    return op.reverse_reshape(data, code)
+
+
 def repeat(draw: st.DrawFn) -> Built:
     dims = shape(draw)
     return op.repeat(floats(*dims), draw(SIDES), optional_axis(draw, len(dims)))
@@ -376,6 +394,9 @@ TENSORS: dict[str, Maker] = {
     "squeeze": squeeze,
     "broadcast_to": broadcast_to,
     "broadcast_to_like": broadcast_to_like,
+    "collapse_sum_like": collapse_sum_like,
+    "collapse_sum_to": collapse_sum_to,
+    "contrib_reverse_reshape": reverse_reshape,
     "vm.shape_of": lambda draw: op.vm.shape_of(floats(*shape(draw))),
     "topk": topk,
     "searchsorted": searchsorted,

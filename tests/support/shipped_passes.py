@@ -48,6 +48,7 @@ PASSES: dict[str, Callable[[], Pass]] = {
     "ToBasicBlockNormalForm": transform.ToBasicBlockNormalForm,
     "ToGraphNormalForm": transform.ToGraphNormalForm,
     "LambdaLift": transform.LambdaLift,
+    "DynamicToStatic": transform.DynamicToStatic,
     "EtaExpand": lambda: transform.EtaExpand(expand_global_var=True),
     "EliminateCommonSubexpr": transform.EliminateCommonSubexpr,
     "DeadCodeElimination": transform.DeadCodeElimination,
@@ -89,5 +90,7 @@ MARKING = {
     "MergeCompilerRegions",
     "PartitionGraph",
 }
+# Those that make another program of one: its meaning and types are not what it keeps.
+DERIVING = {"FirstOrderGradient"}
 # Those that need arguments, or whose steps go by their own names.
 UNNAMED = {"AnnotateTarget", "ConvertLayout", "MergeComposite"} | MARKING

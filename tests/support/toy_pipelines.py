@@ -16,6 +16,7 @@ from parpass.diagnostic import (
     override_renderer,
 )
 from parpass.transform import Pass, PassContext, Sequential
+from tests.support.box_ir import boxed
 from tests.support.toy_ir import CheckedProgram, Fn, Program
 from tests.support.toy_passes import (
     Add,
@@ -37,12 +38,14 @@ _functions = st.builds(
 
 
 def programs() -> st.SearchStrategy[Program]:
-    """Generate programs, with a restoring pass or without."""
+    """Generate programs of both toy IRs, with a restoring pass or without."""
     functions = st.lists(_functions, max_size=5).map(
         lambda fns: {f"f{at}": fn for at, fn in enumerate(fns)}
     )
     return st.one_of(
-        st.builds(Program, functions), st.builds(CheckedProgram, functions)
+        st.builds(Program, functions),
+        st.builds(CheckedProgram, functions),
+        functions.map(boxed),
     )
 
 

@@ -2,20 +2,34 @@
 
 Qiskit's callbacks get the pass, the circuit as a graph and the property set, all of
 which are in the worker. The pass is found again at its place in the caller's pass
-manager; the others are pickled, which may take as long as a pass that does little.
+manager; the others are pickled, which may take as long as a pass that does little. Of a
+graph that is as it was at the call before, which it is after each pass that only
+analyses, nothing is pickled.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import cloudpickle
 from qiskit.passmanager import PropertySet
 from qiskit.transpiler import PassManager
 
 Callback = Callable[..., object]
+
+
+class Call(NamedTuple):
+    """A call of a callback, as bytes.
+
+    Attributes:
+        graph: The circuit as a graph; None if it is that of the call before.
+        others: The place of the pass, and the other arguments.
+    """
+
+    graph: bytes | None
+    others: bytes
 
 
 def passes_of(pass_manager: PassManager) -> list[Any]:
@@ -34,21 +48,34 @@ def passes_of(pass_manager: PassManager) -> list[Any]:
 
 
 class Recorder:
-    """A callback that keeps what it is called with, as bytes, in `calls`."""
+    """A callback that keeps what it is called with, in `calls`."""
 
     def __init__(self, pass_manager: PassManager) -> None:
         self._places = {id(one): at for at, one in enumerate(passes_of(pass_manager))}
-        self.calls: list[bytes] = []
+        self._graph: Any = None  # of the last call, and its bytes
+        self._bytes = b""
+        self.calls: list[Call] = []
 
-    def __call__(self, *, pass_: Any, **others: Any) -> None:
+    def __call__(self, *, pass_: Any, dag: Any, **others: Any) -> None:
         """Keep the arguments of a call as they are now."""
         place = self._places.get(id(pass_))
         arguments = others if place is not None else {**others, "pass_": pass_}
-        self.calls.append(_pickled(place, arguments))
+        graph = self._changed(pass_, dag)
+        self.calls.append(Call(graph, _pickled(place, arguments)))
+
+    def _changed(self, pass_: Any, dag: Any) -> bytes | None:
+        """Return a graph as bytes, None if it is as it was at the last call."""
+        only_analyses = getattr(pass_, "is_analysis_pass", False)
+        if dag is self._graph and only_analyses:
+            return None
+        content = pickle.dumps(dag, protocol=5)
+        is_same = content == self._bytes
+        self._graph, self._bytes = dag, content
+        return None if is_same else content
 
 
 def _pickled(place: int | None, arguments: dict[str, Any]) -> bytes:
-    """Return a call as bytes, without what cannot be pickled of the property set."""
+    """Return what a call has as bytes, but what cannot be pickled of the properties."""
     try:
         return pickle.dumps((place, arguments), protocol=5)
     except Exception:  # noqa: BLE001 -- whatever passes left there, lambdas say
@@ -68,11 +95,12 @@ def _is_picklable(value: Any) -> bool:
 
 
 def call_back(
-    callback: Callback, pass_manager: PassManager, calls: Iterable[bytes]
+    callback: Callback, pass_manager: PassManager, calls: Iterable[Call]
 ) -> None:
     """Call a callback with what a recorder kept, in the order in which it came."""
-    passes = passes_of(pass_manager)
-    for call in calls:
-        place, arguments = pickle.loads(call)  # written by a process of ours
+    passes, dag = passes_of(pass_manager), None
+    for graph, others in calls:  # written by a process of ours
+        dag = dag if graph is None else pickle.loads(graph)
+        place, arguments = pickle.loads(others)
         known = {} if place is None else {"pass_": passes[place]}
-        callback(**known, **arguments)
+        callback(dag=dag, **known, **arguments)

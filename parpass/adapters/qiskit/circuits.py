@@ -8,6 +8,7 @@ from typing import Any
 
 from qiskit import QuantumCircuit
 
+from parpass.adapters.qiskit.callbacks import Call
 from parpass.transform import ModuleAdapter, register_adapter
 
 
@@ -17,11 +18,11 @@ class Circuit:
 
     Attributes:
         circuit: It; a pass that changes something returns another one.
-        calls: What a pass manager would have called back, as bytes: see `callbacks.py`.
+        calls: What a pass manager would have called back, as bytes.
     """
 
     circuit: QuantumCircuit
-    calls: tuple[bytes, ...] = ()
+    calls: tuple[Call, ...] = ()
 
     def __str__(self) -> str:
         return str(self.circuit.draw("text"))

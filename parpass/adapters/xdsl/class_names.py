@@ -16,8 +16,9 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import cloudpickle
-from cloudpickle import list_registry_pickle_by_value
 from xdsl.dialects.builtin import UnregisteredAttr, UnregisteredOp
+
+from parpass.tables import importable
 
 # What `marshal` writes: "module:qualname", a pickle, or what makes an unregistered one.
 Name = str | bytes | tuple[str, str]
@@ -32,7 +33,7 @@ def name_of(kind: type[Any]) -> str | bytes:
     """Return the name of a class that is registered, or a program's own."""
     name = f"{kind.__module__}:{kind.__qualname__}"
     module = sys.modules.get(kind.__module__)
-    if _is_importable(kind.__module__) and "<" not in kind.__qualname__:
+    if "<" not in kind.__qualname__ and importable(kind.__module__) is not None:
         try:
             if attrgetter(kind.__qualname__)(module) is kind:
                 return name
@@ -41,10 +42,6 @@ def name_of(kind: type[Any]) -> str | bytes:
     if kind not in _pickled:
         _pickled[kind] = cloudpickle.dumps(kind)
     return _pickled[kind]
-
-
-def _is_importable(module: str) -> bool:
-    return module != "__main__" and module not in list_registry_pickle_by_value()
 
 
 def name_of_op(op: Any) -> Name:

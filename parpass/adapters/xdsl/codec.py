@@ -61,8 +61,7 @@ def encode(
     printer = Printer(stream, print_generic_format=True, print_debuginfo=True)
     printer.print_op(ModuleOp(copies))
     text = stream.getvalue()
-    symbols = sorted({plain or quoted for plain, quoted in _SYMBOL.findall(text)})
-    return _TEXT + marshal.dumps((tuple(symbols), text), VERSION)
+    return _TEXT + marshal.dumps((symbols_in_text(text), text), VERSION)
 
 
 def _copy(
@@ -99,3 +98,8 @@ def symbols_in(content: bytes) -> tuple[str, ...]:
     """Return the names that encoded operations refer to, and perhaps some more."""
     head = content[1:] if content.startswith(_TEXT) else content
     return marshal.loads(head)[0]
+
+
+def symbols_in_text(text: str) -> tuple[str, ...]:
+    """Return the names that the operations of a text refer to, and perhaps more."""
+    return tuple(sorted({name or quoted for name, quoted in _SYMBOL.findall(text)}))

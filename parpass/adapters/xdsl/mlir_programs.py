@@ -11,7 +11,6 @@ from parpass.adapters.xdsl.modules import XDSLModule, new_place, text_of
 from parpass.adapters.xdsl.text_box import FunctionText, TextBox
 from parpass.adapters.xdsl.xdsl_adapter import XDSLAdapter
 from parpass.adapters.xdsl.xdsl_environment import Environment, known_dialects
-from parpass.errors import ParseError
 from parpass.transform import register_adapter
 
 _RESOURCES, _RESOURCE = "{-#", "dense_resource"
@@ -32,22 +31,27 @@ class MLIRPrograms(XDSLAdapter):
         """Return the module of a text, of which functions may not be parsed yet.
 
         Raises:
-            ParseError: It cannot be read.
+            xdsl.utils.exceptions.ParseError: It cannot be read.
         """
-        if _RESOURCES in text:
-            raise ParseError(f"'{source_name}': dialect resources cannot be read")
         environment = known_dialects()
         # A context gives resources names that it has not given before, so they are to
         # be parsed in the order of the text.
-        found = None if _RESOURCE in text else cut(text)
+        has_resources = _RESOURCES in text
+        found = None if has_resources or _RESOURCE in text else cut(text)
         if found is None:
             module = _parsed(text, source_name, environment)
             made = XDSLModule.of(module, environment)
         else:
             made = _of_cut(text, found, source_name, environment)
         for box in made.boxes.values():
-            box.prints = True
-        return XDSLModule(made.boxes, made.shell, environment, is_checked=False)
+            box.prints = not has_resources
+        return XDSLModule(
+            made.boxes,
+            made.shell,
+            environment,
+            is_checked=False,
+            has_resources=has_resources,
+        )
 
     def astext(self, mod: XDSLModule, *, show_meta_data: bool = True) -> str:
         """Return a module as text."""

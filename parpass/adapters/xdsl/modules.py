@@ -43,12 +43,15 @@ class XDSLModule:
         environment: The dialects that are known.
         is_checked: Whether it is valid, as passes expect it to be; else it is verified
             before the first of them.
+        has_resources: Whether its text ended with what its attributes name, dialect
+            resources, which xDSL keeps in the process that has parsed it.
     """
 
     boxes: Mapping[str, Box] = field(default_factory=dict[str, Box])
     shell: bytes = b""
     environment: Environment = field(default_factory=Environment)
     is_checked: bool = True
+    has_resources: bool = False
 
     @staticmethod
     def of(
@@ -98,6 +101,14 @@ class XDSLModule:
 def text_of(mod: XDSLModule) -> str:
     """Return the text of a module, of functions as they were printed by workers."""
     stream = StringIO()
+    if mod.has_resources:
+        printer = Printer(stream)
+        printer.print_op(mod.to_op())
+        context = mod.environment.context()
+        for name in context.registered_dialect_names:
+            context.get_dialect(name)
+        printer.print_metadata(context.loaded_dialects)
+        return stream.getvalue() + "\n"
     boxes = {name: box for name, box in mod.boxes.items() if name != REST}
     frame = mod.frame()
     block = frame.body.block

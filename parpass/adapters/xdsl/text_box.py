@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import ParseError
 
 from parpass.adapters.xdsl.attribute_bytes import VERSION
 from parpass.adapters.xdsl.box import Box
+from parpass.adapters.xdsl.codec import symbols_in_text
 from parpass.adapters.xdsl.xdsl_environment import Environment
 
 _UNIT = 35  # characters, about those of an operation
@@ -75,7 +76,6 @@ class TextBox(Box):
     def __init__(self, source: FunctionText, environment: Environment) -> None:
         super().__init__(prints=True)
         self._source, self._environment = source, environment
-        self._is_parsed = False
 
     @property
     def size(self) -> int:
@@ -90,15 +90,26 @@ class TextBox(Box):
             self._signature = self.stated_by(ops)
         return self._signature
 
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The names of what it refers to, and perhaps some more."""
+        return symbols_in_text(self._source.aliases + self._source.text)
+
+    def take(self) -> Sequence[Operation]:
+        """Return its operations, which are the caller's; the text stays, and is all."""
+        try:
+            return self._own.pop()
+        except IndexError:
+            return self._source.parsed(self._environment)
+
     def pack(self) -> tuple[Any, ...]:
         """Return what `marshal` writes of it: the text."""
         return (tuple(self._source),)
 
     def _read(self) -> Sequence[Operation]:
-        if not self._is_parsed:
-            self._is_parsed = True
+        if not self._own:
             self._own.append(self._source.parsed(self._environment))
-        return super()._read()
+        return self._own[-1]
 
 
 def packed(box: Box) -> bytes:

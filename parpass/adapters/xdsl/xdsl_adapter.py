@@ -7,6 +7,8 @@ import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from xdsl.context import Context
+
 from parpass.adapters.xdsl.box import Box
 from parpass.adapters.xdsl.modules import XDSLModule
 from parpass.adapters.xdsl.text_box import packed, unpacked
@@ -67,9 +69,14 @@ class XDSLAdapter(ModuleAdapter):
         """Return a box from bytes; its operations are made when a pass takes them."""
         return unpacked(encoded, mod.environment)
 
+    def worker_environment(self, mod: XDSLModule) -> Context:
+        """Return what passes ask for dialects, which takes a while to load."""
+        return mod.environment.context()
+
     def encode_shell(self, mod: XDSLModule) -> bytes:
         """Return all but the boxes as bytes."""
-        return pickle.dumps((mod.shell, mod.environment, mod.is_checked), protocol=5)
+        fields = mod.shell, mod.environment, mod.is_checked, mod.has_resources
+        return pickle.dumps(fields, protocol=5)
 
     def decode_shell(self, encoded: bytes) -> XDSLModule:
         """Return a module without boxes."""

@@ -90,7 +90,7 @@ class XDSLModulePass(_OfXDSL, ModulePass):
         is_same = made.shell == mod.shell and list(boxes) == list(mod.boxes)
         if is_same and all(boxes[name] is mod.boxes[name] for name in boxes):
             return mod
-        return dataclasses.replace(made, boxes=boxes)
+        return dataclasses.replace(made, boxes=boxes, has_resources=mod.has_resources)
 
 
 def _owned(box: Box, module: ModuleOp) -> Box:

@@ -193,7 +193,6 @@ def opt(
       parpass opt resnet50.onnx vgg19.onnx -O3 --timing -o out.relay
       parpass opt resnet50.onnx -p InferType,SimplifyInference,FoldConstant
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
-    from parpass.cli.commands.listing import show
     from parpass.cli.files.irs import load_irs
     from parpass.cli.files.writing import check_output
     from parpass.cli.work import optimising
@@ -201,7 +200,10 @@ def opt(
 
     load_irs([given["ir"] or "", *(path.suffix for path in inputs)])
     check_config(level, config)
-    if show(names=[lists] if lists else [], told=help_pass):
+    if lists or help_pass:
+        from parpass.cli.commands.listing import show  # with all operators
+
+        show(names=[lists] if lists else [], told=help_pass)
         return
     if not inputs:
         ctx = click.get_current_context()

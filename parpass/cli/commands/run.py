@@ -1,19 +1,15 @@
-"""`parpass run`: evaluate a function of a program on given or random inputs."""
+"""`parpass run`: run a program, or a compiled library, on given or random inputs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from parpass.cli.commands import options
 from parpass.cli.commands.command import Command
-from parpass.cli.showing.failure import InputError
-
-if TYPE_CHECKING:
-    from parpass.ir.module import IRModule
 
 
 @click.command(
@@ -74,52 +70,27 @@ def run(
 ) -> None:
     """Evaluate a function of a program, operator by operator, on numpy.
 
-    INPUT is what parpass opt reads. Parameters whose value is not given get random
+    INPUT is what parpass opt reads, or a library (.so, .tar) that parpass build has
+    made, whose network is run then. Parameters whose value is not given get random
     values of their types; where a type leaves the shape open, --shape says it. Of a
     loop program the values are what it returns, and the arrays that it writes to.
 
     \b
     Example:
       parpass run model.onnx --input x=photo.npy -o scores.npy
+      parpass run net.so --input x=photo.npy
       parpass run small.relay --input 'x=[[1, 2], [3, 4]]'
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.files import arrays
-    from parpass.cli.work import loop_values
-    from parpass.cli.work.values import value_of
-    from parpass.errors import EvaluationError, did_you_mean
-    from parpass.tir.function import PrimFunc
+    from parpass.cli.work import evaluating
 
-    mod = _read(file, dict(shapes))
-    if function not in mod:
-        hint = did_you_mean(function, mod.functions_by_name)
-        raise click.BadParameter(
-            f"no function '{function}'{hint}", param_hint="'--function'"
+    if file.suffix in evaluating.LIBRARIES:
+        outputs = evaluating.of_library(file, function, given, files, seed)
+    else:
+        outputs = evaluating.of_program(
+            file, function, given, files, dict(shapes), seed
         )
-    called, sizes = mod[function], dict(shapes)
-    is_loops = isinstance(called, PrimFunc)
-    params = loop_values.parameters(called, {}, sizes) if is_loops else called.params
-    values = arrays.given_values(params, given, files)
-    if is_loops:
-        values = loop_values.with_sizes(called, values, sizes)
-        params = loop_values.parameters(called, values, sizes)
-    try:
-        inputs = arrays.completed(params, values, sizes, seed)
-        outputs = arrays.flat(value_of(called, inputs, mod))
-    except EvaluationError as error:
-        raise click.ClickException(f"'{function}' has no value: {error}") from None
     if output is None:
         click.echo(arrays.as_text(outputs))
     else:
         arrays.write(outputs, output)
-
-
-def _read(file: Path, shapes: dict[str, Sequence[Any]]) -> IRModule:
-    from parpass.cli.files.reading import read_module
-    from parpass.ir.module import IRModule
-
-    mod = read_module(file, shapes=shapes)
-    if not isinstance(mod, IRModule):
-        raise InputError(
-            f"expected a program of Relay or tir to evaluate, got another IR: {file}"
-        )
-    return mod

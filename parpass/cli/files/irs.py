@@ -45,7 +45,7 @@ def load_irs(names: Iterable[str]) -> None:
 def ir_named(name: str) -> Textual | None:
     """Return what knows the text of an IR, if there is one of that name."""
     load_irs([name])
-    return known_irs().get(name)
+    return registered_programs().get(name) or known_irs().get(name)
 
 
 def no_such_ir(name: str) -> str:
@@ -66,8 +66,11 @@ def no_such_ir(name: str) -> str:
 def ir_of_suffix(suffix: str) -> Textual | None:
     """Return what knows the text of the IR whose files have a suffix, with its dot."""
     load_irs([suffix])
-    found = [one for one in known_irs().values() if suffix in one.suffixes]
-    return found[-1] if found else None
+    for known in (registered_programs, known_irs):
+        found = [one for one in known().values() if suffix in one.suffixes]
+        if found:
+            return found[-1]
+    return None
 
 
 def suffix_of(programs: Textual) -> str:

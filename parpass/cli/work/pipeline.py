@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -29,7 +30,9 @@ def read_pipeline(text: str) -> Sequential:
     Raises:
         click.BadParameter: The text is wrong.
     """
-    load_irs()  # which makes their passes known
+    with contextlib.suppress(PipelineSyntaxError):
+        return parse_pipeline(text)  # of passes that are known: an adapter's, or loaded
+    load_irs()  # which makes theirs known
     try:
         return parse_pipeline(text)
     except PipelineSyntaxError as error:

@@ -236,11 +236,11 @@ def _tried(text: str) -> Result:
         adapter = adapter_of(mod, "replay")
         context = reproducer.context()
         instruments = load_instruments(reproducer)
+        for function in adapter.functions(mod).values():  # which may be text until now
+            if faults := adapter.faults(function, mod):
+                return Result("malformed", message=faults[0])
     except Exception as error:  # noqa: BLE001 -- a candidate that is no program
         return Result("raised", type(error).__name__, None, str(error))
-    for function in adapter.functions(mod).values():
-        if faults := adapter.faults(function, mod):
-            return Result("malformed", message=faults[0])
     override_renderer(lambda _: None)
     with enforced_by(interrupting):
         result, _ = run_passes(pipeline, mod, context, instruments)

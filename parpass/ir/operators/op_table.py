@@ -30,8 +30,8 @@ from parpass.ir.relay_expr import RelayExpr
 from parpass.ir.types.ty import Type
 from parpass.ir.types.type_relation import (
     TYPE_RELATIONS,
-    TypeRelation,
     TypeRelationError,
+    TypeRelationFn,
     refusing,
 )
 from parpass.tables import Table
@@ -113,7 +113,7 @@ class Op(RelayExpr, frozen=True, eq=False):
 
     name: str
     num_inputs: int
-    relation: TypeRelation
+    relation: TypeRelationFn
     compute: Compute
     attrs_type: type[Attrs] | None = None
     effect: Effect = Effect.PURE
@@ -157,7 +157,7 @@ class Op(RelayExpr, frozen=True, eq=False):
         self.declare(attrs_type=by_name.get(key))
 
     def add_type_rel(
-        self, rel_name: str, type_rel_func: TypeRelation | None = None
+        self, rel_name: str, type_rel_func: TypeRelationFn | None = None
     ) -> None:
         """Give the type relation.
 
@@ -302,7 +302,7 @@ __all__ = [
     "Compute",
     "Op",
     "OpPattern",
-    "TypeRelation",
     "TypeRelationError",
+    "TypeRelationFn",
     "register_op",
 ]

@@ -19,6 +19,7 @@ from parpass.ir.module import IRModule
 from parpass.ir.node import Node, Role, reflection, reflections
 from parpass.ir.operators.op_table import Op
 from parpass.ir.serialization.checks import Check, check_of
+from parpass.ir.type_constraint import EnvFunc
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import Type
 from parpass.ir.types.type_structure import MAX_TYPE_DEPTH
@@ -132,7 +133,7 @@ def _classes() -> list[type[Struct]]:
     found: list[type[Struct]] = [
         one.kind for one in reflections() if one.kind is not Op
     ]
-    found += [UnknownDim, Span, *_subclasses(Type)]
+    found += [UnknownDim, Span, EnvFunc, *_subclasses(Type)]
     return found + _attrs_types()
 
 

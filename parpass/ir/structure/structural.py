@@ -62,10 +62,19 @@ def assert_structural_equal(
 
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     """Return a hash of 64 bits; it is the same for equal nodes, in every process."""
-    state = hashlib.blake2b(digest_size=8)
+    return int.from_bytes(_digest(node, 8, map_free_vars=map_free_vars), "big")
+
+
+def structural_digest(node: Any) -> bytes:
+    """Return 32 bytes that are the same for equal nodes alone, in every process."""
+    return _digest(node, 32, map_free_vars=False)
+
+
+def _digest(node: Any, size: int, *, map_free_vars: bool) -> bytes:
+    state = hashlib.blake2b(digest_size=size)
     for part in _parts(node, map_free_vars=map_free_vars):
         state.update(part)
-    return int.from_bytes(state.digest(), "big")
+    return state.digest()
 
 
 def _parts(node: Any, *, map_free_vars: bool) -> Iterator[bytes]:

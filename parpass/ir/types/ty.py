@@ -225,21 +225,17 @@ class FuncType(ComposedType, frozen=True, eq=False, dict=True):
         if type(self.type_params) is not tuple:
             params = tuple(self.type_params or ())
             msgspec.structs.force_setattr(self, "type_params", params)
-        if self.type_constraints != ():
-            if self.type_constraints:
-                raise IRTypeError(
-                    "expected no constraints of a function type: type relations are "
-                    "those of operators, see relay.op.Op.relation"
-                )
-            msgspec.structs.force_setattr(self, "type_constraints", ())
+        if type(self.type_constraints) is not tuple:
+            constraints = tuple(self.type_constraints or ())
+            msgspec.structs.force_setattr(self, "type_constraints", constraints)
         super().__post_init__()
         if self.type_params:
             check_size(self)
 
     @property
     def parts(self) -> tuple[Type, ...]:
-        """The types of the arguments and the result."""
-        return (*self.arg_types, self.ret_type)
+        """The types of the arguments, the constraints, and the result."""
+        return (*self.arg_types, *self.type_constraints, self.ret_type)
 
     @property
     def binders(self) -> tuple[TypeVar, ...]:
@@ -248,20 +244,31 @@ class FuncType(ComposedType, frozen=True, eq=False, dict=True):
 
     def rebuilt(self, parts: Sequence[Type], binders: tuple[TypeVar, ...]) -> FuncType:
         """Return a function type of other types and parameters."""
-        return FuncType(tuple(parts[:-1]), parts[-1], binders)
+        *others, result = parts
+        count = len(self.arg_types)
+        return FuncType(tuple(others[:count]), result, binders, tuple(others[count:]))
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """How many constraints there are."""
+        return (len(self.type_constraints),) if self.type_constraints else ()
 
     def worded(self, texts: Sequence[str]) -> str:
-        """Return the types of the arguments, and that of the result behind an arrow."""
+        """Return the types of the arguments, and that of the result behind an arrow.
+
+        Constraints have no place in texts, which TVM's have not, either.
+        """
         params = ", ".join(map(str, self.type_params))
         head = f"fn <{params}>" if params else "fn "
-        return f"{head}({', '.join(texts[:-1])}) -> {texts[-1]}"
+        args = texts[:-1][: len(self.arg_types)]
+        return f"{head}({', '.join(args)}) -> {texts[-1]}"
 
     def __eq__(self, other: object) -> bool:
         if self is other or not isinstance(other, FuncType):
             return self is other
         if len(self.type_params) != len(other.type_params):
             return False
-        if _are_tensors(self.parts):  # so the parameters do not matter
+        if _are_tensors(self.parts) and not self.type_params:
             return self.parts == other.parts
         return digest(self) == digest(other)
 
@@ -272,7 +279,7 @@ class FuncType(ComposedType, frozen=True, eq=False, dict=True):
         """Return this type with types for its first type parameters."""
         given, rest = len(type_args), self.type_params[len(type_args) :]
         known = dict(zip(self.type_params[:given], type_args, strict=True))
-        bare = FuncType(self.arg_types, self.ret_type, rest)
+        bare = FuncType(self.arg_types, self.ret_type, rest, self.type_constraints)
         found = substitute(bare, known) if known else bare
         assert isinstance(found, FuncType)
         return found

@@ -9,10 +9,10 @@ from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.types.ty import Type
 
-TypeRelation = Callable[[Sequence[Type], Any], Type]
+TypeRelationFn = Callable[[Sequence[Type], Any], Type]
 
 # Relations that operators may be given by their names.
-TYPE_RELATIONS: dict[str, TypeRelation] = {}
+TYPE_RELATIONS: dict[str, TypeRelationFn] = {}
 
 
 class TypeRelationError(IRTypeError):
@@ -23,7 +23,7 @@ class TypeRelationError(IRTypeError):
         self.span = span
 
 
-def refusing(name: str, relation: Callable[[Any, Any], Type | None]) -> TypeRelation:
+def refusing(name: str, relation: Callable[[Any, Any], Type | None]) -> TypeRelationFn:
     """Return a relation that refuses in TVM's ways: by `assert`, or by giving None."""
 
     def related(types: Sequence[Type], attrs: Any) -> Type:

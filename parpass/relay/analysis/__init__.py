@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from parpass.errors.missing_names import refusing
+from parpass.errors.lazy_names import lazy_names
 from parpass.ir.references import called_globals
 from parpass.relay.analysis.basic_blocks import check_basic_block_normal_form
 from parpass.relay.analysis.call_graph import CallGraph
@@ -60,4 +60,5 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)
+    _ROOMS = {"_ffi_api": "parpass.relay.tvm_names._ffi_api"}
+    __getattr__, _ = lazy_names(__name__, {}, rooms=_ROOMS)

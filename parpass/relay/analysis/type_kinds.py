@@ -7,9 +7,15 @@ from collections.abc import Callable
 from parpass.errors import IRTypeError
 from parpass.ir.adt import GlobalTypeVar, TypeCall, TypeData
 from parpass.ir.module import IRModule
-from parpass.ir.types.ty import IncompleteType, Type, TypeKind, TypeVar
+from parpass.ir.type_constraint import TypeRelation
+from parpass.ir.types.ty import FuncType, IncompleteType, Type, TypeKind, TypeVar
 
 Definitions = Callable[[str], TypeData | None]
+
+_KINDS: dict[type[Type], TypeKind] = {
+    TypeData: TypeKind.TypeData,
+    TypeRelation: TypeKind.Constraint,
+}
 
 
 def check_kind(t: Type, mod: IRModule | None = None) -> TypeKind:
@@ -52,14 +58,21 @@ class _Kinds:
         if isinstance(typ, TypeCall):
             self._check_callee(typ)
             parts = typ.args
+        if isinstance(typ, FuncType):
+            parts = (*typ.arg_types, typ.ret_type)
+            for constraint in typ.type_constraints:
+                self._check(constraint, TypeKind.Constraint, typ)
         for part in parts:
-            found = self.kind(part)
-            if found is not TypeKind.Type:
-                raise IRTypeError(
-                    f"expected a type of kind Type in {typ}, got {part} of kind "
-                    f"{found.name}"
-                )
-        return TypeKind.TypeData if isinstance(typ, TypeData) else TypeKind.Type
+            self._check(part, TypeKind.Type, typ)
+        return _KINDS.get(type(typ), TypeKind.Type)
+
+    def _check(self, part: Type, wanted: TypeKind, inside: Type) -> None:
+        found = self.kind(part)
+        if found is not wanted:
+            raise IRTypeError(
+                f"expected a type of kind {wanted.name} in {inside}, got {part} of "
+                f"kind {found.name}"
+            )
 
     def _check_callee(self, call: TypeCall) -> None:
         found = self.kind(call.func)

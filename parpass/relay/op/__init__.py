@@ -16,6 +16,7 @@ from parpass.ir.operators.op_table import Op, OpPattern, TypeRelationError, regi
 from parpass.relay.op import (
     annotation,
     broadcast,
+    collapse,
     convert,
     create,
     dyn,
@@ -39,9 +40,11 @@ from parpass.relay.op import (
 from parpass.relay.op import op as op
 from parpass.relay.op.annotation import device_copy
 from parpass.relay.op.broadcast import *
+from parpass.relay.op.collapse import *
 from parpass.relay.op.convert import *
 from parpass.relay.op.create import *
 from parpass.relay.op.elementwise import *
+from parpass.relay.op.gradient_hooks import register_gradient as register_gradient
 from parpass.relay.op.grid import *
 from parpass.relay.op.indexing import *
 from parpass.relay.op.join import *
@@ -68,6 +71,7 @@ __all__: list[str] = [
     "image", "nn", "register_op", "vm",
 ]  # fmt: skip
 __all__ += broadcast.__all__
+__all__ += collapse.__all__
 __all__ += convert.__all__
 __all__ += create.__all__
 __all__ += elementwise.__all__

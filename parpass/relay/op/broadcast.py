@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from parpass.ir.operators.op_table import Array, TypeRelation
+from parpass.ir.operators.op_table import Array, TypeRelationFn
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.build import BROADCAST, operator
@@ -40,7 +40,7 @@ class BinaryBuilder(Protocol):
 
 
 def _binary(
-    name: str, relation: TypeRelation, meaning: Callable[[Any, Any], Any], doc: str
+    name: str, relation: TypeRelationFn, meaning: Callable[[Any, Any], Any], doc: str
 ) -> BinaryBuilder:
     """Register an operator on two tensors and return the builder of its calls."""
 

@@ -21,6 +21,7 @@ from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 import msgspec
 
+from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
 from parpass.ir.operators.effect import Effect
 from parpass.ir.operators.op_table import (
@@ -29,10 +30,10 @@ from parpass.ir.operators.op_table import (
     Compute,
     Op,
     OpPattern,
-    TypeRelation,
+    TypeRelationFn,
     register_op,
 )
-from parpass.relay.expr import Call, TupleWrapper, as_expr
+from parpass.relay.expr import Call, Expr, TupleWrapper, as_expr
 from parpass.relay.op.attributes import Converter
 from parpass.relay.op.normal import Field, fields_of
 from parpass.relay.op.support_levels import SUPPORT_LEVELS
@@ -48,6 +49,13 @@ BuilderT = TypeVar("BuilderT", bound=Callable[..., Any])
 Results = int | Callable[[Call], int | None]
 
 
+DYNAMIC_FORMS: dict[str, Callable[[Sequence[Any]], Any]] = {}
+"""What builds calls that have an expression for an attribute, by operator.
+
+It takes the values of the builder's parameters; see `dyn`.
+"""
+
+
 class Entry(TypedDict, total=False):
     """What else the table has of an operator; see `Op`."""
 
@@ -60,7 +68,7 @@ class Entry(TypedDict, total=False):
 
 def operator(
     name: str,
-    relation: TypeRelation,
+    relation: TypeRelationFn,
     compute: Compute,
     attrs_type: type[Attrs] | None = None,
     *,
@@ -118,9 +126,11 @@ def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount]
 
 
-def _defaults(function: types.FunctionType) -> dict[str, Any]:
-    values = function.__defaults__ or ()
-    names = parameters(function)
+def defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the defaults of a function's parameters, by name."""
+    declared: types.FunctionType = getattr(function, "__wrapped__", function)
+    values = declared.__defaults__ or ()
+    names = parameters(declared)
     return dict(zip(names[len(names) - len(values) :], values, strict=True))
 
 
@@ -136,12 +146,12 @@ def _shared(
 ) -> types.FunctionType:
     """Return a declaration that several operators share as that of one of them."""
     short, own = name.rpartition(".")[2].lower(), _defaults_of(kind)
-    defaults = tuple(
+    values = tuple(
         own[parameter] if default is ... else default
-        for parameter, default in _defaults(declared).items()
+        for parameter, default in defaults(declared).items()
     )
     function = types.FunctionType(
-        declared.__code__, declared.__globals__, short, defaults
+        declared.__code__, declared.__globals__, short, values
     )
     function.__qualname__, function.__doc__ = short, doc
     function.__annotations__ = declared.__annotations__
@@ -184,14 +194,20 @@ def _builder(
         if plan is None:
             plan = _plan(op, declared, kind, forms)
         values = plan.bind(*given, **named)
-        attrs = kind(
-            **{
-                field.name: usual
-                if values[at] is default
-                else field.normal(values[at], owner)
-                for at, field, default, usual in plan.fields
-            }
-        )
+        try:
+            attrs = kind(
+                **{
+                    field.name: usual
+                    if values[at] is default
+                    else field.normal(values[at], owner)
+                    for at, field, default, usual in plan.fields
+                }
+            )
+        except IRTypeError:
+            is_dynamic = any(isinstance(values[at], Expr) for at, *_ in plan.fields)
+            if not is_dynamic or owner not in DYNAMIC_FORMS:
+                raise
+            return DYNAMIC_FORMS[owner](values)
         if is_checked:
             attrs.check()
         return Call(op, tuple([argument(values[at]) for at in plan.arguments]), attrs)
@@ -220,13 +236,13 @@ def _plan(
     kind: type[Attrs],
     forms: Mapping[str, Converter],
 ) -> _Plan:
-    fields, defaults = fields_of(kind), _defaults(declared)
+    fields, usual_values = fields_of(kind), defaults(declared)
     places = list(enumerate(parameters(declared)))
     stored: list[tuple[int, Field, Any, Any]] = []
     for at, name in places:
         if name not in fields:
             continue
-        field, default = fields[name], defaults.get(name, _NOTHING)
+        field, default = fields[name], usual_values.get(name, _NOTHING)
         if name in forms:
             field = msgspec.structs.replace(field, convert=forms[name])
         usual = default if default is _NOTHING else field.normal(default, op.name)
@@ -252,12 +268,14 @@ def _binder(declared: types.FunctionType) -> Callable[..., list[Any]]:
 
 
 def _wrapped(
-    build: Callable[..., Call], results: Results
+    build: Callable[..., Call | TupleWrapper], results: Results
 ) -> Callable[..., Call | TupleWrapper]:
     """Return a builder whose result is unpacked in Python."""
 
     def wrapped(*given: Any, **named: Any) -> Call | TupleWrapper:
         call = build(*given, **named)
+        if isinstance(call, TupleWrapper):  # of a dynamic form, which says it itself
+            return call
         count = results if isinstance(results, int) else results(call)
         return call if count is None else TupleWrapper(call, count)
 

@@ -43,7 +43,7 @@ def _full(attrs: InitOpAttrs, value: Array) -> Array:
 
 
 @operator("full", _full_relation, _full, InitOpAttrs, pattern=ELEMWISE)
-def full(fill_value: Operand, shape: Ints = (), dtype: str = "") -> Call:
+def full(fill_value: Operand, shape: Ints | Expr = (), dtype: str = "") -> Call:
     """Return a tensor of one value; without a dtype it has the value's."""
     ...
 
@@ -64,13 +64,13 @@ def _ones(attrs: InitOpAttrs) -> Array:
 
 
 @operator("zeros", _init_relation, _zeros, InitOpAttrs, forms=_SAID, pattern=ELEMWISE)
-def zeros(shape: Ints, dtype: str) -> Call:
+def zeros(shape: Ints | Expr, dtype: str) -> Call:
     """Return a tensor of zeros."""
     ...
 
 
 @operator("ones", _init_relation, _ones, InitOpAttrs, forms=_SAID, pattern=ELEMWISE)
-def ones(shape: Ints, dtype: str) -> Call:
+def ones(shape: Ints | Expr, dtype: str) -> Call:
     """Return a tensor of ones."""
     ...
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelation
+from parpass.ir.operators.op_table import Array, TypeRelationFn
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.attributes import Real
 from parpass.relay.op.build import ELEMWISE, operator
@@ -42,7 +42,7 @@ class UnaryBuilder(Protocol):
 
 def _unary(
     name: str,
-    relation: TypeRelation,
+    relation: TypeRelationFn,
     meaning: Callable[[Any], Any],
     doc: str,
     *,
@@ -145,15 +145,17 @@ class ClipAttrs(Attrs, frozen=True):
 
 
 def _clip(attrs: ClipAttrs, data: Array) -> Array:
-    low: float = attrs.a_min
-    high: float = attrs.a_max
-    if data.dtype.kind in "iu":
-        low, high = _as_int(low, data.dtype), _as_int(high, data.dtype)
+    low, high = (limit_of(one, data.dtype.name) for one in (attrs.a_min, attrs.a_max))
     return np.clip(data, low, high).astype(data.dtype, copy=False)
 
 
-def _as_int(limit: float, dtype: np.dtype[Any]) -> int:
-    """Return a limit as TVM casts it, the dtype's own where it is beyond."""
+def limit_of(limit: float, dtype: str) -> float:
+    """Return a limit of `clip` for a dtype.
+
+    For one of ints it is what TVM casts it to, or the dtype's own where it is beyond.
+    """
+    if not dtype.startswith(("int", "uint")):
+        return limit
     info = np.iinfo(dtype)
     if not info.min <= limit <= info.max:
         return info.min if limit < info.min else info.max

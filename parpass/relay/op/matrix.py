@@ -147,7 +147,7 @@ class EinsumAttrs(Attrs, frozen=True):
 
     def check(self) -> None:
         """Reject what is no equation."""
-        terms, output = _einsum_terms(self.equation)
+        terms, output = einsum_terms(self.equation)
         inputs = "".join(terms)
         letters = output.replace(".", "")
         is_equation = (
@@ -164,7 +164,7 @@ class EinsumAttrs(Attrs, frozen=True):
             )
 
 
-def _einsum_terms(equation: str) -> tuple[list[str], str]:
+def einsum_terms(equation: str) -> tuple[list[str], str]:
     """Return the letters of each operand and of the result; `...` as `.`."""
     text = equation.replace(" ", "").replace("...", ".")
     inputs, arrow, output = text.partition("->")
@@ -177,7 +177,7 @@ def _einsum_terms(equation: str) -> tuple[list[str], str]:
 
 def _einsum_relation(types: Sequence[Type], attrs: EinsumAttrs) -> TensorType:
     fields = tensor_fields(types)
-    terms, output = _einsum_terms(attrs.equation)
+    terms, output = einsum_terms(attrs.equation)
     if len(terms) != len(fields):
         raise TypeRelationError(f"expected {len(terms)} tensors, got {len(fields)}")
     known: dict[str, Dim] = {}

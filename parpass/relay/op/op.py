@@ -11,6 +11,7 @@ from parpass.ir.operators.op_registration import (
     register_stateful,
 )
 from parpass.ir.operators.op_table import Op, OpPattern
+from parpass.relay.op.gradient_hooks import register_gradient
 from parpass.relay.op.layout_hooks import (
     register_alter_op_layout,
     register_convert_op_layout,
@@ -25,6 +26,7 @@ __all__ = [
     "register",
     "register_alter_op_layout",
     "register_convert_op_layout",
+    "register_gradient",
     "register_pattern",
     "register_stateful",
 ]

@@ -122,7 +122,7 @@ def results_of_topk(call: Call) -> int | None:
 @operator("topk", _topk_relation, _topk, TopKAttrs, results=results_of_topk)
 def topk(
     data: Expr,
-    k: int = 1,
+    k: int | Expr = 1,
     axis: int = -1,
     ret_type: str = "both",
     is_ascend: bool = False,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelation
+from parpass.ir.operators.op_table import Array, TypeRelationFn
 from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Tuple, TupleWrapper
 from parpass.relay.op.attributes import Ints, IntTuple, int_tuple
@@ -67,13 +67,16 @@ class VarianceAttrs(ReduceAttrs, frozen=True):
 
 
 def _along(
-    data: Expr, axis: Ints | None = None, keepdims: bool = False, exclude: bool = False
+    data: Expr,
+    axis: Ints | Expr | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
 ) -> Call:
     """Build a call of a reduction; `exclude` reduces the axes that are not named."""
     ...
 
 
-def _reduced_axes(attrs: ReduceAttrs, rank: int) -> tuple[int, ...]:
+def reduced_axes(attrs: ReduceAttrs, rank: int) -> tuple[int, ...]:
     if attrs.axis is None:
         return () if attrs.exclude else tuple(range(rank))
     axes = normal_axes(attrs.axis, rank)
@@ -83,7 +86,7 @@ def _reduced_axes(attrs: ReduceAttrs, rank: int) -> tuple[int, ...]:
 
 
 def _reduced(data: TensorType, attrs: ReduceAttrs, dtype: str) -> TensorType:
-    axes = _reduced_axes(attrs, len(data.shape))
+    axes = reduced_axes(attrs, len(data.shape))
     dims: list[Dim] = []
     for axis, dim in enumerate(data.shape):
         if axis not in axes:
@@ -127,11 +130,11 @@ def _mean(data: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
 
 
 def _reduction(
-    name: str, relation: TypeRelation, meaning: Callable[..., Any], doc: str
+    name: str, relation: TypeRelationFn, meaning: Callable[..., Any], doc: str
 ) -> Callable[[BuilderT], BuilderT]:
 
     def compute(attrs: ReduceAttrs, data: Array) -> Array:
-        axes = _reduced_axes(attrs, data.ndim)
+        axes = reduced_axes(attrs, data.ndim)
         result = meaning(data, axis=axes, keepdims=attrs.keepdims)
         return np.asarray(result).astype(data.dtype, copy=False)
 
@@ -194,7 +197,7 @@ def _arg_reduction(
 ) -> Callable[[BuilderT], BuilderT]:
 
     def compute(attrs: ArgReduceAttrs, data: Array) -> Array:
-        axes = _reduced_axes(attrs, data.ndim)
+        axes = reduced_axes(attrs, data.ndim)
         kept = [axis for axis in range(data.ndim) if axis not in axes]
         rows = data.transpose(*kept, *axes)
         rows = rows.reshape(*rows.shape[: len(kept)], -1)
@@ -226,7 +229,7 @@ def _variance_relation(types: Sequence[Type], attrs: VarianceAttrs) -> TensorTyp
 
 
 def _variance(attrs: VarianceAttrs, data: Array, around: Array) -> Array:
-    axes = _reduced_axes(attrs, data.ndim)
+    axes = reduced_axes(attrs, data.ndim)
     squares = np.square(data - around).sum(axis=axes, keepdims=attrs.keepdims)
     count = data.size // np.maximum(squares.size, 1) - int(attrs.unbiased)
     return np.asarray(squares / data.dtype.type(count))

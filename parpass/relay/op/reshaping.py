@@ -16,7 +16,7 @@ from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.layout import Layout, relaid, relaid_shape
 from parpass.relay.op.relations import Shape, agree, product, shape_text, tensors
 
-__all__ = ["layout_transform", "reshape", "reshape_like"]
+__all__ = ["layout_transform", "reshape", "reshape_like", "reverse_reshape"]
 
 
 class ReshapeAttrs(Attrs, frozen=True):
@@ -141,7 +141,7 @@ def _reshape(attrs: ReshapeAttrs, data: Array) -> Array:
 @operator(
     "reshape", _reshape_relation, _reshape, ReshapeAttrs, pattern=INJECTIVE, moves=True
 )
-def reshape(data: Expr, newshape: Ints, allowzero: bool = False) -> Call:
+def reshape(data: Expr, newshape: Ints | Expr, allowzero: bool = False) -> Call:
     """Arrange the elements in another shape.
 
     0 keeps a dimension, -1 takes the rest, -2 keeps all that follow, -3 joins two, -4
@@ -149,6 +149,47 @@ def reshape(data: Expr, newshape: Ints, allowzero: bool = False) -> Call:
 
     Raises:
         IRTypeError: There are two -1, or a dimension is below -4.
+    """
+    ...
+
+
+class ReverseReshapeAttrs(ReshapeAttrs, frozen=True):
+    """Attributes of `contrib_reverse_reshape`, whose codes are read from the right."""
+
+    def check(self) -> None:
+        """Reject codes that cannot be read, and -4, which has an order of its own."""
+        super().check()
+        if -4 in self.newshape:
+            raise IRTypeError(f"expected no -4 from the right, got {self.newshape}")
+
+
+def _reversed_shape(shape: Shape, attrs: ReverseReshapeAttrs) -> Shape:
+    codes = ReshapeAttrs(newshape=attrs.newshape[::-1], allowzero=attrs.allowzero)
+    return reshaped(shape[::-1], codes)[::-1]
+
+
+def _reverse_relation(types: Sequence[Type], attrs: ReverseReshapeAttrs) -> TensorType:
+    (data,) = tensors(types)
+    return TensorType(_reversed_shape(data.shape, attrs), data.dtype)
+
+
+def _reverse(attrs: ReverseReshapeAttrs, data: Array) -> Array:
+    return data.reshape(cast("tuple[int, ...]", _reversed_shape(data.shape, attrs)))
+
+
+@operator(
+    "contrib_reverse_reshape",
+    _reverse_relation,
+    _reverse,
+    ReverseReshapeAttrs,
+    pattern=INJECTIVE,
+    moves=True,
+)
+def reverse_reshape(data: Expr, newshape: Ints) -> Call:
+    """Arrange the elements in another shape, whose codes are read from the right.
+
+    Raises:
+        IRTypeError: There are two -1, a -4, or a dimension is below that.
     """
     ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Annotated, Any
 
 import numpy as np
@@ -184,9 +185,9 @@ def _strided_set(
     _attrs: None, data: Array, value: Array, begin: Array, end: Array, strides: Array
 ) -> Array:
     result = data.copy()
-    steps = strides if strides.size else np.ones_like(begin)
-    bounds = zip(begin.tolist(), end.tolist(), steps.tolist(), strict=True)
-    result[tuple(slice(*bound) for bound in bounds)] = value
+    count = max(len(begin), len(end))
+    given = (begin.tolist(), end.tolist(), strides.tolist()[:count])
+    result[tuple(slice(*bound) for bound in zip_longest(*given))] = value
     return result
 
 
@@ -203,9 +204,12 @@ def strided_set(
     end: Expr | Ints,
     strides: Expr | Ints | None = None,
 ) -> Call:
-    """Put the elements of `v` into a range of each of the first axes."""
+    """Put the elements of `v` into a range of each of the first axes.
+
+    Where bounds or strides are fewer, it begins at the front, ends at the back, or has
+    the stride 1.
+    """
     first = _bounds(begin, "begin")
-    # No strides mean ones, however many bounds there are.
     steps = _bounds(() if strides is None else strides, "strides")
     return _set_range(data, v, first, _bounds(end, "end"), steps)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Annotated
 
 import numpy as np
@@ -52,29 +53,35 @@ class StridedSliceAttrs(Attrs, frozen=True):
     def check(self) -> None:
         """Reject bounds that do not go together."""
         count = len(self.begin)
-        if len(self.end) != count or len(self.axes or self.begin) != count:
+        axes = self.axes
+        if axes is not None and {len(self.end), len(axes)} != {count}:
             raise IRTypeError(
                 f"expected as many ends and axes as begins, got begin {self.begin}, "
-                f"end {self.end} and axes {self.axes}"
+                f"end {self.end} and axes {axes}"
             )
         if 0 in self.strides:
             raise IRTypeError(f"expected strides other than 0, got {self.strides}")
 
 
-def _slices(attrs: StridedSliceAttrs, shape: Shape) -> list[slice]:
-    axes = range(len(attrs.begin)) if attrs.axes is None else attrs.axes
+def slices_of(attrs: StridedSliceAttrs, shape: Shape) -> list[slice]:
+    count = max(len(attrs.begin), len(attrs.end))
+    axes = range(count) if attrs.axes is None else attrs.axes
     slices = [slice(None)] * len(shape)
-    for at, axis in enumerate(normal_axes(axes, len(shape))):
-        begin, end = attrs.begin[at], attrs.end[at]
+    bounds = zip_longest(attrs.begin, attrs.end, attrs.strides[:count])
+    for axis, (begin, end, stride) in zip(
+        normal_axes(axes, len(shape)), bounds, strict=True
+    ):
         if attrs.slice_mode == "end":
-            stride = attrs.strides[at] if at < len(attrs.strides) else 1
             slices[axis] = slice(begin, end, stride)
         else:
-            dim = shape[axis]
-            if begin < 0 and isinstance(dim, int):
-                begin += dim
-            slices[axis] = slice(begin, None if end < 0 else begin + end)
+            slices[axis] = _of_size(begin or 0, -1 if end is None else end, shape[axis])
     return slices
+
+
+def _of_size(begin: int, size: int, dim: Dim) -> slice:
+    if begin < 0 and isinstance(dim, int):
+        begin += dim
+    return slice(begin, None if size < 0 else begin + size)
 
 
 def _sliced(dim: Dim, part: slice) -> Dim:
@@ -87,12 +94,12 @@ def _strided_slice_relation(
     types: Sequence[Type], attrs: StridedSliceAttrs
 ) -> TensorType:
     (data,) = tensors(types)
-    slices = _slices(attrs, data.shape)
+    slices = slices_of(attrs, data.shape)
     return TensorType(tuple(map(_sliced, data.shape, slices)), data.dtype)
 
 
 def _strided_slice(attrs: StridedSliceAttrs, data: Array) -> Array:
-    return data[tuple(_slices(attrs, data.shape))]
+    return data[tuple(slices_of(attrs, data.shape))]
 
 
 @operator(
@@ -105,13 +112,16 @@ def _strided_slice(attrs: StridedSliceAttrs, data: Array) -> Array:
 )
 def strided_slice(
     data: Expr,
-    begin: Ints,
-    end: Ints,
-    strides: Ints | None = None,
+    begin: Ints | Expr,
+    end: Ints | Expr,
+    strides: Ints | Expr | None = None,
     axes: Ints | None = None,
     slice_mode: str = "end",
 ) -> Call:
-    """Pick a range with a stride along each of some axes.
+    """Pick a range with a stride along each of some axes, by default the first ones.
+
+    Without axes, there may be fewer begins than ends, or more: a slice that has none
+    begins at the front, or ends at the back.
 
     Raises:
         IRTypeError: `begin`, `end`, `strides` and `axes` do not go together.
@@ -240,6 +250,6 @@ def _tile(attrs: TileAttrs, data: Array) -> Array:
 
 
 @operator("tile", _tile_relation, _tile, TileAttrs, pattern=BROADCAST, moves=True)
-def tile(data: Expr, reps: Ints) -> Call:
+def tile(data: Expr, reps: Ints | Expr) -> Call:
     """Repeat the whole tensor along each of its last axes."""
     ...

@@ -156,7 +156,7 @@ def one_hot(
     indices: Expr,
     on_value: Operand,
     off_value: Operand,
-    depth: int,
+    depth: int | Expr,
     axis: int = -1,
     dtype: str = "float32",
 ) -> Call:

@@ -95,7 +95,7 @@ def _expand_dims(attrs: ExpandDimsAttrs, data: Array) -> Array:
     pattern=BROADCAST,
     moves=True,
 )
-def expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> Call:
+def expand_dims(data: Expr, axis: int | Expr, num_newaxis: int = 1) -> Call:
     """Insert dimensions of length 1 before an axis."""
     ...
 
@@ -129,7 +129,7 @@ def _squeeze(attrs: SqueezeAttrs, data: Array) -> Array:
 @operator(
     "squeeze", _squeeze_relation, _squeeze, SqueezeAttrs, pattern=INJECTIVE, moves=True
 )
-def squeeze(data: Expr, axis: Ints | None = None) -> Call:
+def squeeze(data: Expr, axis: Ints | Expr | None = None) -> Call:
     """Take out dimensions of length 1: those named, or all."""
     ...
 
@@ -173,7 +173,7 @@ def _broadcast_to(attrs: BroadcastToAttrs, data: Array) -> Array:
     pattern=BROADCAST,
     moves=True,
 )
-def broadcast_to(data: Expr, shape: Ints) -> Call:
+def broadcast_to(data: Expr, shape: Ints | Expr) -> Call:
     """Repeat dimensions of length 1 to fill a shape."""
     ...
 

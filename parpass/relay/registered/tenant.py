@@ -118,3 +118,5 @@ class RelayTenant(Tenant):
 
 register_tenant("relay", RelayTenant())
 declare_functions("parpass.relay.transform.shipped")
+declare_functions("parpass.relay.typing.env_relations")
+declare_functions("parpass.relay.backend.lowering.lower_te")

@@ -11,6 +11,7 @@ import numpy as np
 from parpass.errors import EvaluationError
 from parpass.ir.module import IRModule
 from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import Type
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.findings import Finding, emit_notes
 from parpass.relay.analysis.static_types import static_tensor
@@ -106,6 +107,7 @@ class ConstantFolder(ExprMutator):
     Attributes:
         folded: How many calls were replaced by their values.
         kept: The calls that could not be evaluated.
+        let_values: What variables are bound to, as it was.
     """
 
     asks_again = True
@@ -116,15 +118,15 @@ class ConstantFolder(ExprMutator):
         self.kept: list[Finding] = []
         self._evaluator = evaluator
         self._checker = ConstantChecker()
-        self._let_values: dict[Expr, Expr] = {}
+        self.let_values: dict[Expr, Expr] = {}
         self._known: dict[Var, Expr] = {}
-        self._effects = Effects(self._let_values, mod)
+        self._effects = Effects(self.let_values, mod)
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
         """Return the children that the result is made of."""
         if isinstance(expr, Let):
             # The value comes first, because its variable may stand for a constant.
-            self._let_values[expr.var] = expr.value
+            self.let_values[expr.var] = expr.value
             return (expr.value, expr.var, expr.body)
         if isinstance(expr, If):
             if expr.cond not in self.memo_map:
@@ -137,7 +139,7 @@ class ConstantFolder(ExprMutator):
 
     def visit_var(self, var: Var) -> Expr:
         """Return the constant to which the variable is bound, if it is."""
-        bound = self._let_values.get(var)
+        bound = self.let_values.get(var)
         value = self.memo_map.get(bound) if bound is not None else None
         if value is None or not is_simple_constant(value):
             return var
@@ -187,7 +189,8 @@ class ConstantFolder(ExprMutator):
             return new
         if op.name in _FOLDED_BY_TYPE:
             may_drop = self._effects.may_drop(*new.args)
-            known = self._fold_by_type(call, op.name) if may_drop else None
+            typ = self.argument_type(call, new) if may_drop else None
+            known = self._fold_by_type(new, typ, op.name)
             return new if known is None else known
         if op.non_computational or op.name in _NEVER_EVALUATED:
             return new
@@ -195,9 +198,16 @@ class ConstantFolder(ExprMutator):
             return new
         return self._evaluate(new, op)
 
-    def _fold_by_type(self, call: Call, name: str) -> Expr | None:
-        # Of the call as it was, for a rewritten argument has no type yet.
-        found = static_tensor(getattr(call.args[0], "checked_type_", None))
+    def argument_type(self, call: Call, new: Call) -> Type | None:
+        """Return the type of the first argument of a call, which is rewritten.
+
+        It is that of the call as it was: a rewritten argument has no type yet.
+        """
+        del new
+        return getattr(call.args[0], "checked_type_", None)
+
+    def _fold_by_type(self, call: Call, typ: Type | None, name: str) -> Expr | None:
+        found = static_tensor(typ)
         if found is None:
             return None
         shape = found.concrete_shape

@@ -13,6 +13,11 @@ from parpass.relay.transform.combine.combine_parallel_conv2d import (
 )
 from parpass.relay.transform.combine.combine_parallel_dense import CombineParallelDense
 from parpass.relay.transform.dead_code_elimination import DeadCodeElimination
+from parpass.relay.transform.differentiation.first_order_gradient import (
+    FirstOrderGradient,
+)
+from parpass.relay.transform.differentiation.gradient import gradient
+from parpass.relay.transform.dynamic_to_static import DynamicToStatic
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from parpass.relay.transform.fold_constant import FoldConstant
 from parpass.relay.transform.functions.eta_expand import EtaExpand
@@ -72,9 +77,11 @@ __all__ = [
     "ConvertLayout",
     "DeadCodeElimination",
     "DefuseOps",
+    "DynamicToStatic",
     "EliminateCommonSubexpr",
     "EtaExpand",
     "FastMath",
+    "FirstOrderGradient",
     "FoldConstant",
     "FoldScaleAxis",
     "ForwardFoldScaleAxis",
@@ -102,5 +109,6 @@ __all__ = [
     "ToGraphNormalForm",
     "default_pipeline",
     "function_pass",
+    "gradient",
     "module_pass",
 ]

@@ -155,7 +155,7 @@ class TypeSolver:
     def _unify_parts(self, one: Type, other: Type) -> Type | None:
         if isinstance(one, FuncType) and isinstance(other, FuncType):
             return self._unify_functions(one, other)
-        if not one.is_composed:
+        if not one.is_composed or one.labels != other.labels:
             return None
         parts = self._unify_all(one.parts, other.parts)
         return None if parts is None else one.rebuilt(parts, ())
@@ -211,8 +211,10 @@ class TypeSolver:
         known = tuple([typ for typ in found if typ is not None])
         return known if len(known) == len(found) else None
 
-    def _unify_functions(self, one: FuncType, other: FuncType) -> FuncType | None:
+    def _unify_functions(self, one: FuncType, other: FuncType) -> Type | None:
         """Unify functions; one that is more general is used as the other one is."""
+        if len(one.arg_types) != len(other.arg_types):
+            return None
         if len(one.type_params) < len(other.type_params):
             one, other = other, one
         fewer = len(other.type_params)
@@ -220,11 +222,9 @@ class TypeSolver:
             param: other.type_params[at] if at < fewer else self.unknown()
             for at, param in enumerate(one.type_params)
         }
-        ones = [substitute(typ, types) for typ in (*one.arg_types, one.ret_type)]
-        found = self._unify_all(ones, (*other.arg_types, other.ret_type))
-        if found is None:
-            return None
-        return FuncType(found[:-1], found[-1], other.type_params)
+        ones = [substitute(typ, types) for typ in one.parts]
+        found = self._unify_all(ones, other.parts)
+        return None if found is None else other.rebuilt(found, other.type_params)
 
     def _learn(self, root: IncompleteType, typ: Type) -> None:
         self._meaning[root] = typ

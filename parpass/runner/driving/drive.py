@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from parpass.errors import InternalError
+from parpass.runner.driving.in_process import InProcess
 from parpass.runner.driving.stages import Stages
 from parpass.runner.executor import Executor
 from parpass.runner.placing.forecasts import Ledger
@@ -108,6 +109,9 @@ class Drive:
         optimizations = optimizations_in(context.config)
         self._retainer = retainer = Retainer(adapter, optimizations)
         self.account = Account(0 if executor is None else executor.workers, began)
+        self._in_process = InProcess(
+            host, context, adapter, ledger, retainer, self.account
+        )
         self._stages = Stages(
             host,
             executor,
@@ -116,6 +120,7 @@ class Drive:
             ledger,
             retainer,
             self.account,
+            self._in_process,
             isolated=isolated,
         )
         self._checker = _contract_checker(context)
@@ -171,7 +176,7 @@ class Drive:
 
     def _go_on(self, commands: Plan, advance: Callable[[], Command]) -> Any:
         end = go_on(commands, advance, self._carry_out)
-        return end if type(end) is Later else self._stages.module(end)
+        return end if type(end) is Later else self._in_process.module(end)
 
     def _carry_out(self, command: Command) -> Any:
         self._retainer.check_open()
@@ -194,12 +199,19 @@ class Drive:
                 verdicts = self._stages.verdicts
                 return reproduce(command, held, self._context, self._retainer, verdicts)
             case Emit():
-                return command.emit()
+                shown = (
+                    self._in_process.module(command.mod)
+                    if command.shows_module
+                    else None
+                )
+                return command.emit(shown)
             case Render():
-                return command.render(self._stages.module(command.mod), self._context)
+                return command.render(
+                    self._in_process.module(command.mod), self._context
+                )
 
     def _hook(self, command: CallHook) -> Any:
-        seen = self._stages.module(command.mod)
+        seen = self._in_process.module(command.mod)
         hooks = command.hooks
         with self.account.hook(hooks.name, observes_ir=hooks.observes_ir):
             return call_hook(command, seen)
@@ -210,7 +222,7 @@ class Drive:
         """Check the first pass and run it; the plan asks for the others."""
         began = time.perf_counter()
         first, step = command.first(1), command.steps[0]
-        mod = await self._host.call(self._stages.module, command.mod)
+        mod = await self._host.call(self._in_process.module, command.mod)
         snapshot = await self._host.call_through(Snapshot.take, self._context)
         error = await self._host.call(checker.check, step, mod, self._adapter, snapshot)
         if error is None:
@@ -219,7 +231,7 @@ class Drive:
         return StageResult(mod, [record], began, time.perf_counter())
 
     def _module_pass(self, command: RunModulePass) -> StageResult | Later:
-        mod = self._stages.module(command.mod)
+        mod = self._in_process.module(command.mod)
         name = command.pass_.info.name
         with self.account.module_pass(name):
             answer = run_module_pass(command.pass_, mod, self._context, self._adapter)

@@ -75,15 +75,10 @@ class Sending:
         if message is None:
             return False
         was_warm = executor.is_warm
-        answer = executor.submit(run_errand, message)
-        try:
-            await self._host.hear(answer)
-        finally:
-            if not answer.done():
-                executor.end(answer)
-        if answer.exception() is not None:
+        answer = await self._host.ask(executor, run_errand, message)
+        if answer is None:
             return False
-        _, new = stage.take_in(answer.result())
+        _, new = stage.take_in(answer)
         if stage.wanted:
             await self._host.call(stage.look_at, new)
         self._account.journey(stage.journey, stage.total, was_warm=was_warm)
@@ -93,12 +88,26 @@ class Sending:
 
     async def _pooled(self, stage: PooledStage, executor: Executor) -> None:
         notes = Notes(self._retainer.folder)
-        was_warm = executor.is_warm
+        was_warm, is_begun, why_none = executor.is_warm, False, ""
+
+        async def run() -> None:
+            nonlocal is_begun
+            is_begun = True
+            await run_stage(stage, executor, notes)
+
         try:
-            await self._host.run(run_stage, stage, executor, notes)
+            await self._host.run(run)
+        except OSError as error:
+            if is_begun:
+                raise
+            # An event loop needs descriptors, too; those that it has got are let go of
+            # with the error.
+            why_none = f"there is no event loop, {type(error).__name__}: {error}"
         finally:
             self._account.journey(stage.journey, stage.total, was_warm=was_warm)
             await self._host.call_through(stage.end)
+        if why_none:
+            raise NoWorkersError("none", why_none)
         self._have_run(stage)
 
     def _have_run(self, stage: PooledStage) -> None:

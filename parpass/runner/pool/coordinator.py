@@ -1,8 +1,7 @@
 """The coordinator: runs one stage on a pool, under trio.
 
-Packing, jobs and unpacking overlap, and nothing long runs on the event loop. If passes
-have time limits, a task looks at the notes of the workers, and has the job of one that
-is overdue ended: that ends whatever it does, in Python or in C.
+Packing, jobs and unpacking overlap, and nothing long runs on the event loop. Beside
+them the overseer has jobs ended that hang.
 """
 
 from __future__ import annotations
@@ -10,9 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import cast
 
@@ -26,6 +24,8 @@ from parpass.runner.executor import (
     NoWorkersError,
     was_killed,
 )
+from parpass.runner.pool.headway import Headway
+from parpass.runner.pool.overseer import Overseer, hanging
 from parpass.runner.pool.pooled_stage import PooledStage
 from parpass.runner.pool.schedule import Schedule
 from parpass.runner.pool.schedule_events import (
@@ -45,17 +45,13 @@ from parpass.runner.pool.schedule_events import (
     Settled,
     SubmitJob,
 )
-from parpass.runner.travel.notes import Notes, Phase, Work
+from parpass.runner.travel.notes import Notes, Phase
 from parpass.runner.travel.retained import Held
 from parpass.runner.worker.jobs import run_job
 
 _in_thread = trio.to_thread.run_sync
 
 _LONGEST_WAY = 0.01  # seconds from packing functions to sending them, mostly
-_LONGEST_LOOK = 0.1  # seconds between two looks at the notes
-_ENOUGH_JOBS = 4  # that came back, to say how fast they come,
-_ENOUGH_SECONDS = 0.05  # and how long they took for each worker
-_BEHIND = 1.1  # times as long as this process takes, so that it takes the rest
 _LITTLE = 16_384  # bytes of functions that are unpacked sooner than a thread is asked
 _News = Event | tuple[int, Future[bytes]]
 _open_news = trio.open_memory_channel[_News]
@@ -101,14 +97,17 @@ class _StageRun:
         self._nursery = nursery
         self._schedule = Schedule(stage.total, executor.workers, stage.pace())
         self._in_flight: dict[int, tuple[SubmitJob, Future[bytes]]] = {}
-        self._overdue: dict[int, Work] = {}  # by job; these were ended for it,
-        self._overtaken: set[int] = set()  # jobs, ended for being too far
-        self._gone: set[str] = set()  # and the notes of their workers mean nothing
         self._inquest = stage.inquest
+        self._overseer = Overseer(
+            executor,
+            notes,
+            stage.inquest,
+            stage.outcomes,
+            self._in_flight,
+            stage.start_seconds,
+        )
         self._last: float = math.inf  # function that a serial run comes to
-        self._jobs_done = 0
-        self._busy = 0.0  # seconds of all workers on jobs that came back
-        self._first = 0.0, 0.0  # the same, and the share that was done, at first
+        self._headway = Headway(executor.workers, stage.alone_seconds)
         self._cause = ""  # of the last death that no function is to blame for
         self._besides = trio.CancelScope()  # what nobody needs at the end
         self._token = trio.lowlevel.current_trio_token()
@@ -154,23 +153,9 @@ class _StageRun:
             self._send.send_nowait(Ended(end.function))
 
     def _is_behind(self) -> bool:
-        """Return whether the workers are slower than this process would be alone.
-
-        The time that jobs took is held against what this process takes for as much. The
-        first job of each worker does not count: it loads what the others find.
-        """
-        stage, workers = self._stage, self._executor.workers
-        if stage.alone_seconds is None or stage.is_recalled:
+        if self._stage.is_recalled:
             return False
-        share = self._schedule.share_done
-        if self._jobs_done <= workers:
-            self._first = self._busy, share
-            return False
-        busy, before = self._first
-        here = (share - before) * stage.alone_seconds
-        there = (self._busy - busy) / workers
-        is_told = self._jobs_done >= workers + _ENOUGH_JOBS and there > _ENOUGH_SECONDS
-        return is_told and there > _BEHIND * here
+        return self._headway.is_behind(self._schedule.share_done)
 
     def end_jobs(self) -> None:
         """End all jobs; nobody waits for them any more.
@@ -185,7 +170,7 @@ class _StageRun:
         with self._besides:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._pack)
-                nursery.start_soon(self._watch)
+                nursery.start_soon(self._overseer.watch)
 
     async def _pack(self) -> None:
         while True:
@@ -220,10 +205,9 @@ class _StageRun:
             return await self._lost(command, error)
         if isinstance(error, JobEndedError):
             return self._ended(command)
-        self._overdue.pop(job, None)  # it was done just before it was ended
+        self._overseer.was_overdue(job)  # it was done just before it was ended
         seconds, new = self._stage.take_in(answer.result())
-        self._jobs_done += 1
-        self._busy += seconds
+        self._headway.job_came_back(seconds)
         if new and self._stage.wanted:
             if sum(map(_weight, new)) <= _LITTLE:
                 self._stage.look_at(new)
@@ -236,13 +220,12 @@ class _StageRun:
             return error
         if error.why == "end":
             return _dying(error.cause)
-        return _hanging(self._stage.start_seconds)
+        return hanging(self._stage.start_seconds)
 
     def _ended(self, command: SubmitJob) -> Event:
-        if command.job in self._overtaken:
-            self._overtaken.discard(command.job)
+        if self._overseer.was_overtaken(command.job):
             return Overtaken(command.job)
-        late = self._overdue.pop(command.job, None)
+        late = self._overseer.was_overdue(command.job)
         if late is None:  # somebody killed all workers of the pool
             return JobLost(command.job, None, killed=True)
         self._inquest.blame(late)
@@ -250,7 +233,7 @@ class _StageRun:
 
     async def _lost(self, command: SubmitJob, error: JobLostError) -> Event:
         """Return what the death of a worker means for the schedule."""
-        late = self._overdue.pop(command.job, None)
+        late = self._overseer.was_overdue(command.job)
         if late is not None:
             self._inquest.blame(late)
             return DeadlinePassed(command.job, late.function)
@@ -269,60 +252,6 @@ class _StageRun:
         self._inquest.tracebacks[work.owner] = traceback
         self._inquest.blame(work, error.cause)
         return JobLost(command.job, work.function, killed)
-
-    async def _watch(self) -> None:
-        """End the jobs of workers that are overdue."""
-        shortest = self._inquest.shortest_limit()
-        interval = 1.0 if shortest is None else min(_LONGEST_LOOK, shortest / 4)
-        while True:
-            await trio.sleep(interval)
-            if self._in_flight:
-                await self._look()
-
-    async def _look(self) -> None:
-        now, works = time.monotonic_ns(), await _in_thread(self._notes.read)
-        overdue = [work for work in works if self._inquest.overdue(work, now)]
-        end = self._stage.outcomes.end
-        is_cut = any(work.step >= end.steps_on(work.function) for work in works)
-        if not overdue and not is_cut:
-            return
-        jobs = {
-            function: job
-            for job, (command, _) in self._in_flight.items()
-            for function in command.functions
-        }
-        self._end_overtaken(works, jobs)
-        late = [
-            work
-            for work in overdue
-            if work.function in jobs and work.owner not in self._gone
-        ]
-        at_work = [work for work in late if work.phase != Phase.START]
-        if late and not at_work:
-            raise _hanging(self._stage.start_seconds)
-        await self._end_late(at_work, jobs)
-
-    def _end_overtaken(self, works: Sequence[Work], jobs: Mapping[int, int]) -> None:
-        """End jobs that are at what a serial run does not come to: it may hang."""
-        steps_on = self._stage.outcomes.end.steps_on
-        for work in works:
-            job = jobs.get(work.function)
-            if job is None or work.owner in self._gone or work.phase != Phase.PASS:
-                continue
-            if work.step >= steps_on(work.function):
-                self._overtaken.add(job)
-                self._gone.add(work.owner)
-                self._executor.end(self._in_flight[job][1], at_once=True)
-
-    async def _end_late(self, late: Sequence[Work], jobs: Mapping[int, int]) -> None:
-        """End the jobs, given by function, of workers that are overdue."""
-        self._inquest.tracebacks |= await _in_thread(self._notes.ask_where, late)
-        for work in late:
-            job = jobs[work.function]
-            if job in self._in_flight:  # it may have come back while we asked where
-                self._overdue[job] = work
-                self._gone.add(work.owner)
-                self._executor.end(self._in_flight[job][1], at_once=True)
 
     def _carry_out(self, command: Command) -> None:
         match command:
@@ -366,15 +295,6 @@ def _unwrapped(error: BaseException) -> BaseException:
             return error
         leaf = rest[0]
     return leaf
-
-
-def _hanging(seconds: float) -> RuntimeUseError:
-    return RuntimeUseError(
-        f"the worker processes hang before they can begin, for {seconds:g} s now; an "
-        "import of the program's main module, or of the module that a pass comes from, "
-        "may wait for something. If it only takes long, set the option "
-        "parpass.start_timeout; workers=0 does without them"
-    )
 
 
 def _dying(cause: str) -> RuntimeUseError:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Protocol
 
-from parpass.runner.executor import Executor
+from parpass.runner.executor import Asking, Executor
 from parpass.runner.pool.staff import Posted, Worker
 
 
@@ -31,8 +31,14 @@ class Shared(Executor, Protocol):
         """Have a worker call `run(job)`, on behalf of somebody."""
         ...
 
+    def ask(
+        self, run: Callable[[bytes], bytes], job: bytes, *, of: object = None
+    ) -> bytes | None:
+        """Have a worker call `run(job)`, and wait; None if it went wrong."""
+        ...
 
-class Share:
+
+class Share(Asking):
     """The workers of a pool as one run has them: an executor.
 
     Args:
@@ -57,6 +63,10 @@ class Share:
     ) -> Future[bytes]:
         """Have a process call `run(job)`."""
         return self._pool.submit(run, job, seconds, of=self)
+
+    def ask(self, run: Callable[[bytes], bytes], job: bytes) -> bytes | None:
+        """Have a process call `run(job)`, and wait; None if it went wrong."""
+        return self._pool.ask(run, job, of=self)
 
 
 def next_due(queue: Sequence[Posted], staff: Iterable[Worker]) -> Posted:

@@ -78,10 +78,14 @@ class Worker:
             self.is_over = True  # its thread is about to learn of it
             return False
         if self.current is None:
-            self.current, self.began = posted, time.monotonic()
+            self.begin(posted)
         else:
             self.next = posted
         return True
+
+    def begin(self, posted: Posted) -> None:
+        """Take down that it runs a job."""
+        self.current, self.began = posted, time.monotonic()
 
     def left_seconds(self) -> float:
         """Return how long it will be busy with its job, as far as is known."""

@@ -47,14 +47,21 @@ def _check_needs() -> None:
 
 
 class Process:
-    """The process of one worker; one thread, its own, starts it and hears of it."""
+    """The process of one worker; one thread, its own, starts it and hears of it.
+
+    Besides there is a line to it for who has it to itself, and waits for the answer in
+    its own thread: to be told by another thread takes as long as a pass on a small
+    function.
+    """
 
     def __init__(self) -> None:
         self._process: ServingProcess | None = None
         self._ours: Connection | None = None
+        self._line: Connection | None = None
         self._tree: psutil.Process | None = None  # to find what it has started
         self._is_killed = False
         self._lock = threading.Lock()
+        self._asking = threading.Lock()  # while somebody is on the line
 
     def start(self, env: Mapping[str, str], seconds: Callable[[], float]) -> None:
         """Start the process, and wait until it begins, for so many seconds.
@@ -70,13 +77,15 @@ class Process:
         _check_needs()
         self._ours, theirs = Pipe()
         with theirs:
-            process = ServingProcess(
-                target=serve,
-                args=(os.getpid(), theirs),
-                name="parpass-worker",
-                env=dict(env),
-            )
-            process.start()
+            self._line, end_of_line = Pipe()
+            with end_of_line:
+                process = ServingProcess(
+                    target=serve,
+                    args=(os.getpid(), theirs, end_of_line),
+                    name="parpass-worker",
+                    env=dict(env),
+                )
+                process.start()
         self._process = process
         process.end_tree = self.kill
         with contextlib.suppress(psutil.NoSuchProcess), self._lock:
@@ -96,22 +105,29 @@ class Process:
 
     def send(self, message: bytes) -> bool:
         """Send a job; return whether that can be."""
-        assert self._ours is not None
-        try:
-            self._ours.send_bytes(message)
-        except OSError:
-            return False
-        return True
+        return _is_sent(self._ours, message)
 
     def receive(self) -> bytes | None:
         """Wait for an answer; None says that the process is no more."""
-        assert self._ours is not None
+        return self._heard(self._ours)
+
+    def ask(self, message: bytes) -> bytes | None:
+        """Send a job by the line and wait for its answer; None as above.
+
+        Whoever is interrupted in this has the process killed, as the line may be
+        anywhere in a message.
+        """
+        with self._asking:
+            return self._heard(self._line) if _is_sent(self._line, message) else None
+
+    def _heard(self, connection: Connection | None) -> bytes | None:
+        assert connection is not None
         try:
-            while not self._ours.poll(_LOOK_SECONDS):
+            while not connection.poll(_LOOK_SECONDS):
                 # What it forked off may hold its end of the connection open.
-                if self._is_over() and not self._ours.poll(0):
+                if self._is_over() and not connection.poll(0):
                     return None
-            return self._ours.recv_bytes()
+            return connection.recv_bytes()
         except (EOFError, OSError):
             return None
 
@@ -147,8 +163,8 @@ class Process:
 
     def clear(self) -> None:
         """Wait for the end of the process, and let go of what belongs to it."""
-        if self._ours is not None:
-            self._ours.close()
+        with self._asking:  # else it might read what is open by that number then
+            self._hang_up()
         if self._process is None:
             return
         self._awaited_exit_code(_GRACE_SECONDS)
@@ -159,8 +175,12 @@ class Process:
 
     def leave_to_parent(self) -> None:
         """Forget the process: this one was forked off, and it is its parent's."""
-        if self._ours is not None:
-            self._ours.close()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        for connection in (self._ours, self._line):
+            if connection is not None:
+                connection.close()
 
     def _is_heard_in(self, seconds: Callable[[], float]) -> bool:
         assert self._ours is not None
@@ -191,3 +211,12 @@ class Process:
 
     def _exit_code(self) -> int | None:
         return None if self._process is None else self._process.exitcode
+
+
+def _is_sent(connection: Connection | None, message: bytes) -> bool:
+    assert connection is not None
+    try:
+        connection.send_bytes(message)
+    except OSError:
+        return False
+    return True

@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from parpass.runner.stage.progress import WATCHER, Progress
 from parpass.runner.travel.function_outcome import (
     ANYONE,
     End,
@@ -58,6 +59,8 @@ class StageOutcomes:
         self._in_question: dict[tuple[str, int], Verdict] = {}
         self.end = End(steps - 1)
         self._steps = steps
+        self._watcher = WATCHER.get()
+        self._done = 0
         self._resigned: set[int] = set()  # they came to state another signature
         self._relied_on: dict[int, Collection[int]] = {}
         self._cut_short = bytearray(len(names))
@@ -82,6 +85,7 @@ class StageOutcomes:
         if function in self.begun and 0 in outcome.said:
             heard = replace(outcome.said[0], emissions=())
             outcome.said = {**outcome.said, 0: heard}
+        self._done += self.held[function] is None
         self.held[function] = held
         total = 0.0
         for at, seconds in enumerate(outcome.seconds):
@@ -101,6 +105,9 @@ class StageOutcomes:
             self._relied_on[function] = outcome.relied_on
         if outcome.has_new_signature:
             self._resigned.add(function)
+        if self._watcher is not None:
+            name, functions = self.names[function], len(self.names)
+            self._watcher(Progress(name, total, self._done, functions))
 
     def by_name(self) -> dict[str, Held]:
         """Return how all functions came out, by name and in module order."""
@@ -172,6 +179,7 @@ class StageOutcomes:
                 at for at, cut in enumerate(self._cut_short) if cut
             }
         for at in functions:
+            self._done -= self.held[at] is not None
             self.held[at] = None
             self._relied_on.pop(at, None)
             self.told.pop(at, None)

@@ -37,6 +37,7 @@ from parpass.runner.travel.function_outcome import (
 from parpass.runner.travel.notes import Note, Phase
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import Budget, budgets_of
+from parpass.transform.config import OnFailure
 from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan.bodies import applies_to, transform_function
 from parpass.transform.plan.within_budget import MemoryGuard, tell_skipped
@@ -281,7 +282,11 @@ class StageWork:
             tell_skipped(step.info.name, name, verdict)
             return function
         known = key in self._versions
-        self._versions[key] = function  # a pass may ask for the function it is run on
+        is_given_away = self.adapter.are_boxes and not self._is_wanted(
+            at, name, function
+        )
+        if not is_given_away:
+            self._versions[key] = function  # a pass may ask for what it is run on
         module, others = self._view(at)
         self._relied_on |= others.relied_on
         try:
@@ -296,8 +301,26 @@ class StageWork:
                 self._guard,
                 lambda: self._away,
                 self._begin_again,
+                is_given_away=is_given_away,
             )
         finally:
             self._has_read(at, others)
-            if not known:
+            if not (known or is_given_away):
                 del self._versions[key]
+
+    def _is_wanted(self, at: int, name: str, function: Any) -> bool:
+        """Return whether anybody may look at a function when a step has had it.
+
+        In a worker it is nobody else's. A pass that asks for the function that it is
+        run on is given one that is made again, from its bytes.
+        """
+        if self._note is None or self._budgets[at].on_failure is not OnFailure.FAIL:
+            return True
+        return self.remembers(name, function)
+
+    def remembers(self, name: str, function: Any) -> bool:
+        """Return whether others may be given this object, as one of its versions."""
+        versions = self._versions
+        return any(
+            versions.get((name, at)) is function for at in range(len(self._steps) + 1)
+        )

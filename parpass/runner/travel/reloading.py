@@ -25,7 +25,11 @@ import msgspec
 
 from parpass.transform import Pass
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
+_COMPOUND = frozenset({tuple, frozenset})
+_PLAIN_OR_COMPOUND = _PLAIN | _COMPOUND
+_TOLD_BY_TEXT = _COMPOUND | {float, complex}  # (1,) or (True,), 0.0 or -0.0
+_missing = object()
 
 
 class Source(NamedTuple):
@@ -179,8 +183,19 @@ def set_values(code: Code) -> None:
     """Set what is plain in the modules of passes, which have been loaded."""
     for name, values in code.values.items():
         module = sys.modules.get(name)
-        if module is not None and _plain_values(module) != values:
-            vars(module).update(values)
+        if module is None:
+            continue
+        here = vars(module)
+        for one, value in values.items():
+            if not _is_same(here.get(one, _missing), value):
+                here[one] = value
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether a plain value is another one; 1, True and 1.0 are three."""
+    if type(one) is not type(other) or one != other:
+        return False
+    return type(one) not in _TOLD_BY_TEXT or repr(one) == repr(other)
 
 
 def modules_of(step: Pass) -> Iterator[str]:
@@ -201,12 +216,14 @@ def _plain_values(module: ModuleType) -> dict[str, Any]:
     return {
         name: value
         for name, value in tuple(vars(module).items())
-        if _is_plain(value) and not name.startswith("__")
+        if type(value) in _PLAIN_OR_COMPOUND
+        and not name.startswith("__")
+        and _is_plain(value)
     }
 
 
 def _is_plain(value: Any) -> bool:
-    if type(value) is tuple or type(value) is frozenset:
+    if type(value) in _COMPOUND:
         return all(map(_is_plain, cast("Sequence[Any]", value)))
     return type(value) in _PLAIN
 

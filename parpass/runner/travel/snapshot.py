@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from parpass.runner.travel.logging_state import LoggingState
 from parpass.runner.travel.pickling import why_not_picklable
@@ -14,8 +15,7 @@ from parpass.transform import PassContext
 from parpass.transform.context import in_force
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """A PassContext without its instruments, propagated contextvars, what is logged."""
 
     opt_level: int

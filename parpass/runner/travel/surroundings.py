@@ -28,6 +28,9 @@ from parpass.transform.saying.interception import behind
 
 _packed: tuple[Surroundings, bytes] | None = None  # the last that were
 _applied: Surroundings | None = None
+_last_decimal: tuple[str, DecimalSettings] | None = None  # by all that it is set to
+_last_numpy: tuple[NumpySettings, NumpySettings | None] | None = None
+_last_methods: tuple[tuple[Any, ...], Mapping[str, Any]] | None = None
 
 
 class DecimalSettings(NamedTuple):
@@ -159,12 +162,13 @@ class Surroundings(msgspec.Struct, frozen=True):
     def apply_here(self) -> None:
         """Do the same for what each place has of its own: for a job."""
         decimal.setcontext(decimal.Context(**self.decimal._asdict()))
-        if self.numpy is not None or "numpy" in sys.modules:
-            import numpy as np  # which few need otherwise
+        if self.numpy is None and _numpy_settings() is None:
+            return
+        import numpy as np  # which few need otherwise
 
-            settings = self.numpy or _FIRST_OF_NUMPY
-            np.set_printoptions(**settings.printing)
-            np.seterr(**settings.errors)
+        settings = self.numpy or _FIRST_OF_NUMPY
+        np.set_printoptions(**settings.printing)
+        np.seterr(**settings.errors)
 
     def _apply_environ(self) -> None:
         here = os.environ
@@ -198,7 +202,15 @@ def pack_surroundings() -> bytes:
 
 
 def _decimal_settings() -> DecimalSettings:
+    global _last_decimal
     here = decimal.getcontext()
+    told, last = repr(here), _last_decimal
+    if last is None or last[0] != told:
+        last = _last_decimal = told, _settings_of(here)
+    return last[1]
+
+
+def _settings_of(here: decimal.Context) -> DecimalSettings:
     return DecimalSettings(
         here.prec,
         here.rounding,
@@ -218,7 +230,15 @@ def _cwd() -> str | None:
         return None
 
 
-def _logger_methods() -> dict[str, Any]:
+def _logger_methods() -> Mapping[str, Any]:
+    global _last_methods
+    found, last = tuple(vars(logging.Logger).items()), _last_methods
+    if last is None or last[0] != found:
+        last = _last_methods = found, _added_methods()
+    return last[1]
+
+
+def _added_methods() -> dict[str, Any]:
     # Programs add one for each level of their own.
     added = {
         name: behind(value)
@@ -233,12 +253,19 @@ def _is_of_logging(value: Any) -> bool:
 
 
 def _numpy_settings() -> NumpySettings | None:
+    global _last_numpy
     np = sys.modules.get("numpy")
     if np is None:
         return None
-    settings = NumpySettings(np.get_printoptions(), np.geterr())
+    settings, last = NumpySettings(np.get_printoptions(), np.geterr()), _last_numpy
+    if last is None or last[0] != settings:
+        told = None if _are_first(settings) else settings
+        last = _last_numpy = settings, told
+    return last[1]
+
+
+def _are_first(settings: NumpySettings) -> bool:
     printing, errors = _FIRST_OF_NUMPY
-    is_first = settings.errors == errors and all(
+    return settings.errors == errors and all(
         value == printing.get(name) for name, value in settings.printing.items()
     )
-    return None if is_first else settings

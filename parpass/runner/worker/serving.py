@@ -1,4 +1,4 @@
-"""A worker's process, seen from inside: it takes jobs from a connection, one by one.
+"""A worker's process, seen from inside: it takes jobs from connections, one by one.
 
 loky starts the process. Jobs do not go through its executor, whose queues and threads
 take twenty times as long as a message does on a connection, need names in shared
@@ -11,9 +11,10 @@ import contextlib
 import importlib
 import os
 import pickle
+import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 
 from loky.backend.process import LokyProcess
@@ -51,8 +52,10 @@ class ServingProcess(LokyProcess):
         super().join(timeout)
 
 
-def serve(coordinator: int, connection: Connection) -> None:
+def serve(coordinator: int, *connections: Connection) -> None:
     """Run jobs until the other side says that there will be no others.
+
+    They come one at a time, on either connection, and are answered on the same.
 
     Ctrl-C reaches all processes of a terminal. What it means is for the coordinator to
     say: it may end the workers, or let them finish.
@@ -64,11 +67,30 @@ def serve(coordinator: int, connection: Connection) -> None:
     # Loaded while the coordinator is still packing the first functions.
     importlib.import_module("parpass.runner.worker.jobs").begin_worker(coordinator)
     try:
-        connection.send_bytes(READY)
-        while (message := connection.recv_bytes()) != END:
-            connection.send_bytes(_answer(message))
+        connections[0].send_bytes(READY)
+        _answer_all(connections)
     except (EOFError, OSError):
         _leave_to_watch(coordinator)
+
+
+def _answer_all(connections: Sequence[Connection]) -> None:
+    """Answer jobs until there are no others.
+
+    Raises:
+        EOFError: The other side is no more.
+        OSError: It cannot be reached.
+    """
+    by_number = {one.fileno(): one for one in connections}
+    waiting = select.poll()
+    for number in by_number:
+        waiting.register(number, select.POLLIN)
+    while True:
+        for number, _ in waiting.poll():
+            connection = by_number[number]
+            message = connection.recv_bytes()
+            if message == END:
+                return
+            connection.send_bytes(_answer(message))
 
 
 def _leave_to_watch(coordinator: int) -> None:

@@ -27,6 +27,7 @@ from parpass.runner.travel.slots import FunctionsFile, Slot, Slots
 from parpass.runner.worker.job_clock import JobClock
 from parpass.runner.worker.pass_state import PassState
 from parpass.tables import take_missed
+from parpass.transform import ModuleAdapter
 from parpass.transform.budget import limits_in_force
 from parpass.transform.optimizations import optimizations_in
 from parpass.transform.saying.interception import intercepting
@@ -103,6 +104,7 @@ class StageInWorker:
         run.values.large = self._optimizations.large_value_bytes
         try:
             self._module = self._spec.adapter.decode_shell(self._spec.shell)
+            self._environment = self._spec.adapter.worker_environment(self._module)
         except Exception as error:
             raise UnloadableError.of("the module", error) from error
         # Of functions in jobs of this worker.
@@ -127,10 +129,13 @@ class StageInWorker:
             self._module,
         )
         self._unloadable: UnloadableError | None = None
+        kind = type(self._spec.adapter)
+        self._discards = kind.discard is not ModuleAdapter.discard
 
     def close(self) -> None:
         """Let go of all that it has loaded."""
         self._work.close()
+        self._environment = None
         self._shipment.close()
         self._file.close()
 
@@ -183,7 +188,9 @@ class StageInWorker:
 
     def _outcome(self, index: int, packer: Packer) -> PackedOutcome:
         name, note = self._spec.names[index], self._run.note
+        original = self._loaded.get(name)
         outcome = self._work.run(name)
+        self._loaded.pop(name, None)
         if self._run.values.failure is not None:
             raise self._run.values.failure
         missed = take_missed()
@@ -191,7 +198,6 @@ class StageInWorker:
             raise UnloadableError(*missed)
         if self._unloadable is not None:  # which a body has met, and passed on
             raise self._unloadable
-        original = self._loaded.pop(name, None)
         result, failure = None, outcome.failure
         is_same = outcome.function is original
         is_done = failure is None and len(outcome.seconds) == len(self._spec.steps)
@@ -203,6 +209,8 @@ class StageInWorker:
                 raise
             except Exception as error:
                 raise why_unsendable(name, outcome.function, error) from error
+        if self._discards:
+            self._discard(name, original, outcome.function)
         failed = None if failure is None else pack_error(failure)
         return PackedOutcome(
             index,
@@ -214,9 +222,16 @@ class StageInWorker:
             outcome.has_new_signature,
         )
 
+    def _discard(self, name: str, *functions: Any) -> None:
+        for one in {id(one): one for one in functions if one is not None}.values():
+            if not self._work.remembers(name, one):
+                self._spec.adapter.discard(one)
+
     def _load(self, name: str) -> Any:
         if name in self._loaded:
-            return self._loaded[name]
+            # A box is given out once: who has it may take out what is in it.
+            boxes = self._spec.adapter.are_boxes
+            return self._loaded.pop(name) if boxes else self._loaded[name]
         given = self._given[name] if name in self._given else self._awaited(name)
         try:
             return self._file.function(given)

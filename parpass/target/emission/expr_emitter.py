@@ -18,6 +18,7 @@ from parpass.target.emission.kernel_parameters import KernelParameters
 from parpass.target.emission.llvm_type import constant, llvm_type, memory_type
 from parpass.target.emission.memory_access import Place
 from parpass.tir.binary_op import BinaryOpExpr, CmpExpr
+from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import (
     Broadcast,
@@ -255,8 +256,12 @@ class ExprEmitter(StmtExprFunctor[str]):
 
     def access_ptr(self, op: Call) -> Generator[Node, str, str]:
         """Return a pointer to an element, counted in values of a dtype."""
-        kind, data, offset = op.args[:3]
-        pointer = yield from self._of(data)
+        kind, data, offset, _, mask = op.args
+        is_read = isinstance(mask, IntImm) and not mask.value & Buffer.WRITE
+        if is_read and isinstance(data, Var):
+            pointer = self._value_of(data)  # so nobody writes there
+        else:
+            pointer = yield from self._of(data)
         index = yield from self._of(offset)
         wide = converted(self.writer, index, offset.dtype, "int64")
         element = memory_type(kind.dtype)

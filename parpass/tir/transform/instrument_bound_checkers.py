@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from parpass.ir.module import IRModule
@@ -19,6 +20,7 @@ from parpass.tir.stmt import (
     AttrStmt,
     Evaluate,
     IfThenElse,
+    LetStmt,
     Stmt,
     Store,
 )
@@ -48,7 +50,8 @@ class InstrumentBoundCheckers(PrimFuncPass):
                 assert 0 <= i and i < 8, "OUT OF THE BOUNDS"
 
     How much memory there is, an allocation says, or the attribute that
-    `StorageFlatten` makes. Loads that are only perhaps evaluated are not checked.
+    `StorageFlatten` makes. Loads that a name is given to (`LetStmt`) are checked, too;
+    those that are only perhaps evaluated are not checked.
     """
 
     pass_info = PassInfo(0, "tir.InstrumentBoundCheckers")
@@ -63,7 +66,7 @@ class InstrumentBoundCheckers(PrimFuncPass):
 
 
 class BoundChecker(StmtMutator):
-    """Puts a check around stores."""
+    """Puts a check around stores and names."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,16 +88,23 @@ class BoundChecker(StmtMutator):
 
     def visit_store_(self, op: Store) -> Node:
         """Check a store, and what is loaded for it."""
-        accesses = [op, *_loads(op)]
+        return self._checked(op, [op, *_loads(op.index, op.value)])
+
+    def visit_let_stmt_(self, op: LetStmt) -> Any:
+        """Check what is loaded for a name."""
+        new = yield from self.visit_children(op)
+        return self._checked(new, _loads(new.value))
+
+    def _checked(self, stmt: Stmt, accesses: Sequence[Load | Store]) -> Stmt:
         checks = [check for one in accesses for check in self._checks(one)]
         if not checks:
-            return op
+            return stmt
         condition = checks[0]
         for check in checks[1:]:
             condition = logical_and(condition, check)
         if isinstance(condition, IntImm) and condition.value:
-            return op
-        return IfThenElse(condition, op, AssertStmt(condition, MESSAGE, Evaluate(1)))
+            return stmt
+        return IfThenElse(condition, stmt, AssertStmt(condition, MESSAGE, Evaluate(1)))
 
     def _checks(self, access: Any) -> list[PrimExpr]:
         bound, index = self._bounds.get(access.buffer_var), access.index
@@ -118,10 +128,10 @@ def _is_always(predicate: PrimExpr) -> bool:
     return value == 1
 
 
-def _loads(store: Store) -> list[Load]:
-    """Return the loads that a store evaluates, whatever comes of its conditions."""
+def _loads(*exprs: PrimExpr) -> list[Load]:
+    """Return the loads that are evaluated, whatever comes of their conditions."""
     found: list[Load] = []
-    stack: list[Node] = [store.index, store.value]
+    stack: list[Node] = [*exprs]
     while stack:
         node = stack.pop()
         if isinstance(node, Load):

@@ -88,7 +88,6 @@ class _Builder:
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []
-        self._registered = registered_passes()
 
     def passes(self, items: Sequence[Item]) -> list[Pass]:
         made: list[Pass] = []
@@ -114,7 +113,7 @@ class _Builder:
             self.passes(item.children)  # to say what is wrong with them
             return None
         if factory is None:
-            unknown = UnknownPassError(item.name, [*self._registered, NESTING])
+            unknown = UnknownPassError(item.name, [*registered_passes(), NESTING])
             self._fault(item.at, str(unknown))
             return None
         options = self._options(item, factory)

@@ -10,6 +10,7 @@ from parpass.errors.tracebacks import calls_users_code
 from parpass.transform.adapter import ModuleAdapter, Mutability
 from parpass.transform.budget import UNLIMITED, Budget
 from parpass.transform.context import PassContext
+from parpass.transform.handing_over import handing_over
 from parpass.transform.passes import FunctionPass, FunctionwisePass, Pass
 from parpass.transform.plan.whereabouts import begin_body, end_body
 from parpass.transform.plan.within_budget import MemoryGuard, within
@@ -34,10 +35,12 @@ def transform_function(
     budget: Budget = UNLIMITED,
     guard: MemoryGuard | None = None,
     *watch: Callable[[], Any],
+    is_given_away: bool = False,
 ) -> Any:
     """Return what a function-wise pass makes of one function.
 
-    The last arguments are those of `budget.within`.
+    `watch` are the last arguments of `budget.within`. A box that is given away nobody
+    looks at any more: see `handing_over`.
 
     Raises:
         PassResultError: The pass returned something that is no function.
@@ -51,7 +54,10 @@ def transform_function(
     def checked() -> Any:
         body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
         mutability = adapter.mutability
-        if mutability is None:
+        if adapter.are_boxes:
+            with handing_over(function if is_given_away else None):
+                result = body(function, mod, context)
+        elif mutability is None:
             result = body(function, mod, context)
         else:
             result = _watched(

@@ -16,7 +16,7 @@ from parpass.transform.debug.bisect import TellVerdicts
 from parpass.transform.debug.reproducer import Failure, write_reproducer
 from parpass.transform.hooks import Hooks, call_pass_hook
 from parpass.transform.passes import Pass
-from parpass.transform.saying.emission import Emission
+from parpass.transform.saying.emission import Emission, KeptRendering
 from parpass.transform.saying.interception import emit_all
 from parpass.transform.saying.record import Recorder
 
@@ -166,17 +166,26 @@ class Reproduce(msgspec.Struct, frozen=True):
 
 
 class Emit(msgspec.Struct, frozen=True):
-    """Command: log and warn as a pass did that was not run in its turn.
+    """Command: log, warn and render as a pass did that was not run in its turn.
 
     What a filter or handler of the user's raises is raised in the pass's body, in a
     serial run. So the answer is None, or where it was raised, and the error.
     """
 
     record: StepRecord
+    mod: Any
 
-    def emit(self) -> tuple[Emission, Exception] | None:
-        """Emit all, up to the first at which something is raised."""
-        return emit_all(self.record.emissions)
+    @property
+    def shows_module(self) -> bool:
+        """Whether somebody is given the module."""
+        return any(type(one) is KeptRendering for one in self.record.emissions)
+
+    def emit(self, mod: Any) -> tuple[Emission, Exception] | None:
+        """Emit all, up to the first at which something is raised.
+
+        `mod` is the module, as an object, that `self.mod` stands for.
+        """
+        return emit_all(self.record.emissions, mod)
 
 
 class Render(msgspec.Struct, frozen=True):

@@ -212,7 +212,7 @@ class _Walk:
 
     def _finish(self, record: StepRecord) -> Generator[Command, Any, None]:
         if record.emissions:
-            failed = yield Emit(record)
+            failed = yield Emit(record, self.ahead.given)
             if failed is not None:
                 record.fail_at(*failed)
         if not self.instrumented:

@@ -107,7 +107,7 @@ def carry_out_serially(
         case Reproduce():
             return _reproduce(command, context, adapter)
         case Emit():
-            return command.emit()
+            return command.emit(command.mod)
         case Render():
             return command.render(command.mod, context)
 

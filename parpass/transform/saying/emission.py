@@ -1,4 +1,4 @@
-"""Log records and warnings of pass bodies, kept to be emitted in serial order.
+"""What pass bodies log, warn of and render, kept to be emitted in serial order.
 
 A serial run emits them as they come. A body that runs in a worker, or before its turn,
 has them kept (`interception`), and the plan emits them when its walk comes to that
@@ -17,6 +17,12 @@ from typing import Any, cast
 
 import msgspec
 
+from parpass.diagnostic import (
+    Diagnostic,
+    DiagnosticContext,
+    get_renderer,
+    keeps_renderings,
+)
 from parpass.transform.saying.homeward import packed_for_home, unpacked_at_home
 from parpass.transform.saying.record import Recorder, current_recorder, recording
 
@@ -73,7 +79,7 @@ class KeptLogRecord(msgspec.Struct, frozen=True):
             packed = packed_for_home(rest)
         return cls(function, said, plain, packed, text, kind)
 
-    def emit(self) -> None:
+    def emit(self, _mod: Any) -> None:
         """Give it to its logger."""
         content = dict(self.plain)
         try:
@@ -204,7 +210,7 @@ class KeptWarning(msgspec.Struct, frozen=True):
             is_decided,
         )
 
-    def emit(self) -> None:
+    def emit(self, _mod: Any) -> None:
         """Issue it again, as if from where it came from."""
         message = self._message()
         category, where = type(message), (self.filename, self.lineno)
@@ -243,10 +249,52 @@ class KeptForgetting(msgspec.Struct, frozen=True):
         """Keep that the body has made one."""
         return cls(*_place())
 
-    def emit(self) -> None:
+    def emit(self, _mod: Any) -> None:
         """Have it forgotten here."""
         with warnings.catch_warnings():
             pass
+
+
+class KeptRendering(msgspec.Struct, frozen=True):
+    """Diagnostics that a body has rendered itself, in a context that it made.
+
+    Attributes:
+        function: The function that the pass was running on.
+        said: How many diagnostics it had reported by then.
+        diagnostics: What was rendered.
+        sources: The texts that these tell of, if the context is of another module than
+            the pass was run on.
+    """
+
+    function: str | None
+    said: int
+    diagnostics: tuple[Diagnostic, ...]
+    sources: Mapping[str, str] | None
+
+    @classmethod
+    def of(cls, diag_ctx: DiagnosticContext) -> KeptRendering:
+        """Keep what a context holds."""
+        said, recorder = tuple(diag_ctx.diagnostics), current_recorder()
+        if recorder is not None and diag_ctx.module is recorder.module:
+            return cls(*_place(), said, None)
+        known: Mapping[str, str] = getattr(diag_ctx.module, "sources", None) or {}
+        named = {one.span.source_name for one in said if one.span is not None}
+        sources = {name: known[name] for name in named if name in known}
+        return cls(*_place(), said, sources)
+
+    def emit(self, mod: Any) -> None:
+        """Have it rendered here; `mod` is what the pass was run on."""
+        of = mod if self.sources is None else _Sources(self.sources)
+        diag_ctx = DiagnosticContext(of)
+        diag_ctx.diagnostics.extend(self.diagnostics)
+        keep = keeps_renderings.get()
+        (get_renderer() if keep is None else keep)(diag_ctx)
+
+
+class _Sources(msgspec.Struct, frozen=True):
+    """A module of which only the texts are known."""
+
+    sources: Mapping[str, str]
 
 
 def _plainer(message: Warning) -> bytes:
@@ -278,4 +326,4 @@ def _registry(module: str) -> dict[Any, Any]:
     return vars(loaded).setdefault("__warningregistry__", {})
 
 
-Emission = KeptLogRecord | KeptWarning | KeptForgetting
+Emission = KeptLogRecord | KeptWarning | KeptForgetting | KeptRendering

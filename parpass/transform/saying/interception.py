@@ -1,4 +1,4 @@
-"""Marking what pass bodies log, and keeping what they log and warn of.
+"""Marking what pass bodies log, and keeping what they log, warn of and render.
 
 `logging` and `warnings` are the process's. While bodies run, log records are led
 through here, so that they say which pass was running; while bodies run out of their
@@ -20,10 +20,12 @@ from types import FunctionType
 from typing import Any, TextIO
 from weakref import WeakKeyDictionary
 
+from parpass.diagnostic import DiagnosticContext, keeps_renderings
 from parpass.transform.saying.emission import (
     Emission,
     KeptForgetting,
     KeptLogRecord,
+    KeptRendering,
     KeptWarning,
 )
 from parpass.transform.saying.record import current_recorder
@@ -46,6 +48,10 @@ class Tape:
     def keep(self, emission: Emission) -> None:
         """Add what is emitted."""
         self._kept.append(emission)
+
+    def keep_rendering(self, diag_ctx: DiagnosticContext) -> None:
+        """Add what is rendered."""
+        self._kept.append(KeptRendering.of(diag_ctx))
 
     def keep_forgetting(self) -> None:
         """Add that it was forgotten which warnings were shown, if it was since then."""
@@ -79,19 +85,23 @@ class keeping:  # noqa: N801 -- used like a function, as contextlib's own
     It takes effect where `intercepting` is.
     """
 
-    __slots__ = ("_token",)
+    __slots__ = ("_rendering", "_token")
 
     def __enter__(self) -> Tape:
         tape = Tape()
         self._token: Token[Tape | None] = _tape.set(tape)
+        self._rendering = keeps_renderings.set(tape.keep_rendering)
         return tape
 
     def __exit__(self, *_: object) -> None:
+        keeps_renderings.reset(self._rendering)
         _tape.reset(self._token)
 
 
-def emit_all(emissions: Sequence[Emission]) -> tuple[Emission, Exception] | None:
-    """Emit in order.
+def emit_all(
+    emissions: Sequence[Emission], mod: Any
+) -> tuple[Emission, Exception] | None:
+    """Emit in order, of a pass that was run on a module.
 
     A handler or filter that raises ends it, as it ends a body: returned are the error
     and where it was met.
@@ -99,7 +109,7 @@ def emit_all(emissions: Sequence[Emission]) -> tuple[Emission, Exception] | None
     with marking:
         for emission in emissions:
             try:
-                emission.emit()
+                emission.emit(mod)
             except Exception as error:  # noqa: BLE001 -- it is returned
                 return emission, error
     return None

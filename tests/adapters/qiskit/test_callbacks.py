@@ -7,7 +7,7 @@ from typing import Any
 
 from qiskit.passmanager import BaseController
 from qiskit.transpiler import PassManager
-from qiskit.transpiler.passes import Depth, RemoveBarriers
+from qiskit.transpiler.passes import Depth, RemoveBarriers, Size
 
 from parpass.adapters.qiskit.callbacks import Recorder, call_back, passes_of
 from tests.support.quantum import EndOn, circuits, for_a_line
@@ -41,6 +41,23 @@ def test_what_cannot_be_pickled_of_a_property_set_stays_behind():
     assert call["pass_"] is manager.to_flow_controller().tasks[0]
     assert call["property_set"]["seen"] == given.size()
     assert "lock" not in call["property_set"]
+
+
+def test_a_graph_that_no_pass_has_changed_is_kept_once():
+    manager = PassManager([Depth(), Size(), RemoveBarriers(), Depth(recurse=True)])
+    recorder, seen = Recorder(manager), list[Any]()
+    [given] = circuits(1)
+    given.barrier()
+
+    def callback(**arguments: Any) -> None:
+        recorder(**arguments)
+        seen.append(pickle.loads(pickle.dumps(arguments["dag"])))
+
+    manager.run(given, callback=callback)
+    kept = [call.graph is not None for call in recorder.calls]
+    assert kept == [True, False, True, False]
+    assert [call["dag"] for call in called_back(manager, recorder)] == seen
+    assert seen[0] != seen[-1]
 
 
 class MakesUp(BaseController):  # pyright: ignore[reportMissingTypeArgument]

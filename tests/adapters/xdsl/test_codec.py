@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +15,7 @@ from xdsl.utils.exceptions import ParseError
 
 from parpass.adapters.xdsl import codec
 from parpass.adapters.xdsl.attribute_bytes import decoded, encoded
+from parpass.adapters.xdsl.class_names import name_of
 from parpass.adapters.xdsl.decoding import decode
 from parpass.adapters.xdsl.encoding import encode
 from parpass.errors import ArgumentError, SlowerRunWarning
@@ -67,6 +70,17 @@ def test_regions_may_be_deep():
         op = KINDS[0].create(regions=[Region(Block([op]))])
     content = encode([op])
     assert encode(decode(content)) == content
+
+
+def test_a_class_of_a_module_that_no_other_process_can_import_travels_by_value(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    made = ModuleType("made_up_here")
+    kind = type("Own", (KINDS[0],), {"__module__": "made_up_here"})
+    vars(made)["Own"] = kind
+    monkeypatch.setitem(sys.modules, "made_up_here", made)
+    assert isinstance(name_of(kind), bytes)
+    assert name_of(ModuleOp) == "xdsl.dialects.builtin:ModuleOp"
 
 
 def test_what_is_not_closed_is_refused():

@@ -105,10 +105,10 @@ WRONG: list[tuple[Callable[[], Call], str]] = [
         "expected 'clip' or 'wrap' or 'fast' for mode, got 'raise'",
     ),
     (
-        lambda: op.strided_slice(DATA, (0, 0), 1),
+        lambda: op.strided_slice(DATA, (0, 0), 1, axes=(0, 1)),
         (
             "expected as many ends and axes as begins, got begin (0, 0), end (1,) and "
-            "axes None"
+            "axes (0, 1)"
         ),
     ),
     (

@@ -13,7 +13,7 @@ from parpass.errors import DiagnosticError
 from parpass.ir.attrs import Attrs
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.operators.op_table import Op, TypeRelation, register_op
+from parpass.ir.operators.op_table import Op, TypeRelationFn, register_op
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.ir.types.ty import Any
 from parpass.relay.analysis import free_vars
@@ -35,7 +35,7 @@ def same(_attrs: Attrs | None, value: object) -> object:
     return value
 
 
-IDENTITY: TypeRelation = identity
+IDENTITY: TypeRelationFn = identity
 
 ANNOTATION = register_op(
     Op("test.fold_annotation", 1, IDENTITY, same, non_computational=True)

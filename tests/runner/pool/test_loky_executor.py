@@ -6,8 +6,9 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,12 @@ def wait_for(path: bytes) -> bytes:
     return Path(path.decode()).read_bytes()
 
 
+def tell_and_wait(path: bytes) -> bytes:
+    """Write this process's number to a named pipe, and do no more."""
+    Path(path.decode()).write_bytes(b"%d" % os.getpid())
+    return wait(b"")
+
+
 def end_soon(_job: bytes) -> bytes:
     until = time.monotonic() + 0.02
     while time.monotonic() < until:
@@ -92,7 +99,7 @@ def new_pipe(tmp_path: Path) -> Path:
 
 def workers_of(executor: LokyExecutor) -> set[int]:
     """Return the numbers of the processes, all of which are started."""
-    staff = executor._staff  # pyright: ignore[reportPrivateUsage] -- are they the same
+    staff = executor._crew.staff  # pyright: ignore[reportPrivateUsage] -- are they the same
     while True:
         executor.start()
         assert executor.submit(echo, b"x").result(60)
@@ -136,6 +143,58 @@ def test_workers_import_neither_trio_nor_onnx(executor: LokyExecutor):
 def test_what_a_job_raises_is_raised(executor: LokyExecutor):
     executor.start()
     assert isinstance(error_of(executor.submit(fail, b"")), KeyError)
+
+
+def test_who_asks_is_answered_whether_a_worker_is_idle_or_not(executor: LokyExecutor):
+    workers_of(executor)
+    assert executor.ask(echo, b"x") == b"x"
+    with ThreadPoolExecutor(8) as threads:
+        asked = [threads.submit(executor.ask, pid, b"") for _ in range(64)]
+        assert all(int(one.result(60) or 0) != os.getpid() for one in asked)
+    fresh = LokyExecutor(1)
+    assert fresh.ask(echo, b"x") == b"x"
+    fresh.close()
+
+
+@pytest.mark.parametrize("what", [end, fail])
+def test_who_asks_for_what_goes_wrong_is_told_so(
+    executor: LokyExecutor, what: Callable[[bytes], bytes]
+):
+    workers_of(executor)
+    assert executor.ask(what, b"") is None
+    assert executor.ask(echo, b"x") == b"x"
+
+
+def test_who_asks_may_be_interrupted_and_the_job_is_ended(
+    executor: LokyExecutor, new_pipe: Path
+):
+    before = workers_of(executor)
+
+    def interrupt() -> None:
+        worker = int(new_pipe.read_bytes())
+        assert worker in before
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        executor.ask(tell_and_wait, bytes(new_pipe))
+    thread.join()
+    assert executor.ask(echo, b"x") == b"x"
+    assert len(workers_of(executor) & before) == 1
+
+
+def test_who_asks_what_is_closed_or_killed_is_told_so(new_pipe: Path):
+    executor = LokyExecutor(1)
+    workers_of(executor)
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(executor.ask, tell_and_wait, bytes(new_pipe))
+        new_pipe.read_bytes()
+        executor.kill()
+        assert asked.result(60) is None
+    executor.close()
+    with pytest.raises(RuntimeUseError):
+        executor.ask(echo, b"x")
 
 
 def test_a_worker_that_dies_takes_its_job_with_it_and_no_other(

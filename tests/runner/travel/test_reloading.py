@@ -106,6 +106,23 @@ def test_plain_values_that_were_set_in_the_module_of_a_pass_are_set_there(
     assert seen_in_workers(runner, module.Mine()) == (100, (None, 2.5))
 
 
+def test_a_plain_value_that_is_equal_to_what_it_was_is_set_if_it_is_another_one(
+    runner_of: RunnerOf, write: Write
+):
+    runner = runner_of(1)
+    write("set_five", seen="repr((STEP, PAIR))")
+    module: Any = importlib.import_module("set_five")
+    for step, pair in [
+        (1, (1,)),
+        (True, (True,)),
+        (1.0, (1.0,)),
+        (0.0, ()),
+        (-0.0, ()),
+    ]:
+        module.STEP, module.PAIR = step, pair
+        assert seen_in_workers(runner, module.Mine()) == repr((step, pair))
+
+
 def test_a_file_that_changed_and_was_not_reloaded_is_not_loaded_there(
     runner: Runner, write: Write
 ):

@@ -146,3 +146,18 @@ def test_the_first_and_the_last_lane_of_a_ramp_are_checked():
     for begin in (-1, 2):
         with pytest.raises(EvaluationError, match="OUT OF THE BOUNDS"):
             evaluate(checked, [begin])
+
+
+@pytest.mark.parametrize(("place", "fails"), [(7, False), (8, True)])
+def test_what_is_loaded_for_a_name_is_checked(place: int, fails: bool):
+    a, i, x = tir.decl_buffer((8,), "int32", "A"), tir.Var("i"), tir.Var("x")
+    stored = tir.BufferStore(a, x, [0])
+    func = tir.PrimFunc((a, i), tir.LetStmt(x, tir.BufferLoad(a, [i]), stored))
+    checked = rewritten(CHECKED, func)
+    args: list[Any] = [np.arange(8, dtype="int32"), place]
+    if not fails:
+        evaluate(checked, args)
+        assert args[0][0] == 7
+        return
+    with pytest.raises(EvaluationError, match="OUT OF THE BOUNDS"):
+        evaluate(checked, args)

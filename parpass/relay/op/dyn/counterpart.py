@@ -10,13 +10,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 import msgspec
+import numpy as np
 
+from parpass.errors import IRTypeError, quoted
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, Op, TypeRelation, TypeRelationError
+from parpass.ir.operators.op_table import Array, Op, TypeRelationError, TypeRelationFn
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import TensorType
-from parpass.relay.expr import Call, TupleWrapper, Var
-from parpass.relay.op.build import BuilderT, Entry, Results, operator, parameters
+from parpass.relay.expr import Call, Expr, TupleWrapper, Var, const
+from parpass.relay.op.build import (
+    DYNAMIC_FORMS,
+    BuilderT,
+    Entry,
+    Results,
+    defaults,
+    operator,
+    parameters,
+)
 from parpass.relay.op.normal import fields_of
 from parpass.relay.op.relations import require_integer, require_rank
 
@@ -46,15 +56,30 @@ class Counterpart(msgspec.Struct, frozen=True):
             IRError: The values are none that the static operator takes.
         """
         args = [
-            self._value(at, one) if at in self.values else Var(f"x{at}")
-            for at, one in enumerate(given)
+            one if at in self.values else Var(f"x{at}") for at, one in enumerate(given)
+        ]
+        rest = [one for at, one in enumerate(given) if at not in self.values]
+        return self.static(attrs, args), rest
+
+    def static(self, attrs: Any, args: Sequence[Any]) -> Call:
+        """Return the static call.
+
+        Args:
+            attrs: The attributes of the dynamic one.
+            args: Its arguments; for those that give attributes, their values.
+
+        Raises:
+            IRError: The values are none that the static operator takes.
+        """
+        given = [
+            self._value(at, one) if at in self.values else one
+            for at, one in enumerate(args)
         ]
         named = {} if attrs is None else msgspec.structs.asdict(attrs)
-        built = self.build(*args, **named)
+        built = self.build(*given, **named)
         call = built.astuple() if isinstance(built, TupleWrapper) else built
         assert isinstance(call, Call)
-        rest = [one for at, one in enumerate(given) if at not in self.values]
-        return call, rest
+        return call
 
     def _value(self, at: int, given: Array) -> Any:
         kind = fields_of(self.attrs_type)[self.values[at]].kind
@@ -68,7 +93,7 @@ COUNTERPARTS: dict[str, Counterpart] = {}
 def dynamic(
     name: str,
     static: Static,
-    relation: TypeRelation,
+    relation: TypeRelationFn,
     attrs_type: type[Attrs] | None = None,
     *,
     doc: str = "",
@@ -109,7 +134,7 @@ def dynamic(
             return call.op.compute(call.attrs, *rest)
 
         usual: Entry = {"pattern": own.pattern, "moves": own.moves}
-        return operator(
+        build = operator(
             name,
             relation,
             compute,
@@ -118,8 +143,57 @@ def dynamic(
             results=results,
             **(usual | entry),
         )(declared)
+        order = [*parameters(static)[:count], *known]
+        DYNAMIC_FORMS[own.name] = _form(own.name, build, static, order, values)
+        return build
 
     return derive
+
+
+def _form(
+    owner: str,
+    build: Callable[..., Any],
+    static: Static,
+    order: Sequence[str],
+    places: Mapping[int, str],
+) -> Callable[[Sequence[Any]], Any]:
+    """Return what builds a dynamic call of the values of the static one's parameters.
+
+    Args:
+        owner: The static operator.
+        build: The builder of dynamic calls.
+        static: The builder of static ones.
+        order: The parameters of the static one that the dynamic one takes.
+        places: Which of these are attributes of the static one.
+    """
+    names = parameters(static)
+    usual = defaults(static)
+
+    def built(values: Sequence[Any]) -> Any:
+        given = dict(zip(names, values, strict=True))
+        odd = [
+            one for one in names if one not in order and given[one] != usual.get(one)
+        ]
+        if odd:
+            raise IRTypeError(
+                f"'{owner}': expected no {quoted(odd)} where other attributes are "
+                "expressions"
+            )
+        return build(
+            *[
+                _argument(given[one]) if at in places else given[one]
+                for at, one in enumerate(order)
+            ]
+        )
+
+    return built
+
+
+def _argument(value: Any) -> Expr:
+    """Return the value of an attribute as an argument; strides may be left out."""
+    if isinstance(value, Expr):
+        return value
+    return const(np.asarray([1] if value is None else value, "int64"))
 
 
 def length(arg: TensorType, what: str) -> int:

@@ -31,13 +31,13 @@ class DynStridedSliceAttrs(Attrs, frozen=True):
 
 def _slice_relation(types: Sequence[Type], _attrs: DynStridedSliceAttrs) -> TensorType:
     data, *bounds = tensors(types)
-    counts = {length(one, "a bound") for one in bounds}
-    if len(counts) > 1 or min(counts) > len(data.shape):
+    counts = [length(one, "a bound") for one in bounds]
+    count = max(counts)
+    if count > len(data.shape):
         raise TypeRelationError(
-            f"expected as many bounds and strides, up to {len(data.shape)}, got "
+            f"expected bounds and strides of up to {len(data.shape)} axes, got "
             f"{', '.join(map(str, bounds))}"
         )
-    count = counts.pop()
     return TensorType((*(UNKNOWN,) * count, *data.shape[count:]), data.dtype)
 
 
@@ -45,7 +45,11 @@ def _slice_relation(types: Sequence[Type], _attrs: DynStridedSliceAttrs) -> Tens
 def dyn_strided_slice(
     data: Expr, begin: Expr, end: Expr, strides: Expr, slice_mode: str = "end"
 ) -> Call:
-    """Pick a range with a stride along each of the first axes."""
+    """Pick a range with a stride along each of the first axes.
+
+    Where there are fewer of a kind, it begins at the front, ends at the back, or has
+    the stride 1.
+    """
     ...
 
 

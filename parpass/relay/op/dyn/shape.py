@@ -10,7 +10,7 @@ from parpass.ir.operators.op_table import TypeRelationError
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.attributes import Ints, MaybeDType, int_tuple
-from parpass.relay.op.build import INJECTIVE
+from parpass.relay.op.build import DYNAMIC_FORMS, INJECTIVE
 from parpass.relay.op.create import full
 from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length
 from parpass.relay.op.nn.padding import PadMode, pad
@@ -124,6 +124,10 @@ def _full_relation(types: Sequence[Type], attrs: DynFullAttrs) -> TensorType:
 def dyn_full(fill_value: Operand, shape: Expr, dtype: str = "") -> Call:
     """Return a tensor of one value; without a dtype it has the value's."""
     ...
+
+
+DYNAMIC_FORMS["zeros"] = lambda values: dyn_full(0, *values)
+DYNAMIC_FORMS["ones"] = lambda values: dyn_full(1, *values)
 
 
 class DynPadAttrs(Attrs, frozen=True):

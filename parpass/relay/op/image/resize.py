@@ -25,7 +25,8 @@ from parpass.relay.op.image import interpolation
 from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
 from parpass.relay.op.relations import require_number, tensors
 
-_NEAREST = {  # what rounding a rule of coordinates asks for, if nothing is said
+# What rounding a rule of coordinates asks for, if nothing is said.
+NEAREST = {
     "half_pixel": "round",
     "align_corners": "round",
     "pytorch_half_pixel": "round",
@@ -118,7 +119,7 @@ def _resized_axis(
     attrs: ResizeAttrs, data: Array, at: int, axis: interpolation.Axis, place: Array
 ) -> Array:
     if attrs.method == "nearest_neighbor":
-        default = _NEAREST[attrs.coordinate_transformation_mode]
+        default = NEAREST[attrs.coordinate_transformation_mode]
         rounding = attrs.rounding_method or default
         return data.take(interpolation.nearest(axis, place, rounding), at)
     if attrs.method == "linear":

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelation
+from parpass.ir.operators.op_table import Array, TypeRelationFn
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.attributes import (
@@ -75,7 +75,7 @@ class AdaptivePoolBuilder(Protocol):
         ...
 
 
-def _relation(rank: int) -> TypeRelation:
+def _relation(rank: int) -> TypeRelationFn:
     def relation(types: Sequence[Type], attrs: Any) -> TensorType:
         (data,) = tensors(types)
         require_float(data)

@@ -65,7 +65,7 @@ def _pad(attrs: PadAttrs, data: Array, value: Array) -> Array:
 @operator("nn.pad", _pad_relation, _pad, PadAttrs, pattern=INJECTIVE)
 def pad(
     data: Expr,
-    pad_width: Widths,
+    pad_width: Widths | Expr,
     pad_value: Operand = 0,
     pad_mode: str = "constant",
 ) -> Call:

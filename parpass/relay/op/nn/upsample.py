@@ -75,21 +75,24 @@ def _relation(types: Sequence[Type], attrs: Any) -> TensorType:
     return TensorType(_upsampled(data.shape, attrs), data.dtype)
 
 
-def _upsample(attrs: Any, data: Array) -> Array:
+def as_resize(attrs: UpSamplingAttrs | UpSampling3DAttrs, shape: Shape) -> ResizeAttrs:
+    """Return the attributes of the resizing that it is of data of a shape."""
     canonical = "NCHW" if len(_scales(attrs)) == 2 else "NCDHW"
-    shape = _upsampled(data.shape, attrs)
-    size = relaid_shape(shape, attrs.layout, canonical)[2:]
+    size = relaid_shape(_upsampled(shape, attrs), attrs.layout, canonical)[2:]
     if isinstance(attrs, UpSampling3DAttrs):
         rule = attrs.coordinate_transformation_mode
     else:
         rule = "align_corners" if attrs.align_corners else "asymmetric"
-    how = ResizeAttrs(
+    return ResizeAttrs(
         size=tuple(dim for dim in size if isinstance(dim, int)),
         layout=attrs.layout,
         method=_METHODS[attrs.method],
         coordinate_transformation_mode=rule,
     )
-    return resized(how, data)
+
+
+def _upsample(attrs: Any, data: Array) -> Array:
+    return resized(as_resize(attrs, data.shape), data)
 
 
 @operator("nn.upsampling", _relation, _upsample, UpSamplingAttrs, pattern=INJECTIVE)

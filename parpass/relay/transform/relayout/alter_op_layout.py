@@ -13,7 +13,9 @@ from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op import nn
 from parpass.relay.op.layout_hooks import ALTER_OP_LAYOUT
 from parpass.relay.transform.relayout.layout_rewriter import LayoutRewriter
+from parpass.relay.transform.relayout.target_layouts import target_rules
 from parpass.relay.typing.infer import typed_function
+from parpass.target.target import Target
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 
@@ -42,7 +44,9 @@ kernel_layout="OIHW2i2o");
         }
 
     Operators around it go on in the new layout where they can; elsewhere values are
-    transformed. Without rules nothing changes: none is registered by default.
+    transformed. Without rules nothing changes. A current target has some, for the
+    convolutions that its vectors suit (`target_layouts.py`); those that are registered
+    take their place.
 
     A rule is a function of the call's attributes, its arguments, their types and the
     type of its result. It returns a call in other layouts, by `data_layout`,
@@ -55,7 +59,7 @@ kernel_layout="OIHW2i2o");
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with operators replaced."""
-        rules = op_attrs(ALTER_OP_LAYOUT)
+        rules = {**target_rules(Target.current()), **op_attrs(ALTER_OP_LAYOUT)}
 
         def alter(call: Call, args: tuple[Expr, ...]) -> Expr | None:
             rule = rules.get(cast("Op", call.op).name)

@@ -45,5 +45,8 @@ RULES: Mapping[str, Sequence[Rule]] = {
         _by_result(lambda call, to: op.broadcast_to(call.args[0], to.concrete_shape))
     ],
     "cast_like": [_cast],
+    "collapse_sum_like": [
+        _by_result(lambda call, to: op.collapse_sum_to(call.args[0], to.concrete_shape))
+    ],
     "reshape_like": [_reshape],
 }

@@ -12,10 +12,10 @@ from parpass import relay
 from parpass.errors import FrontendError, PassInputError
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.ir.types.ty import TensorType
+from parpass.relay.build_module import bind_params_by_name
 from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.interpreter.interpreter import create_executor
 from parpass.relay.text.parser import parse
-from parpass.relay.tvm_names.build_module import bind_params_by_name
 from tests.support.onnx_models import graph_model, imported, random
 
 W, B = random(3, seed=1), random(3, seed=2)

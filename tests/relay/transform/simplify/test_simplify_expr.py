@@ -316,6 +316,10 @@ def test_what_is_like_another_tensor_is_made_from_its_type() -> None:
     becomes(relay.reshape_like(x, y), reshape(x, (3, 4)))
     row = var("row", 4)
     becomes(relay.broadcast_to_like(row, y), relay.broadcast_to(row, (3, 4)))
+    becomes(
+        relay.collapse_sum_like(y, row),
+        relay.collapse_sum_to(y, 4),
+    )
 
 
 def test_a_dtype_is_known_where_a_shape_is_not() -> None:

@@ -1,0 +1,22 @@
+"""Kernels of Relay, which fusion makes, become loop programs."""
+
+from parpass.relay.backend.lowering.lower_te import LowerTE, left_to_numpy
+from parpass.relay.backend.lowering.template import (
+    NoRuleError,
+    Result,
+    Source,
+    Store,
+    register_injective,
+    register_template,
+)
+
+__all__ = [
+    "LowerTE",
+    "NoRuleError",
+    "Result",
+    "Source",
+    "Store",
+    "left_to_numpy",
+    "register_injective",
+    "register_template",
+]

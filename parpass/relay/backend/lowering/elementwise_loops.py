@@ -1,0 +1,200 @@
+"""Loops over results whose elements do not depend on each other.
+
+Dimensions that all accesses run through in the same way become one, and the last one is
+run through in vectors, where all that is read and written there stands side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from parpass.ir.node import Node, post_order
+from parpass.ir.operators.op_table import Op
+from parpass.target.target import Target
+from parpass.target.vector_registers import VectorRegisters
+from parpass.tir import op
+from parpass.tir.binary_op import Add
+from parpass.tir.buffer import Buffer, BufferLoad, decl_buffer
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import Call, Var
+from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.stmt import BufferStore, For, ForKind, Stmt, stmt_seq
+from parpass.tir.stmt_expr_functor import StmtExprMutator
+from parpass.tir.stmt_functor import substitute
+
+_INDEX = "int64"  # which LLVM may take apart, since it does not wrap around
+_MOST_LANES = 16
+
+
+class _Loop(NamedTuple):
+    var: Var
+    extent: int
+
+
+def elementwise_nest(
+    shape: Sequence[int], body: Callable[[list[PrimExpr]], Stmt], target: Target
+) -> Stmt:
+    """Return loops over all indices of a shape, in the order of memory.
+
+    Args:
+        shape: The length of each dimension.
+        body: Returns what is done, by indices: stores, in whatever order.
+        target: The machine; its registers say how long vectors are.
+    """
+    loops: list[_Loop] = []
+    indices: list[PrimExpr] = []
+    for at, dim in enumerate(shape):
+        if dim == 1:
+            indices.append(IntImm(_INDEX, 0))
+        else:
+            loops.append(_Loop(Var(f"i{at}", _INDEX), dim))
+            indices.append(loops[-1].var)
+    stmt = body(indices)
+    for at in reversed(range(len(loops) - 1)):
+        joined = _joined(stmt, *loops[at : at + 2])
+        if joined is not None:
+            stmt, loops[at : at + 2] = joined[0], [joined[1]]
+    if loops and loops[-1].extent and _is_consecutive(stmt, loops[-1].var):
+        stmt = _in_vectors(stmt, loops.pop(), target)
+    for var, extent in reversed(loops):
+        stmt = _looped(var, extent, stmt)
+    return stmt
+
+
+def _looped(var: Var, extent: int, body: Stmt, kind: ForKind = ForKind.SERIAL) -> Stmt:
+    return For(var, IntImm(_INDEX, 0), IntImm(_INDEX, extent), kind, body)
+
+
+def _in_vectors(stmt: Stmt, loop: _Loop, target: Target) -> Stmt:
+    """Return a loop whose rounds are run several at once, a shorter vector behind."""
+    lanes = min(_lanes(stmt, target), loop.extent)
+    whole, rest = divmod(loop.extent, lanes)
+
+    def vector(begin: PrimExpr, count: int) -> Stmt:
+        lane = Var("lane", _INDEX)
+        body = substitute(stmt, {loop.var: op.add(begin, lane)})
+        return _looped(lane, count, body, ForKind.VECTORIZED)
+
+    if whole == 1:
+        parts = [vector(IntImm(_INDEX, 0), lanes)]
+    else:
+        body = vector(op.multiply(loop.var, lanes), lanes)
+        parts = [_looped(loop.var, whole, body)]
+    if rest:
+        parts.append(vector(IntImm(_INDEX, whole * lanes), rest))
+    return stmt_seq(*parts)
+
+
+def _lanes(stmt: Stmt, target: Target) -> int:
+    bits = [
+        max(data_type(one.buffer.dtype).bits, 8)
+        for one in post_order(stmt)
+        if isinstance(one, BufferStore)
+    ]
+    return min(VectorRegisters.of(target).bits // max(bits), _MOST_LANES)
+
+
+def _joined(stmt: Stmt, outer: _Loop, inner: _Loop) -> tuple[Stmt, _Loop] | None:
+    """Return what two loops do as one; None where some access needs to know both."""
+    both = _Loop(Var(outer.var.name, _INDEX), outer.extent * inner.extent)
+    new = _InOneLoop(outer, inner, both.var).visit(stmt)
+    assert isinstance(new, Stmt)
+    return None if _reads(new, outer.var, inner.var) else (new, both)
+
+
+def _reads(node: Node, *variables: Var) -> bool:
+    return any(one in variables for one in post_order(node))
+
+
+class _AccessMutator(StmtExprMutator):
+    """Rewrites where elements are read and written; override `place`."""
+
+    def place(
+        self, buffer: Buffer, indices: Sequence[PrimExpr]
+    ) -> tuple[Buffer, Sequence[PrimExpr]]:
+        raise NotImplementedError
+
+    def visit_buffer_load_(self, op: BufferLoad) -> Node:
+        indices: Any = [self.visit(one) for one in op.indices]
+        return BufferLoad(*self.place(op.buffer, indices))
+
+    def visit_buffer_store_(self, op: BufferStore) -> Node:
+        indices: Any = [self.visit(one) for one in op.indices]
+        value: Any = self.visit(op.value)
+        buffer, indices = self.place(op.buffer, indices)
+        return BufferStore(buffer, value, indices)
+
+
+class _InOneLoop(_AccessMutator):
+    """Has accesses use one variable in the place of two, as far as they can."""
+
+    def __init__(self, outer: _Loop, inner: _Loop, both: Var) -> None:
+        super().__init__()
+        self._outer = outer
+        self._inner = inner
+        self._both = both
+        self._views: dict[tuple[Buffer, int], Buffer] = {}
+
+    def place(
+        self, buffer: Buffer, indices: Sequence[PrimExpr]
+    ) -> tuple[Buffer, Sequence[PrimExpr]]:
+        unchanged = buffer, indices
+        shape = [getattr(dim, "value", 0) for dim in buffer.shape]
+        at = next((n for n, one in enumerate(indices) if one is self._inner.var), 0)
+        before = [n for n in range(at) if shape[n] != 1]
+        if not before or shape[at] != self._inner.extent or buffer.strides:
+            return unchanged
+        more = _above(indices[before[-1]], self._outer.var)
+        if more is None:
+            return unchanged
+        joined = op.add(self._both, more * self._inner.extent)
+        view = self._view(buffer, before[-1], at)
+        return view, [*indices[: before[-1]], joined, *indices[at + 1 :]]
+
+    def _view(self, buffer: Buffer, first: int, last: int) -> Buffer:
+        """Return the same memory with some dimensions as one."""
+        key = buffer, first
+        if key not in self._views:
+            whole: PrimExpr = IntImm(buffer.index_dtype, 1)
+            for dim in buffer.shape[first : last + 1]:
+                whole = op.multiply(whole, dim)
+            shape = [*buffer.shape[:first], whole, *buffer.shape[last + 1 :]]
+            dtype, name = buffer.dtype, buffer.name
+            self._views[key] = decl_buffer(shape, dtype, name, buffer.data)
+        return self._views[key]
+
+
+def _above(expr: PrimExpr, var: Var) -> int | None:
+    """Return how much more than a variable an expression is; None if it is no sum."""
+    if expr is var:
+        return 0
+    if isinstance(expr, Add):
+        for one, other in ((expr.a, expr.b), (expr.b, expr.a)):
+            if one is var and isinstance(other, IntImm):
+                return other.value
+    return None
+
+
+def _is_consecutive(stmt: Stmt, var: Var) -> bool:
+    """Return whether a variable counts neighbours in memory, and nothing else."""
+    calls = (one for one in post_order(stmt) if isinstance(one, Call))
+    names = {one.op.name for one in calls if isinstance(one.op, Op)}
+    if "tir.if_then_else" in names:
+        return False
+    return not _reads(_OfNeighbours(var).visit(stmt), var)
+
+
+class _OfNeighbours(_AccessMutator):
+    """Has accesses that go through neighbours, by a variable, use 0 in its place."""
+
+    def __init__(self, var: Var) -> None:
+        super().__init__()
+        self._var = var
+
+    def place(
+        self, buffer: Buffer, indices: Sequence[PrimExpr]
+    ) -> tuple[Buffer, Sequence[PrimExpr]]:
+        if indices and _above(indices[-1], self._var) is not None:
+            indices = [*indices[:-1], IntImm(_INDEX, 0)]
+        return buffer, indices

@@ -1,0 +1,263 @@
+"""A primitive function of Relay as a PrimFunc: stages of loops, most often one."""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import TupleType, Type
+from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
+from parpass.relay.backend.lowering.flow import Flow, op_of
+from parpass.relay.backend.lowering.loops import allocated, scratch
+from parpass.relay.backend.lowering.sources import (
+    fields_of,
+    loaded,
+    parameter,
+    scalar,
+    tensor_type,
+    widened,
+)
+from parpass.relay.backend.lowering.template import (
+    Indices,
+    NoRuleError,
+    Result,
+    Source,
+    Store,
+    injective_rule,
+    templates_of,
+)
+from parpass.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from parpass.runtime.dtypes import computed_in
+from parpass.target.target import Target
+from parpass.tir import op
+from parpass.tir.buffer import Buffer
+from parpass.tir.expr import Var
+from parpass.tir.function import PrimFunc
+from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
+
+# How much is inlined before a result gets memory of its own: rules call each other, and
+# what is shared is computed anew for each user.
+_DEEPEST = 50
+_LARGEST = 1000
+
+
+def kernel(function: Function, name: str, target: Target) -> PrimFunc:
+    """Return the loops of a primitive function.
+
+    Args:
+        function: The function, with types on its nodes.
+        name: The name that the kernel gets.
+        target: The machine.
+
+    Raises:
+        NoRuleError: There is something that no rule is for.
+    """
+    return _KernelBuilder(function, target).built(name)
+
+
+class _Value(NamedTuple):
+    """A tensor of the kernel, and how much is inlined in it."""
+
+    source: Source
+    depth: int = 0
+    size: int = 1
+
+
+class _KernelBuilder:
+    def __init__(self, function: Function, target: Target) -> None:
+        self._function = function
+        self._target = target
+        self._values: dict[Expr, list[_Value]] = {}
+        self._flow = Flow(function)
+        self._stages: list[Stmt] = []
+        self._scratch: list[Buffer] = []
+        # The call that the last stage computes, and what it has stored last.
+        self._anchor: Call | None = None
+        self._stored: PrimExpr | None = None
+        self._stores = 0
+
+    def built(self, name: str) -> PrimFunc:
+        function = self._function
+        params = [
+            parameter(tensor_type(param.checked_type, self._target), param.name_hint)
+            for param in function.params
+        ]
+        for param, buffer in zip(function.params, params, strict=True):
+            self._values[param] = [_Value(loaded(buffer))]
+        for node in self._flow.order:
+            if node not in self._values:
+                self._values[node] = self._value(node)
+        outputs = self._write_results()
+        body = stmt_seq(*self._stages)
+        for buffer in reversed(self._scratch):
+            body = allocated(buffer, body)
+        buffers = [*params, *outputs]
+        handles = [Var(buffer.name, "handle") for buffer in buffers]
+        attrs = {
+            "global_symbol": name,
+            "tir.noalias": True,
+            PrimFunc.NUM_OUTPUTS: len(outputs),
+        }
+        buffer_map = dict(zip(handles, buffers, strict=True))
+        return PrimFunc(handles, body, None, buffer_map, attrs, function.span)
+
+    def _write_results(self) -> list[Buffer]:
+        """Store the results, those that come of the anchor behind its loops."""
+        body = self._function.body
+        types = fields_of(body.checked_type)
+        if isinstance(body.checked_type, TupleType) and len(types) == 1:
+            raise NoRuleError("a result that is a tuple of one field")
+        found = self._values[body]
+        outputs = [
+            parameter(tensor_type(one, self._target), "out" if at == 0 else f"out{at}")
+            for at, one in enumerate(types)
+        ]
+        pairs = list(zip(outputs, found, strict=True))
+        if self._anchor is not None:
+            behind = self._flow.behind(self._anchor)
+            nodes = body.fields if isinstance(body, Tuple) else (body,)
+            last = [
+                pair for pair, node in zip(pairs, nodes, strict=True) if node in behind
+            ]
+            pairs = [pair for pair in pairs if pair not in last]
+        else:
+            last = []
+        by_shape: dict[tuple[int, ...], list[tuple[Buffer, _Value]]] = defaultdict(list)
+        for pair in pairs:
+            by_shape[pair[1].source.shape].append(pair)
+        for shape, some in by_shape.items():
+            written = functools.partial(_written, some)
+            self._stages.append(elementwise_nest(shape, written, self._target))
+        if self._anchor is not None:
+            self._stages.append(self._last_stage(self._anchor, last))
+        return outputs
+
+    def _value(self, node: Expr) -> list[_Value]:
+        if isinstance(node, Constant):
+            return [_Value(scalar(node))]
+        if isinstance(node, Tuple):
+            return [one for field in node.fields for one in self._values[field]]
+        if isinstance(node, TupleGetItem):
+            return [self._values[node.tuple_value][node.index]]
+        if not isinstance(node, Call) or not isinstance(node.op, Op):
+            raise NoRuleError(f"a {type(node).__name__} within a kernel")
+        name = node.op.name
+        is_injective, has_loops = injective_rule(name) is not None, templates_of(name)
+        # Of what has both, the template is for the end of a kernel.
+        if is_injective and not (has_loops and self._is_last(node)):
+            fields = enumerate(fields_of(node.checked_type))
+            return [self._injective(node, type_, at) for at, type_ in fields]
+        if not has_loops:
+            raise NoRuleError(f"no rule for '{name}'")
+        return [self._anchored(node)]
+
+    def _injective(self, call: Call, type_: Type, field: int) -> _Value:
+        of = tensor_type(type_, self._target)
+        operands = self._operands(call)
+        sources, is_narrow = widened(op_of(call), [one.source for one in operands])
+        dtype = computed_in(of.dtype) if is_narrow else of.dtype
+        out = Result(of.concrete_shape, dtype, field)
+        rule = injective_rule(op_of(call).name)
+        assert rule is not None
+
+        def compute(indices: Indices) -> PrimExpr:
+            return op.cast_to(rule(call.attrs, sources, out, indices), of.dtype)
+
+        source = Source(out.shape, of.dtype, self._remembered(compute))
+        depth = 1 + max((one.depth for one in operands), default=0)
+        size = 1 + sum(one.size for one in operands)
+        if depth < _DEEPEST and size < _LARGEST:
+            return _Value(source, depth, size)
+        if self._anchor is not None and call in self._flow.behind(self._anchor):
+            raise NoRuleError("too many operators behind one")
+
+        def loops(store: Store) -> Stmt:
+            return elementwise_nest(
+                out.shape, lambda at: store(at, source.at(at)), self._target
+            )
+
+        return self._in_memory(source, loops)
+
+    def _remembered(self, compute: Callable[[Indices], PrimExpr]) -> Any:
+        """Return a function that gives the same expression at the same indices."""
+        known: dict[Any, tuple[Indices, PrimExpr]] = {}
+
+        def at(indices: Indices) -> PrimExpr:
+            places = [one.value if isinstance(one, IntImm) else one for one in indices]
+            key = (self._stores, *(p if isinstance(p, int) else id(p) for p in places))
+            if key not in known:
+                known[key] = indices, compute(indices)  # so ids stay theirs
+            return known[key][1]
+
+        return at
+
+    def _anchored(self, call: Call) -> _Value:
+        of = tensor_type(call.checked_type, self._target)
+        if self._is_last(call):
+            self._anchor = call
+
+            def stored(indices: Indices) -> PrimExpr:
+                assert self._stored is not None
+                return self._stored
+
+            return _Value(Source(of.concrete_shape, of.dtype, stored))
+        source = Source(of.concrete_shape, of.dtype, _nowhere)
+        return self._in_memory(source, lambda store: self._loops(call, store))
+
+    def _is_last(self, call: Call) -> bool:
+        """Return whether the kernel ends with the loops of a call."""
+        return self._anchor is None and self._flow.ends_elementwise(call)
+
+    def _in_memory(self, source: Source, loops: Callable[[Store], Stmt]) -> _Value:
+        """Return a tensor that gets memory of its own, and is computed there."""
+        name = f"t{len(self._scratch)}"
+        buffer = scratch(source.shape, source.dtype, name)
+
+        def store(indices: Indices, value: PrimExpr) -> Stmt:
+            return BufferStore(buffer, value, indices)
+
+        self._stages.append(loops(store))
+        self._scratch.append(buffer)
+        return _Value(loaded(buffer))
+
+    def _last_stage(self, call: Call, results: Sequence[tuple[Buffer, _Value]]) -> Stmt:
+        def store(indices: Indices, value: PrimExpr) -> Stmt:
+            self._stores += 1
+            self._stored = value
+            return _written(results, indices)
+
+        return self._loops(call, store)
+
+    def _loops(self, call: Call, store: Store) -> Stmt:
+        """Return the loops of an anchor, by the first template that takes it."""
+        of = tensor_type(call.checked_type, self._target)
+        operands = [one.source for one in self._operands(call)]
+        sources, _ = widened(op_of(call), operands)
+        moves = op_of(call).moves
+        out = Result(of.concrete_shape, of.dtype if moves else computed_in(of.dtype))
+
+        def rounded(indices: Indices, value: PrimExpr) -> Stmt:
+            return store(indices, op.cast_to(value, of.dtype))
+
+        for template in templates_of(op_of(call).name):
+            found = template(call.attrs, sources, out, rounded, self._target)
+            if found is not None:
+                return found
+        raise NoRuleError(f"no template for this call of '{op_of(call).name}'")
+
+    def _operands(self, call: Call) -> list[_Value]:
+        return [one for arg in call.args for one in self._values[arg]]
+
+
+def _written(results: Sequence[tuple[Buffer, _Value]], indices: Indices) -> Stmt:
+    return stmt_seq(
+        *[BufferStore(to, one.source.at(indices), indices) for to, one in results]
+    )
+
+
+def _nowhere(indices: Indices) -> PrimExpr:
+    raise AssertionError(f"asked for an element at {indices} that is not computed")

@@ -1,0 +1,124 @@
+"""Loops, as templates write them: over all indices of a shape, and sums over some."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from parpass.tir import op
+from parpass.tir.buffer import Buffer, BufferLoad, decl_buffer, stored_as
+from parpass.tir.expr import Var
+from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.stmt import Allocate, BufferStore, For, ForKind, Stmt, stmt_seq
+
+Indices = Sequence[PrimExpr]
+
+
+def nest(
+    shape: Sequence[int | PrimExpr],
+    body: Callable[[list[PrimExpr]], Stmt],
+    name: str = "i",
+    kind: ForKind = ForKind.SERIAL,
+) -> Stmt:
+    """Return loops over all indices of a shape, the last one innermost.
+
+    A dimension of length 1 gets no loop, but the index 0.
+
+    Args:
+        shape: The length of each dimension; an expression where it varies.
+        body: Returns what is done, by indices.
+        name: What the variables' names begin with.
+        kind: That of the innermost loop.
+    """
+    lengths = [dim.value if isinstance(dim, IntImm) else dim for dim in shape]
+    dtype = index_dtype([dim for dim in lengths if isinstance(dim, int)])
+    indices: list[PrimExpr] = [
+        IntImm(dtype, 0) if _is_one(dim) else Var(f"{name}{at}", dtype)
+        for at, dim in enumerate(lengths)
+    ]
+    stmt = body(indices)
+    for index, dim in zip(reversed(indices), reversed(lengths), strict=True):
+        if isinstance(index, Var):
+            extent = IntImm(dtype, dim) if isinstance(dim, int) else dim
+            stmt = For(index, IntImm(dtype, 0), extent, kind, stmt)
+            kind = ForKind.SERIAL
+    return stmt
+
+
+def _is_one(dim: int | PrimExpr) -> bool:
+    return isinstance(dim, int) and dim == 1
+
+
+def index_dtype(shape: Sequence[int]) -> str:
+    """Return the dtype of indices: as TVM has it int32, where that is enough."""
+    return "int32" if math.prod(shape) < 2**31 else "int64"
+
+
+def scratch(shape: Sequence[int], dtype: str, name: str) -> Buffer:
+    """Return a buffer for memory of the kernel's own; see `allocated`."""
+    of_index = index_dtype(shape)
+    return decl_buffer([IntImm(of_index, dim) for dim in shape], dtype, name)
+
+
+def allocated(buffer: Buffer, body: Stmt) -> Stmt:
+    """Return a statement in which a buffer has memory."""
+    extents = buffer.shape or (IntImm("int32", 1),)
+    return Allocate(buffer.data, stored_as(buffer.dtype), extents, None, body)
+
+
+def accumulated(
+    start: PrimExpr,
+    over: Sequence[int | PrimExpr],
+    step: Callable[[PrimExpr, list[PrimExpr]], PrimExpr],
+    then: Callable[[PrimExpr], Stmt],
+    name: str = "k",
+) -> Stmt:
+    """Return loops that put values together one by one, and what is done with the sum.
+
+    Args:
+        start: What there is before the first one.
+        over: The lengths of the loops.
+        step: Returns what comes of what there is, at indices.
+        then: Returns what is done with what there is at the end.
+        name: What the variables' names begin with.
+    """
+    return accumulated_together(
+        [start],
+        over,
+        lambda known, at: [step(known[0], at)],
+        lambda known: then(known[0]),
+        name,
+    )
+
+
+def accumulated_together(
+    starts: Sequence[PrimExpr],
+    over: Sequence[int | PrimExpr],
+    step: Callable[[list[PrimExpr], list[PrimExpr]], Sequence[PrimExpr]],
+    then: Callable[[list[PrimExpr]], Stmt],
+    name: str = "k",
+) -> Stmt:
+    """Return what `accumulated` does, of several values at once.
+
+    Each sees what the others were before the step or, those before it, after it.
+    """
+    sums = [scratch((1,), start.dtype, f"sum{at}") for at, start in enumerate(starts)]
+    known: list[PrimExpr] = [BufferLoad(one, [0]) for one in sums]
+
+    def stored(values: Sequence[PrimExpr]) -> Stmt:
+        pairs = zip(sums, values, strict=True)
+        return stmt_seq(*[BufferStore(one, value, [0]) for one, value in pairs])
+
+    stmt = stmt_seq(
+        stored(starts),
+        nest(over, lambda at: stored(step(known, at)), name),
+        then(known),
+    )
+    for one in reversed(sums):
+        stmt = allocated(one, stmt)
+    return stmt
+
+
+def zero(dtype: str) -> PrimExpr:
+    """Return 0."""
+    return op.const(0, dtype)

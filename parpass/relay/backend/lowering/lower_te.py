@@ -1,0 +1,98 @@
+"""LowerTE: primitive functions become kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from parpass.ir.module import IRModule
+from parpass.ir.relay_expr import BaseFunc
+from parpass.relay.backend.lowering import rules, templates
+from parpass.relay.backend.lowering.kernel_builder import kernel
+from parpass.relay.backend.lowering.template import NoRuleError
+from parpass.relay.expr import Function
+from parpass.relay.typing.infer import typed_function
+from parpass.target.target import Target
+from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_pass
+
+NUMPY = "numpy"  # the compiler of what has no rule
+WITHOUT_RULE = "without_rule"
+
+_ = rules.__all__, templates.__all__  # imported for what they register
+
+
+@register_pass("relay.tec.LowerTE")
+class LowerTE(FunctionwisePass):
+    """Make a PrimFunc of each primitive function, one function at a time.
+
+    ::
+
+        def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] {
+          @fused_nn_relu(%x)
+        }
+
+        def @fused_nn_relu(%p0: Tensor[(4), float32], Primitive=1) -> \
+Tensor[(4), float32] {
+          nn.relu(%p0)
+        }
+
+    becomes::
+
+        def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] {
+          @fused_nn_relu(%x)
+        }
+
+        @fused_nn_relu = primfn(p0_1: handle, out_1: handle) -> ()
+          attr = {"global_symbol": "fused_nn_relu", "tir.noalias": True, \
+"num_outputs": 1}
+          buffers = {p0: Buffer(p0_2: Pointer(float32), float32, [4], []),
+                     out: Buffer(out_2: Pointer(float32), float32, [4], [])}
+          buffer_map = {p0_1: p0, out_1: out} {
+          for (i0: int64, 0i64, 4i64) "vectorized" {
+            out[i0] = max(0f32, p0[i0]);
+          }
+        }
+
+    The parameters are the buffers of the inputs, then those of the outputs, of which a
+    tuple has several; `num_outputs` says how many. The type of what calls a kernel is
+    told by its buffers. FunctionsFromFusion, which it requires, gives equal functions
+    one name, so that each kernel is lowered once.
+
+    What has no rule is computed by numpy: it stays a function of Relay, marked as a
+    foreign compiler's by `Compiler="numpy"`, with the reason as `without_rule`;
+    `left_to_numpy` lists them.
+
+    Args:
+        target: The machine that kernels are for; the current target, or this machine,
+            if none is given.
+    """
+
+    pass_info = PassInfo(0, "LowerTE", required=("FunctionsFromFusion",))
+
+    def __init__(self, target: Any = None) -> None:
+        wanted = target or Target.current() or "llvm"
+        # By text, and resolved here, as by `target.CodeGen`.
+        self.target = str(Target(wanted).resolved())
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> BaseFunc:
+        """Return the kernel of a primitive function; other functions as they are."""
+        is_others = func.attrs is not None and "Compiler" in func.attrs
+        if not func.has_nonzero_attr("Primitive") or is_others:
+            return func
+        name = ctx.function_name or "main"
+        try:
+            return kernel(typed_function(func, mod), name, Target(self.target))
+        except NoRuleError as error:
+            ctx.count("left to numpy")
+            named = func.with_attr("Compiler", NUMPY).with_attr("global_symbol", name)
+            return named.with_attr(WITHOUT_RULE, str(error))
+
+
+def left_to_numpy(mod: IRModule) -> dict[str, str]:
+    """Return the kernels that numpy computes, and why, by name."""
+    return {
+        name: str(function.attributes.get(WITHOUT_RULE, ""))
+        for name, function in mod.functions_by_name.items()
+        if function.attributes.get("Compiler") == NUMPY
+    }

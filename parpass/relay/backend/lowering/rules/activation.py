@@ -1,0 +1,181 @@
+"""Activations: on each element, and softmax along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
+from parpass.relay.backend.lowering.extremes import larger, lowest
+from parpass.relay.backend.lowering.loops import (
+    accumulated,
+    allocated,
+    nest,
+    scratch,
+    zero,
+)
+from parpass.relay.backend.lowering.template import (
+    Indices,
+    NoRuleError,
+    Result,
+    Source,
+    Store,
+    register_injective,
+    register_template,
+)
+from parpass.relay.op.nn.activation import LeakyReluAttrs, PReluAttrs, SoftmaxAttrs
+from parpass.relay.op.relations import normal_axis
+from parpass.target.target import Target
+from parpass.tir import op
+from parpass.tir.buffer import BufferLoad
+from parpass.tir.expr import Select
+from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
+
+
+@register_injective("nn.relu")
+def _relu(
+    _attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    return larger(sources[0].at(indices), zero(out.dtype))
+
+
+@register_injective("nn.leaky_relu")
+def _leaky_relu(
+    attrs: LeakyReluAttrs, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    x = sources[0].at(indices)
+    return Select(
+        x > zero(out.dtype), x, op.multiply(x, op.const(attrs.alpha, out.dtype))
+    )
+
+
+@register_injective("nn.prelu")
+def _prelu(
+    attrs: PReluAttrs, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    data, alpha = sources
+    x, axis = data.at(indices), normal_axis(attrs.axis, len(out.shape))
+    return Select(x > zero(out.dtype), x, op.multiply(x, alpha.at([indices[axis]])))
+
+
+@register_injective("nn.dropout")
+def _dropout(
+    _attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    return op.const(1, out.dtype) if out.field else sources[0].at(indices)
+
+
+@register_template("nn.softmax", "nn.fast_softmax")
+def _softmax(
+    attrs: SoftmaxAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    target: Target,
+) -> Stmt:
+    """Return three loops along each row: its largest, the sum of powers, quotients."""
+    axis, (data,) = _row(attrs, out), sources
+    length = out.shape[axis]
+
+    def row(outer: Indices) -> Stmt:
+        powers = scratch((length,), out.dtype, "powers")
+
+        def with_largest(largest: PrimExpr) -> Stmt:
+            def power(k: Indices) -> PrimExpr:
+                return op.exp(op.subtract(data.at(_in_row(outer, axis, k[0])), largest))
+
+            kept = elementwise_nest(
+                (length,), lambda k: BufferStore(powers, power(k), k), target
+            )
+
+            def add(total: PrimExpr, k: Indices) -> PrimExpr:
+                return op.add(total, BufferLoad(powers, k))
+
+            def divided(total: PrimExpr) -> Stmt:
+                return elementwise_nest(
+                    (length,),
+                    lambda k: store(
+                        _in_row(outer, axis, k[0]),
+                        op.div(BufferLoad(powers, k), total),
+                    ),
+                    target,
+                )
+
+            sums = accumulated(zero(out.dtype), (length,), add, divided)
+            return allocated(powers, stmt_seq(kept, sums))
+
+        return _with_largest(data, outer, axis, out, with_largest)
+
+    return nest(_one_at(out.shape, axis), row)
+
+
+@register_template("nn.log_softmax")
+def _log_softmax(
+    attrs: SoftmaxAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    target: Target,
+) -> Stmt:
+    axis, (data,) = _row(attrs, out), sources
+    length = out.shape[axis]
+
+    def row(outer: Indices) -> Stmt:
+        def with_largest(largest: PrimExpr) -> Stmt:
+            def shifted(k: Indices) -> PrimExpr:
+                return op.subtract(data.at(_in_row(outer, axis, k[0])), largest)
+
+            def less(total: PrimExpr) -> Stmt:
+                of_all = scratch((1,), out.dtype, "logarithm")
+                return allocated(
+                    of_all,
+                    stmt_seq(
+                        BufferStore(of_all, op.log(total), [0]),
+                        elementwise_nest(
+                            (length,),
+                            lambda k: store(
+                                _in_row(outer, axis, k[0]),
+                                op.subtract(shifted(k), BufferLoad(of_all, [0])),
+                            ),
+                            target,
+                        ),
+                    ),
+                )
+
+            return accumulated(
+                zero(out.dtype),
+                (length,),
+                lambda total, k: op.add(total, op.exp(shifted(k))),
+                less,
+            )
+
+        return _with_largest(data, outer, axis, out, with_largest)
+
+    return nest(_one_at(out.shape, axis), row)
+
+
+def _row(attrs: SoftmaxAttrs, out: Result) -> int:
+    axis = normal_axis(attrs.axis, len(out.shape))
+    if not out.shape[axis]:
+        raise NoRuleError("the largest of no elements")
+    return axis
+
+
+def _one_at(shape: Sequence[int], axis: int) -> list[int]:
+    return [1 if at == axis else dim for at, dim in enumerate(shape)]
+
+
+def _in_row(outer: Indices, axis: int, k: PrimExpr) -> list[PrimExpr]:
+    return [*outer[:axis], k, *outer[axis + 1 :]]
+
+
+def _with_largest(
+    data: Source, outer: Indices, axis: int, out: Result, then: Any
+) -> Stmt:
+    return accumulated(
+        lowest(out.dtype),
+        (out.shape[axis],),
+        lambda known, k: larger(known, data.at(_in_row(outer, axis, k[0]))),
+        then,
+    )

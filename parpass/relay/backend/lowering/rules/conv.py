@@ -1,0 +1,138 @@
+"""Convolutions, in any layout: plain loops, for whatever no faster template takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from parpass.relay.backend.lowering.loops import accumulated, nest, zero
+from parpass.relay.backend.lowering.places import (
+    axis_lengths,
+    axis_places,
+    axis_values,
+)
+from parpass.relay.backend.lowering.template import (
+    Indices,
+    Result,
+    Source,
+    Store,
+    register_template,
+)
+from parpass.relay.backend.lowering.windows_inside import place_in_window
+from parpass.relay.op.layout import SPATIAL
+from parpass.relay.op.nn.conv import ConvAttrs
+from parpass.relay.op.nn.conv_transpose import ConvTransposeAttrs
+from parpass.target.target import Target
+from parpass.tir import op
+from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.stmt import Stmt
+
+
+@register_template(
+    *(f"nn.conv{rank}d" for rank in (1, 2, 3)),
+    "nn.contrib_conv2d_NCHWc",
+    "nn.contrib_depthwise_conv2d_NCHWc",
+)
+def _conv(
+    attrs: ConvAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    _target: Target,
+) -> Stmt:
+    """Return loops over the result, and within them sums over channels and windows."""
+    data, weight = sources
+    spatial = SPATIAL[len(attrs.strides)]
+    layout = attrs.out_layout or attrs.data_layout
+    image = axis_lengths(data.shape, attrs.data_layout, f"NC{spatial}")
+    kernel = axis_lengths(weight.shape, attrs.kernel_layout, f"OI{spatial}")
+    counts = axis_lengths(out.shape, layout, f"NC{spatial}")
+    per_group = kernel[0] // attrs.groups  # channels of the result
+
+    def element(indices: Indices) -> Stmt:
+        at = axis_values(indices, layout)
+        group = op.floordiv(at["C"], per_group) if attrs.groups > 1 else None
+
+        def more(total: PrimExpr, k: Indices) -> PrimExpr:
+            channel = k[0] if group is None else group * kernel[1] + k[0]
+            window = place_in_window(
+                attrs,
+                [at[axis] for axis in spatial],
+                k[1:],
+                image[2:],
+                counts[2:],
+                kernel[2:],
+            )
+            places = dict(zip(spatial, window.places, strict=True))
+            x = data.at(
+                axis_places({"N": at["N"], "C": channel, **places}, attrs.data_layout)
+            )
+            x = window.if_inside(x, zero(x.dtype))
+            within = {"O": at["C"], "I": k[0], **dict(zip(spatial, k[1:], strict=True))}
+            y = weight.at(axis_places(within, attrs.kernel_layout))
+            x, y = (op.cast_to(one, out.dtype) for one in (x, y))
+            return op.add(total, op.multiply(x, y))
+
+        return accumulated(
+            zero(out.dtype), kernel[1:], more, lambda total: store(indices, total)
+        )
+
+    return nest(out.shape, element)
+
+
+@register_template(*(f"nn.conv{rank}d_transpose" for rank in (1, 2, 3)))
+def _conv_transpose(
+    attrs: ConvTransposeAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    _target: Target,
+) -> Stmt:
+    """Return loops over the result: each element asks which of the data reach it."""
+    data, weight = sources
+    rank = len(attrs.strides)
+    spatial = SPATIAL[rank]
+    layout = attrs.out_layout or attrs.data_layout
+    image = axis_lengths(data.shape, attrs.data_layout, f"NC{spatial}")
+    kernel = axis_lengths(weight.shape, attrs.kernel_layout, f"IO{spatial}")
+    entering = image[1] // attrs.groups
+
+    def element(indices: Indices) -> Stmt:
+        at = axis_values(indices, layout)
+        group = op.floordiv(at["C"], kernel[1])
+        channel_out = op.floormod(at["C"], kernel[1])
+
+        def more(total: PrimExpr, k: Indices) -> PrimExpr:
+            channel = group * entering + k[0]
+            reached: list[PrimExpr] = []
+            places: dict[str, PrimExpr] = {}
+            for axis, letter in enumerate(spatial):
+                begun = op.subtract(
+                    at[letter] + attrs.padding[axis], k[axis + 1] * attrs.dilation[axis]
+                )
+                stride = attrs.strides[axis]
+                place = op.floordiv(begun, stride)
+                reached += [place >= 0, place < image[axis + 2]]
+                if stride > 1:
+                    reached.append(op.equal(op.floormod(begun, stride), 0))
+                places[letter] = place
+            x = data.at(
+                axis_places({"N": at["N"], "C": channel, **places}, attrs.data_layout)
+            )
+            x = op.if_then_else(op.all(*reached), x, zero(x.dtype))
+            within = {
+                "I": channel,
+                "O": channel_out,
+                **dict(zip(spatial, k[1:], strict=True)),
+            }
+            y = weight.at(axis_places(within, attrs.kernel_layout))
+            x, y = (op.cast_to(one, out.dtype) for one in (x, y))
+            return op.add(total, op.multiply(x, y))
+
+        return accumulated(
+            zero(out.dtype),
+            (entering, *kernel[2:]),
+            more,
+            lambda total: store(indices, total),
+        )
+
+    return nest(out.shape, element)

@@ -1,0 +1,270 @@
+"""Normalisation: of batches, layers, instances, groups, neighbours and lengths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
+from parpass.relay.backend.lowering.extremes import larger
+from parpass.relay.backend.lowering.loops import (
+    accumulated,
+    allocated,
+    nest,
+    scratch,
+    zero,
+)
+from parpass.relay.backend.lowering.template import (
+    Indices,
+    NoRuleError,
+    Result,
+    Source,
+    Store,
+    register_injective,
+    register_template,
+)
+from parpass.relay.op.nn.norm import (
+    BatchNormAttrs,
+    GroupNormAttrs,
+    L2NormalizeAttrs,
+    LRNAttrs,
+    NormAttrs,
+)
+from parpass.relay.op.relations import normal_axes, normal_axis
+from parpass.target.target import Target
+from parpass.tir import op
+from parpass.tir.buffer import BufferLoad
+from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
+
+
+@register_injective("nn.batch_norm")
+def _batch_norm(
+    attrs: BatchNormAttrs, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    data, gamma, beta, mean, variance = sources
+    if out.field:
+        return sources[out.field + 2].at(indices)
+    channel = [indices[normal_axis(attrs.axis, len(data.shape))]]
+    epsilon = op.const(attrs.epsilon, out.dtype)
+    factor = _inverse_root(op.add(variance.at(channel), epsilon))
+    result = op.multiply(op.subtract(data.at(indices), mean.at(channel)), factor)
+    return _affine(attrs, result, gamma.at(channel), beta.at(channel))
+
+
+def _inverse_root(value: PrimExpr) -> PrimExpr:
+    return op.div(op.const(1, value.dtype), op.sqrt(value))
+
+
+def _affine(
+    attrs: NormAttrs | GroupNormAttrs, x: PrimExpr, gamma: PrimExpr, beta: PrimExpr
+) -> PrimExpr:
+    x = op.multiply(x, gamma) if attrs.scale else x
+    return op.add(x, beta) if attrs.center else x
+
+
+Join = Callable[[Indices, Indices], list[PrimExpr]]
+
+
+def _normalised(
+    attrs: NormAttrs | GroupNormAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    outer: Sequence[int],
+    inner: Sequence[int],
+    join: Join,
+    target: Target,
+) -> Stmt:
+    """Return three loops over each part: its mean, its variance, what comes of it.
+
+    Args:
+        attrs: The attributes.
+        sources: The data, gamma and beta.
+        out: What the result is.
+        store: Takes the results.
+        outer: How many parts there are, in several dimensions.
+        inner: The lengths of a part.
+        join: Returns where an element is, by its part and its place there.
+        target: The machine.
+    """
+    data, gamma, beta = sources
+    axis = normal_axis(attrs.axis, len(data.shape))
+    if 0 in inner:
+        raise NoRuleError("the mean of no elements")
+    count, epsilon = (op.const(x, out.dtype) for x in (math.prod(inner), attrs.epsilon))
+
+    def part(which: Indices) -> Stmt:
+        numbers = scratch((2,), out.dtype, "numbers")
+        mean, factor = (BufferLoad(numbers, [at]) for at in range(2))
+
+        def off(k: Indices) -> PrimExpr:
+            return op.subtract(data.at(join(which, k)), mean)
+
+        def scaled(k: Indices) -> Stmt:
+            place = join(which, k)
+            channel = [place[axis]]
+            vectors = gamma.at(channel), beta.at(channel)
+            return store(place, _affine(attrs, op.multiply(off(k), factor), *vectors))
+
+        def with_variance(total: PrimExpr) -> Stmt:
+            root = _inverse_root(op.add(op.div(total, count), epsilon))
+            loops = elementwise_nest(inner, scaled, target)
+            return stmt_seq(BufferStore(numbers, root, [1]), loops)
+
+        def with_mean(total: PrimExpr) -> Stmt:
+            return stmt_seq(
+                BufferStore(numbers, op.div(total, count), [0]),
+                accumulated(
+                    zero(out.dtype),
+                    inner,
+                    lambda sums, k: op.add(sums, op.multiply(off(k), off(k))),
+                    with_variance,
+                ),
+            )
+
+        sums = accumulated(
+            zero(out.dtype),
+            inner,
+            lambda total, k: op.add(total, data.at(join(which, k))),
+            with_mean,
+        )
+        return allocated(numbers, sums)
+
+    return nest(outer, part)
+
+
+def _over(
+    axes: Sequence[int],
+    attrs: NormAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    target: Target,
+) -> Stmt:
+    """Normalise over some axes; see `_normalised`."""
+    outer = [1 if at in axes else dim for at, dim in enumerate(out.shape)]
+    inner = [out.shape[axis] for axis in axes]
+    return _normalised(attrs, sources, out, store, outer, inner, _joined(axes), target)
+
+
+def _joined(axes: Sequence[int]) -> Join:
+    def join(which: Indices, k: Indices) -> list[PrimExpr]:
+        within = dict(zip(axes, k, strict=True))
+        return [within.get(at, index) for at, index in enumerate(which)]
+
+    return join
+
+
+@register_template("nn.layer_norm")
+def _layer_norm(
+    attrs: NormAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    target: Target,
+) -> Stmt:
+    axis = normal_axis(attrs.axis, len(out.shape))
+    return _over([axis], attrs, sources, out, store, target)
+
+
+@register_template("nn.instance_norm")
+def _instance_norm(
+    attrs: NormAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    target: Target,
+) -> Stmt:
+    channel = normal_axis(attrs.axis, len(out.shape))
+    axes = [at for at in range(1, len(out.shape)) if at != channel]
+    return _over(axes, attrs, sources, out, store, target)
+
+
+@register_template("nn.group_norm")
+def _group_norm(
+    attrs: GroupNormAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    target: Target,
+) -> Stmt | None:
+    axis = normal_axis(attrs.axis, len(out.shape))
+    if not axis:
+        raise NoRuleError("groups of the first axis")
+    each = out.shape[axis] // attrs.num_groups
+    others = [at for at in range(1, len(out.shape)) if at != axis]
+
+    def join(which: Indices, k: Indices) -> list[PrimExpr]:
+        found = dict(zip((axis, *others), k, strict=True))
+        found[0] = which[0]
+        found[axis] = which[1] * each + k[0]
+        return [found[at] for at in range(len(out.shape))]
+
+    outer = [out.shape[0], attrs.num_groups]
+    inner = [each, *(out.shape[at] for at in others)]
+    return _normalised(attrs, sources, out, store, outer, inner, join, target)
+
+
+@register_template("nn.lrn")
+def _lrn(
+    attrs: LRNAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    _target: Target,
+) -> Stmt:
+    (data,), axis = sources, normal_axis(attrs.axis, len(out.shape))
+    bias, alpha, beta = (
+        op.const(x, out.dtype)
+        for x in (attrs.bias, attrs.alpha / attrs.size, attrs.beta)
+    )
+
+    def element(at: Indices) -> Stmt:
+        def more(total: PrimExpr, k: Indices) -> PrimExpr:
+            place = op.subtract(op.add(at[axis], k[0]), attrs.size // 2)
+            x = data.at([*at[:axis], place, *at[axis + 1 :]])
+            inside = op.all(place >= 0, place < out.shape[axis])
+            return op.add(
+                total, op.if_then_else(inside, op.multiply(x, x), zero(out.dtype))
+            )
+
+        def done(total: PrimExpr) -> Stmt:
+            base = op.add(bias, op.multiply(alpha, total))
+            return store(at, op.div(data.at(at), op.power(base, beta)))
+
+        return accumulated(zero(out.dtype), (attrs.size,), more, done)
+
+    return nest(out.shape, element)
+
+
+@register_template("nn.l2_normalize")
+def _l2_normalize(
+    attrs: L2NormalizeAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    target: Target,
+) -> Stmt:
+    (data,), rank = sources, len(out.shape)
+    axes = range(rank) if attrs.axis is None else normal_axes(attrs.axis, rank)
+    inner, join = [out.shape[axis] for axis in axes], _joined(axes)
+    outer = [1 if at in axes else dim for at, dim in enumerate(out.shape)]
+
+    def part(which: Indices) -> Stmt:
+        def more(total: PrimExpr, k: Indices) -> PrimExpr:
+            x = data.at(join(which, k))
+            return op.add(total, op.multiply(x, x))
+
+        def done(total: PrimExpr) -> Stmt:
+            length = op.sqrt(larger(total, op.const(attrs.eps, out.dtype)))
+
+            def quotient(k: Indices) -> Stmt:
+                place = join(which, k)
+                return store(place, op.div(data.at(place), length))
+
+            return elementwise_nest(inner, quotient, target)
+
+        return accumulated(zero(out.dtype), inner, more, done)
+
+    return nest(outer, part)

@@ -1,0 +1,201 @@
+"""Pooling of signals, images and volumes, in any layout."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from parpass.relay.backend.lowering.extremes import larger, lowest
+from parpass.relay.backend.lowering.loops import (
+    accumulated,
+    accumulated_together,
+    nest,
+    zero,
+)
+from parpass.relay.backend.lowering.places import (
+    axis_lengths,
+    axis_places,
+    axis_values,
+)
+from parpass.relay.backend.lowering.template import (
+    Indices,
+    NoRuleError,
+    Result,
+    Source,
+    Store,
+    register_template,
+)
+from parpass.relay.backend.lowering.windows_inside import (
+    PlaceInWindow,
+    place_in_window,
+)
+from parpass.relay.op.layout import SPATIAL
+from parpass.relay.op.nn.pool import PoolAttrs
+from parpass.target.target import Target
+from parpass.tir import op
+from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.stmt import Stmt
+
+
+class _Windows:
+    """The windows of a pooling, and their elements."""
+
+    def __init__(self, attrs: PoolAttrs, data: Source, out: Result) -> None:
+        self._attrs = attrs
+        self._data = data
+        self._layout = attrs.out_layout or attrs.layout
+        self._spatial = SPATIAL[len(attrs.strides)]
+        canonical = f"NC{self._spatial}"
+        self._image = axis_lengths(data.shape, attrs.layout, canonical)
+        self._counts = axis_lengths(out.shape, self._layout, canonical)
+
+    def at(self, indices: Indices, k: Indices) -> tuple[PrimExpr, PlaceInWindow]:
+        """Return an element of a window, and where it is."""
+        at = axis_values(indices, self._layout)
+        window = place_in_window(
+            self._attrs,
+            [at[axis] for axis in self._spatial],
+            k,
+            self._image[2:],
+            self._counts[2:],
+            self._attrs.pool_size,
+        )
+        at.update(zip(self._spatial, window.places, strict=True))
+        return self._data.at(axis_places(at, self._attrs.layout)), window
+
+
+@register_template(*(f"nn.max_pool{rank}d" for rank in (1, 2, 3)))
+def _max_pool(
+    attrs: PoolAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    _target: Target,
+) -> Stmt:
+    windows, start = _Windows(attrs, sources[0], out), lowest(out.dtype)
+
+    def element(indices: Indices) -> Stmt:
+        def more(known: PrimExpr, k: Indices) -> PrimExpr:
+            value, place = windows.at(indices, k)
+            return larger(known, place.if_inside(value, start))
+
+        return accumulated(
+            start, attrs.pool_size, more, lambda found: store(indices, found)
+        )
+
+    return nest(out.shape, element)
+
+
+@register_template(*(f"nn.avg_pool{rank}d" for rank in (1, 2, 3)))
+def _avg_pool(
+    attrs: Any, sources: Sequence[Source], out: Result, store: Store, _target: Target
+) -> Stmt:
+    windows = _Windows(attrs, sources[0], out)
+    nothing, one = zero(out.dtype), op.const(1, out.dtype)
+    size = op.const(math.prod(attrs.pool_size), out.dtype)
+
+    def element(indices: Indices) -> Stmt:
+        def more(known: list[PrimExpr], k: Indices) -> list[PrimExpr]:
+            value, place = windows.at(indices, k)
+            total = op.add(known[0], place.if_inside(value, nothing))
+            if len(known) == 1:
+                return [total]
+            inside = op.all(*place.conditions) if place.conditions else True
+            counted = op.cast_to(inside, out.dtype)
+            return [total, op.add(known[1], counted)]
+
+        def done(found: list[PrimExpr]) -> Stmt:
+            count = size if len(found) == 1 else op.maximum(found[1], one)
+            return store(indices, op.div(found[0], count))
+
+        _, first = windows.at(indices, [op.const(0, "int32")] * len(attrs.pool_size))
+        is_counted = not attrs.count_include_pad and bool(first.conditions)
+        starts = [nothing, nothing] if is_counted else [nothing]
+        return accumulated_together(starts, attrs.pool_size, more, done)
+
+    return nest(out.shape, element)
+
+
+Step = Callable[[PrimExpr, PrimExpr], PrimExpr]
+
+
+def _pooled_whole(
+    attrs: Any,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    rank: int,
+    start: PrimExpr,
+    step: Step,
+    finish: Step,
+) -> Stmt:
+    """Return loops over windows that share an image among them.
+
+    Args:
+        attrs: The attributes.
+        sources: The images.
+        out: What the result is.
+        store: Takes the results.
+        rank: How many axes an image has.
+        start: What there is before a window's first element.
+        step: Returns what comes of what there is and an element.
+        finish: Returns the result, of what there is and how many elements there were.
+    """
+    (data,), spatial = sources, SPATIAL[rank]
+    layout = attrs.out_layout or attrs.layout
+    image = axis_lengths(data.shape, attrs.layout, f"NC{spatial}")[2:]
+    counts = axis_lengths(out.shape, layout, f"NC{spatial}")[2:]
+    if 0 in image:
+        raise NoRuleError("a window of no elements")
+
+    def element(indices: Indices) -> Stmt:
+        at = axis_values(indices, layout)
+        begins: list[PrimExpr] = []
+        lengths: list[PrimExpr] = []
+        for axis, length, count in zip(spatial, image, counts, strict=True):
+            begin = op.floordiv(at[axis] * length, count)
+            end = op.floordiv((at[axis] + 1) * length + (count - 1), count)
+            begins.append(begin)
+            lengths.append(
+                op.const(length, "int32") if count == 1 else op.subtract(end, begin)
+            )
+
+        def more(known: PrimExpr, k: Indices) -> PrimExpr:
+            places = dict(zip(spatial, map(op.add, begins, k), strict=True))
+            return step(known, data.at(axis_places({**at, **places}, attrs.layout)))
+
+        def done(found: PrimExpr) -> Stmt:
+            count = lengths[0]
+            for one in lengths[1:]:
+                count = op.multiply(count, one)
+            return store(indices, finish(found, op.cast_to(count, out.dtype)))
+
+        return accumulated(start, lengths, more, done)
+
+    return nest(out.shape, element)
+
+
+def _register_whole(name: str, rank: int, is_max: bool) -> None:
+    @register_template(name)
+    def template(
+        attrs: Any,
+        sources: Sequence[Source],
+        out: Result,
+        store: Store,
+        _target: Target,
+    ) -> Stmt:
+        start = lowest(out.dtype) if is_max else zero(out.dtype)
+        step, finish = (larger, _without_count) if is_max else (op.add, op.div)
+        return _pooled_whole(attrs, sources, out, store, rank, start, step, finish)
+
+
+def _without_count(found: PrimExpr, _count: PrimExpr) -> PrimExpr:
+    return found
+
+
+for _rank in (1, 2, 3):
+    for _kind in ("max", "avg"):
+        _register_whole(f"nn.adaptive_{_kind}_pool{_rank}d", _rank, _kind == "max")
+for _kind in ("max", "avg"):
+    _register_whole(f"nn.global_{_kind}_pool2d", 2, _kind == "max")

@@ -1,0 +1,228 @@
+"""Reductions of a tensor along some of its axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from parpass.relay.backend.lowering.extremes import (
+    highest,
+    larger,
+    lesser,
+    lowest,
+)
+from parpass.relay.backend.lowering.loops import (
+    accumulated,
+    accumulated_together,
+    nest,
+    zero,
+)
+from parpass.relay.backend.lowering.places import broadcast_at, flat
+from parpass.relay.backend.lowering.template import (
+    Indices,
+    NoRuleError,
+    Result,
+    Source,
+    Store,
+    register_template,
+)
+from parpass.relay.op.reduce import (
+    ArgReduceAttrs,
+    ReduceAttrs,
+    VarianceAttrs,
+    reduced_axes,
+)
+from parpass.target.target import Target
+from parpass.tir import op
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import Select
+from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.stmt import Stmt
+
+Step = Callable[[Any, Any], PrimExpr]
+
+
+class _Rows:
+    """What is reduced to each element of the result."""
+
+    def __init__(self, attrs: ReduceAttrs, data: Source) -> None:
+        self._axes = reduced_axes(attrs, len(data.shape))
+        self._keepdims = attrs.keepdims
+        self._rank = len(data.shape)
+        self.shape = [data.shape[axis] for axis in self._axes]
+
+    @property
+    def count(self) -> int:
+        """How many elements each has."""
+        return math.prod(self.shape)
+
+    def at(self, indices: Indices, k: Indices) -> list[PrimExpr]:
+        """Return where an element of the row is that is reduced to one at indices."""
+        inner, outer = dict(zip(self._axes, k, strict=True)), iter(indices)
+        found: list[PrimExpr] = []
+        for axis in range(self._rank):
+            if axis not in inner or self._keepdims:
+                index = next(outer)
+                found.append(inner.get(axis, index))
+            else:
+                found.append(inner[axis])
+        return found
+
+
+def _register(
+    name: str,
+    start: Callable[[str], PrimExpr],
+    step: Step,
+    of_bools: tuple[PrimExpr, Step] | None = None,
+) -> None:
+    @register_template(name)
+    def template(
+        attrs: ReduceAttrs,
+        sources: Sequence[Source],
+        out: Result,
+        store: Store,
+        _target: Target,
+    ) -> Stmt:
+        (data,) = sources
+        rows = _Rows(attrs, data)
+        first, join = start, step
+        begin = of_bools[0] if of_bools and out.dtype == "bool" else first(out.dtype)
+        join = of_bools[1] if of_bools and out.dtype == "bool" else step
+
+        def element(at: Indices) -> Stmt:
+            return accumulated(
+                begin,
+                rows.shape,
+                lambda known, k: join(known, data.at(rows.at(at, k))),
+                lambda found: store(at, found),
+            )
+
+        return nest(out.shape, element)
+
+
+_FALSE, _TRUE = op.const(False), op.const(True)
+_register("sum", zero, op.add)
+_register("prod", lambda dtype: op.const(1, dtype), op.multiply)
+_register("max", lowest, larger, (_FALSE, op.logical_or))
+_register("min", highest, lesser, (_TRUE, op.logical_and))
+_register("all", lambda _: _TRUE, op.logical_and)
+_register("any", lambda _: _FALSE, op.logical_or)
+
+
+@register_template("mean")
+def _mean(
+    attrs: ReduceAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    _target: Target,
+) -> Stmt:
+    (data,) = sources
+    rows, kind = _Rows(attrs, data), data_type(out.dtype)
+    wide = out.dtype
+    if kind.is_integral:
+        if kind.bits > 32 or not 0 < rows.count < 2**31:
+            raise NoRuleError(f"the mean of {rows.count} values of {out.dtype}")
+        wide = "int64"  # which has the sum of all
+
+    def element(at: Indices) -> Stmt:
+        def done(total: PrimExpr) -> Stmt:
+            count = op.const(rows.count, wide)
+            return store(at, op.cast_to(_quotient(total, count), out.dtype))
+
+        return accumulated(
+            zero(wide),
+            rows.shape,
+            lambda total, k: op.add(total, op.cast_to(data.at(rows.at(at, k)), wide)),
+            done,
+        )
+
+    return nest(out.shape, element)
+
+
+def _quotient(total: PrimExpr, count: PrimExpr) -> PrimExpr:
+    if data_type(total.dtype).is_integral:
+        return op.truncdiv(total, count)
+    if getattr(count, "value", 1) == 0:
+        raise NoRuleError("the mean of no elements")
+    return op.div(total, count)
+
+
+@register_template("variance")
+def _variance(
+    attrs: VarianceAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    _target: Target,
+) -> Stmt:
+    data, around = sources
+    rows = _Rows(attrs, data)
+    count = op.const(rows.count - int(attrs.unbiased), out.dtype)
+
+    def element(at: Indices) -> Stmt:
+        def more(total: PrimExpr, k: Indices) -> PrimExpr:
+            place = rows.at(at, k)
+            off = op.subtract(data.at(place), broadcast_at(around, place))
+            return op.add(total, op.multiply(off, off))
+
+        return accumulated(
+            zero(out.dtype),
+            rows.shape,
+            more,
+            lambda total: store(at, _quotient(total, count)),
+        )
+
+    return nest(out.shape, element)
+
+
+def _register_arg(name: str, start: Callable[[str], PrimExpr], is_max: bool) -> None:
+    @register_template(name)
+    def template(
+        attrs: ArgReduceAttrs,
+        sources: Sequence[Source],
+        out: Result,
+        store: Store,
+        _target: Target,
+    ) -> Stmt:
+        (data,) = sources
+        rows = _Rows(attrs, data)
+        if not rows.count:
+            raise NoRuleError("where the largest of no elements is")
+
+        def element(at: Indices) -> Stmt:
+            def more(known: list[PrimExpr], k: Indices) -> list[PrimExpr]:
+                where, best = known
+                value = data.at(rows.at(at, k))
+                wins = _wins(value, best, is_max, attrs.select_last_index)
+                place = op.cast_to(flat(k, rows.shape), "int32")
+                # The place first: whether it wins is asked of what there was.
+                return [Select(wins, place, where), Select(wins, value, best)]
+
+            starts = [op.const(0, "int32"), start(data.dtype)]
+            return accumulated_together(
+                starts, rows.shape, more, lambda found: store(at, found[0])
+            )
+
+        return nest(out.shape, element)
+
+
+def _wins(value: PrimExpr, best: PrimExpr, is_max: bool, is_last: bool) -> PrimExpr:
+    """Return whether a value is the new best one: as for numpy, no number beats all."""
+    if is_last:
+        is_better = value >= best if is_max else value <= best
+    else:
+        is_better = value > best if is_max else value < best
+    if not data_type(value.dtype).is_floating:
+        return is_better
+    beats = op.isnan(value)
+    if not is_last:
+        return op.logical_or(
+            is_better, op.logical_and(beats, op.logical_not(op.isnan(best)))
+        )
+    return op.logical_or(is_better, beats)
+
+
+_register_arg("argmax", lowest, is_max=True)
+_register_arg("argmin", highest, is_max=False)

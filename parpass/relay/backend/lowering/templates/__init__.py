@@ -1,0 +1,23 @@
+"""Templates of the operators that take nearly all the time of a network.
+
+They are for floats in layouts that suit vectors, and come before the plain loops of
+`lowering.rules`, which take whatever the operator takes.
+"""
+
+from parpass.relay.backend.lowering.templates import (
+    blocked_conv2d,
+    depthwise_conv2d,
+    local_response_norm,
+    matrix_product,
+    plain_conv2d,
+    pooling,
+)
+
+__all__ = [
+    "blocked_conv2d",
+    "depthwise_conv2d",
+    "local_response_norm",
+    "matrix_product",
+    "plain_conv2d",
+    "pooling",
+]

@@ -1,0 +1,133 @@
+"""Sums of vectors that stay in registers, and the vectors that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from parpass.relay.backend.lowering.templates.flat_loops import (
+    Memory,
+    bound,
+    bound_all,
+    index,
+    looped,
+    ramp,
+    vector,
+)
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import Broadcast, Call, Load, Var
+from parpass.tir.op import add, const, less
+from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.stmt import ForKind, Stmt, Store, stmt_seq
+
+
+class Accumulators:
+    """Sums of vectors, which are registers in machine code.
+
+    They are memory here, at places that are constants: LLVM makes values of it.
+
+    Args:
+        count: How many vectors there are.
+        lanes: The lanes of each.
+        dtype: That of a lane.
+    """
+
+    def __init__(self, count: int, lanes: int, dtype: str) -> None:
+        self.count, self.lanes, self.dtype = count, lanes, dtype
+        self._memory = Memory("sums", dtype, (count * lanes,))
+
+    def __getitem__(self, at: int) -> Load:
+        return self._memory.load(index(at * self.lanes), self.lanes)
+
+    def set(self, at: int, value: PrimExpr) -> Store:
+        """Return what gives one a value."""
+        return self._memory.store(index(at * self.lanes), value)
+
+    def cleared(self, count: int, value: float = 0) -> Stmt:
+        """Return what gives the first ones a constant."""
+        start = repeated(const(value, self.dtype), self.lanes)
+        return stmt_seq(*(self.set(at, start) for at in range(count)))
+
+    def add_product(self, at: int, a: PrimExpr, b: PrimExpr) -> Store:
+        """Return what adds a product of two vectors to one, rounded once or twice."""
+        total = self[at]
+        return self.set(at, Call(total.dtype, "fma", (a, b, total)))
+
+    def add_outer_product(
+        self, scalars: Sequence[PrimExpr], vectors: Sequence[PrimExpr]
+    ) -> Stmt:
+        """Return what adds the product of each of the first and each vector to a sum.
+
+        The sums of one of the first, a scalar or a vector, are next to each other.
+        """
+
+        def products(names: list[PrimExpr]) -> Stmt:
+            return stmt_seq(*(of_one(*one, names) for one in enumerate(scalars)))
+
+        def of_one(row: int, scalar: PrimExpr, names: list[PrimExpr]) -> Stmt:
+            first = row * len(vectors)
+            return bound(
+                "scalar",
+                repeated(scalar, self.lanes),
+                lambda value: stmt_seq(
+                    *(
+                        self.add_product(first + at, value, name)
+                        for at, name in enumerate(names)
+                    )
+                ),
+            )
+
+        return bound_all("vector", vectors, products)
+
+    def each(
+        self, at: int, body: Callable[[PrimExpr, PrimExpr], Stmt], count: int = 0
+    ) -> Stmt:
+        """Return what is done with the lanes of one, as a loop to be vectorized.
+
+        Args:
+            at: Which one.
+            body: Given a lane's number and its value.
+            count: How many lanes; 0 for all.
+        """
+        first = index(at * self.lanes)
+        return looped(
+            "lane",
+            count or self.lanes,
+            lambda lane: body(lane, self._memory.load(add(first, lane))),
+            ForKind.VECTORIZED,
+        )
+
+    def within(self, body: Stmt) -> Stmt:
+        """Return a statement that has these accumulators."""
+        return self._memory.within(body)
+
+
+def repeated(value: PrimExpr, lanes: int) -> PrimExpr:
+    """Return a vector of one value; what is one already, or of one lane, is left."""
+    is_one = lanes > 1 and data_type(value.dtype).lanes == 1
+    return Broadcast(value, lanes) if is_one else value
+
+
+def loaded(
+    dtype: str,
+    data: Var,
+    at: PrimExpr,
+    lanes: int,
+    stride: int = 1,
+    count: int | None = None,
+) -> Load:
+    """Return a vector of memory, of which the lanes from `count` on are 0.
+
+    Args:
+        dtype: That of a lane.
+        data: The memory.
+        at: Where the first lane is.
+        lanes: How many there are.
+        stride: How far lanes are from each other.
+        count: How many of them are read; None for all.
+    """
+    of_all = ramp(at, lanes, stride)
+    if count is None or count == lanes:
+        return Load(vector(dtype, lanes), data, of_all)
+    numbers = ramp(index(0), lanes)
+    is_read = less(numbers, repeated(index(count), lanes))
+    return Load(vector(dtype, lanes), data, of_all, is_read)

@@ -1,0 +1,233 @@
+"""Convolutions whose channels are in blocks: a vector is the channels of a block.
+
+After Georganas et al., Anatomy of High-Performance Deep Learning Convolutions on SIMD
+Architectures (2018): as many vectors of results as the registers hold, for some pixels
+of a row and some blocks of output channels, are summed up over the input channels and
+the kernel. A weight is a vector that is read once for all pixels, an input a scalar
+that is read once for all blocks, so strides cost nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from parpass.relay.backend.lowering.template import (
+    Result,
+    Source,
+    Store,
+    register_template,
+)
+from parpass.relay.backend.lowering.templates.accumulators import Accumulators
+from parpass.relay.backend.lowering.templates.conv2d_shape import (
+    Conv2DShape,
+    channel_block,
+)
+from parpass.relay.backend.lowering.templates.flat_loops import (
+    bound_all,
+    flat,
+    in_chunks,
+    index,
+    looped,
+    nested,
+    ramp,
+    vector,
+)
+from parpass.relay.backend.lowering.templates.flat_operands import (
+    is_flat,
+    suits_vectors,
+)
+from parpass.relay.backend.lowering.templates.padded_input import (
+    FlatInput,
+    in_blocks,
+    with_input,
+)
+from parpass.relay.backend.lowering.templates.register_tile import best_tile
+from parpass.target.target import Target
+from parpass.target.vector_registers import VectorRegisters
+from parpass.tir.expr import Load
+from parpass.tir.op import add, multiply
+from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.stmt import Stmt, stmt_seq
+
+
+@register_template("nn.contrib_conv2d_NCHWc", "nn.conv2d", level=20)
+def blocked_conv2d(
+    attrs: Any, sources: Sequence[Source], out: Result, store: Store, target: Target
+) -> Stmt | None:
+    """Convolve images, with results in blocks such as NCHW16c.
+
+    The weight is in a layout such as OIHW16i16o, or OIHW16o where the data is in NCHW.
+    """
+    _, weight = sources
+    inner = channel_block(attrs.data_layout)
+    lanes = channel_block(attrs.out_layout or attrs.data_layout)
+    if inner is None or lanes in (None, 1) or not is_flat(weight):
+        return None
+    if not suits_vectors(sources, out):
+        return None
+    packed = f"OIHW{inner}i{lanes}o" if inner > 1 else f"OIHW{lanes}o"
+    if attrs.kernel_layout not in (packed, f"OIHW{inner}i{lanes}o"):
+        return None
+    shape = Conv2DShape.of(attrs, sources)
+    if shape.inputs % inner or shape.outputs % lanes:
+        return None
+    blocks = (inner, lanes)
+    return _BlockedConv2D(shape, sources, store, target, blocks).stmt()
+
+
+class _Place(NamedTuple):
+    """Where a tile of results is.
+
+    Attributes:
+        image: Which image it is of.
+        group: Which group of channels.
+        block: Its first block of output channels.
+        row: Its row.
+        column: Its first pixel in the row.
+        pixels: How many pixels it has.
+    """
+
+    image: PrimExpr
+    group: PrimExpr
+    block: PrimExpr
+    row: PrimExpr
+    column: PrimExpr
+    pixels: int
+
+
+class _BlockedConv2D:
+    """The loops of a convolution.
+
+    Args:
+        shape: What is computed.
+        sources: The images and the weight.
+        store: What is done with results.
+        target: The machine.
+        blocks: How many input and output channels are together.
+    """
+
+    def __init__(
+        self,
+        shape: Conv2DShape,
+        sources: Sequence[Source],
+        store: Store,
+        target: Target,
+        blocks: tuple[int, int],
+    ) -> None:
+        self._shape, self._store = shape, store
+        self._data, self._weight = sources
+        self._inner, self._lanes = blocks
+        self._blocks_in = shape.inputs // self._inner
+        self._blocks_out = shape.outputs // self._lanes
+        self._registers = VectorRegisters.of(target)
+        dtype = self._data.dtype
+        self._tile = best_tile(
+            shape.counts[1],
+            self._blocks_out,
+            self._registers.number,
+            self._registers.of_vector(dtype, self._lanes),
+        )
+        count = self._tile.rows * self._tile.columns
+        self._sums = Accumulators(count, self._lanes, dtype)
+
+    def stmt(self) -> Stmt:
+        """Return the loops."""
+        return self._sums.within(looped("image", self._shape.batch, self._of_image))
+
+    def _of_image(self, image: PrimExpr) -> Stmt:
+        lanes = self._registers.lanes(self._data.dtype)
+        return with_input(
+            in_blocks(self._data),
+            image,
+            self._shape.sides,
+            lanes,
+            lambda data: self._rows(image, data),
+        )
+
+    def _rows(self, image: PrimExpr, data: FlatInput) -> Stmt:
+        shape, tile = self._shape, self._tile
+
+        def tiles(at: tuple[PrimExpr, ...]) -> Stmt:
+            group, channels, row = at
+            block = add(
+                multiply(group, index(self._blocks_out)),
+                multiply(channels, index(tile.columns)),
+            )
+            return in_chunks(
+                "column",
+                shape.counts[1],
+                tile.rows,
+                lambda column, pixels: self._results(
+                    data, _Place(image, group, block, row, column, pixels)
+                ),
+            )
+
+        extents = (
+            shape.groups,
+            self._blocks_out // tile.columns,
+            shape.counts[0],
+        )
+        return nested(("group", "channels", "row"), extents, tiles)
+
+    def _results(self, data: FlatInput, place: _Place) -> Stmt:
+        """Return what computes the results of a tile and stores them."""
+        shape, wide = self._shape, self._tile.columns
+        sums = nested(
+            ("block", "y", "x", "channel"),
+            (self._blocks_in, *shape.kernel, self._inner),
+            lambda at: self._products(data, place, *at),
+        )
+        stores = [
+            self._stored(place, pixel, block, pixel * wide + block)
+            for pixel in range(place.pixels)
+            for block in range(wide)
+        ]
+        return stmt_seq(self._sums.cleared(place.pixels * wide), sums, *stores)
+
+    def _products(
+        self,
+        data: FlatInput,
+        place: _Place,
+        block: PrimExpr,
+        y: PrimExpr,
+        x: PrimExpr,
+        channel: PrimExpr,
+    ) -> Stmt:
+        """Return the products of one input channel of all pixels and its weights."""
+        shape, lanes = self._shape, self._lanes
+        block_in = add(multiply(place.group, index(self._blocks_in)), block)
+        top, left = shape.seen(place.row, y, 0), shape.seen(place.column, x, 1)
+        begin = data.place((block_in, top, left, channel))
+        kernel = (self._blocks_in, *shape.kernel, self._inner, lanes)
+        weight = flat((place.block, block, y, x, channel, index(0)), (1, *kernel))
+        step = shape.strides[1] * self._inner
+        buffer = self._weight.buffer
+        assert buffer is not None
+
+        def products(starts: list[PrimExpr]) -> Stmt:
+            first, first_weight = starts
+            scalars = [
+                Load(data.dtype, data.data, add(first, index(pixel * step)))
+                for pixel in range(place.pixels)
+            ]
+            vectors = [
+                Load(
+                    vector(data.dtype, lanes),
+                    buffer.data,
+                    ramp(add(first_weight, index(at * math.prod(kernel))), lanes),
+                )
+                for at in range(self._tile.columns)
+            ]
+            return self._sums.add_outer_product(scalars, vectors)
+
+        return bound_all("at", (begin, weight), products)
+
+    def _stored(self, place: _Place, pixel: int, block: int, at: int) -> Stmt:
+        channels = add(place.block, index(block))
+        column = add(place.column, index(pixel))
+        before = (place.image, channels, place.row, column)
+        return self._sums.each(
+            at, lambda lane, value: self._store((*before, lane), value)
+        )

@@ -1,0 +1,156 @@
+"""Loops and flat accesses, as templates write them: indices are ints of 64 bits.
+
+An index of 32 bits may wrap around, so LLVM must not take `i + 1` out of it and into
+the address; of 64 bits it may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from parpass.ir.types.prim_ty import PointerType, PrimType
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import Load, Ramp, Var
+from parpass.tir.op import add, const, multiply
+from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.stmt import Allocate, For, ForKind, LetStmt, Stmt, Store, stmt_seq
+
+INDEX = "int64"
+
+
+def index(value: int) -> IntImm:
+    """Return a constant index."""
+    return IntImm(INDEX, value)
+
+
+def looped(
+    name: str,
+    extent: int,
+    body: Callable[[PrimExpr], Stmt],
+    kind: ForKind = ForKind.SERIAL,
+) -> Stmt:
+    """Return a loop over 0 to below `extent`; of one round, that round alone."""
+    if extent == 1:
+        return body(index(0))
+    var = Var(name, INDEX)
+    return For(var, index(0), index(extent), kind, body(var))
+
+
+def nested(
+    names: Iterable[str],
+    extents: Iterable[int],
+    body: Callable[[tuple[PrimExpr, ...]], Stmt],
+) -> Stmt:
+    """Return loops in each other, the first one outermost."""
+    pairs = list(zip(names, extents, strict=True))
+
+    def inside(depth: int, outer: tuple[PrimExpr, ...]) -> Stmt:
+        if depth == len(pairs):
+            return body(outer)
+        return looped(*pairs[depth], lambda at: inside(depth + 1, (*outer, at)))
+
+    return inside(0, ())
+
+
+def in_chunks(
+    name: str, extent: int, size: int, body: Callable[[PrimExpr, int], Stmt]
+) -> Stmt:
+    """Return a loop over chunks, and the rest behind it as a chunk of its own.
+
+    Args:
+        name: The loop's name.
+        extent: How many there are.
+        size: How many are a chunk.
+        body: Given where a chunk begins, and how many it has.
+    """
+    whole, rest = divmod(extent, size)
+    parts: list[Stmt] = []
+    if whole:
+        parts.append(looped(name, whole, lambda at: body(multiply(at, size), size)))
+    if rest:
+        parts.append(body(index(whole * size), rest))
+    return stmt_seq(*parts)
+
+
+def vectorized(
+    name: str, extent: int, lanes: int, body: Callable[[PrimExpr], Stmt]
+) -> Stmt:
+    """Return a loop whose rounds run `lanes` at once, and a shorter vector behind."""
+    return in_chunks(
+        name,
+        extent,
+        lanes,
+        lambda begin, count: looped(
+            name,
+            count,
+            lambda lane: body(add(begin, lane)),
+            ForKind.VECTORIZED,
+        ),
+    )
+
+
+def flat(indices: Iterable[PrimExpr], shape: Iterable[int]) -> PrimExpr:
+    """Return the number of an element in memory, by its indices."""
+    found: PrimExpr = index(0)
+    for at, length in zip(indices, shape, strict=True):
+        found = add(multiply(found, index(length)), at)
+    return found
+
+
+def ramp(base: PrimExpr, lanes: int, stride: int = 1) -> PrimExpr:
+    """Return the indices of elements in equal steps; of one, its index."""
+    return base if lanes == 1 else Ramp(base, const(stride, base.dtype), lanes)
+
+
+def vector(dtype: str, lanes: int) -> str:
+    """Return the dtype of so many lanes."""
+    return data_type(dtype).with_lanes(lanes)
+
+
+def bound(name: str, value: PrimExpr, body: Callable[[Var], Stmt]) -> Stmt:
+    """Return a statement in which a value has a name, so it is computed once."""
+    var = Var(name, value.dtype)
+    return LetStmt(var, value, body(var))
+
+
+def bound_all(
+    name: str,
+    values: Sequence[PrimExpr],
+    body: Callable[[list[PrimExpr]], Stmt],
+) -> Stmt:
+    """Return a statement in which values have names."""
+    names: list[PrimExpr] = [Var(name, value.dtype) for value in values]
+    stmt = body(names)
+    for var, value in zip(reversed(names), reversed(values), strict=True):
+        assert isinstance(var, Var)
+        stmt = LetStmt(var, value, stmt)
+    return stmt
+
+
+class Memory:
+    """Memory that a kernel has for itself.
+
+    Args:
+        name: For readers.
+        dtype: That of the elements.
+        shape: The length of each dimension.
+    """
+
+    def __init__(self, name: str, dtype: str, shape: tuple[int, ...]) -> None:
+        self.data = Var(name, PointerType(PrimType(dtype)))  # type: ignore[arg-type]
+        self.dtype = dtype
+        self.shape = shape
+
+    def load(self, at: PrimExpr, lanes: int = 1) -> Load:
+        """Return neighbours, from an element on."""
+        return Load(vector(self.dtype, lanes), self.data, ramp(at, lanes))
+
+    def store(self, at: PrimExpr, value: PrimExpr) -> Store:
+        """Return what puts a value at an element, a vector at neighbours."""
+        lanes = data_type(value.dtype).lanes
+        return Store(self.data, value, ramp(at, lanes))
+
+    def within(self, body: Stmt) -> Stmt:
+        """Return a statement that has this memory."""
+        extents = [index(length) for length in self.shape]
+        return Allocate(self.data, self.dtype, extents, None, body)  # type: ignore[arg-type]

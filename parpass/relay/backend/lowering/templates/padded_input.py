@@ -1,0 +1,202 @@
+"""The input of a convolution as flat memory, with its padding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from parpass.relay.backend.lowering.template import Indices, Source
+from parpass.relay.backend.lowering.templates.flat_loops import (
+    Memory,
+    flat,
+    index,
+    looped,
+    vectorized,
+)
+from parpass.relay.backend.lowering.templates.flat_operands import is_flat
+from parpass.tir.expr import Var
+from parpass.tir.op import add, const
+from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.stmt import Stmt, stmt_seq
+
+
+class Sides(NamedTuple):
+    """What windows see along an axis.
+
+    Attributes:
+        before: How many zeros are before the image.
+        seen: How much of the image is seen.
+        behind: How many zeros are behind it.
+        length: How long the image is.
+    """
+
+    before: int
+    seen: int
+    behind: int
+    length: int
+
+    @staticmethod
+    def of(length: int, before: int, extent: int) -> Sides:
+        """Return what is seen of an image with padding.
+
+        Args:
+            length: How long the image is.
+            before: How much padding is before it.
+            extent: How much all windows see together.
+        """
+        before = min(before, extent)
+        seen = max(0, min(length, extent - before))
+        return Sides(before, seen, extent - before - seen, length)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether no padding is seen."""
+        return not self.before and not self.behind
+
+    @property
+    def total(self) -> int:
+        """How much is seen with the padding."""
+        return self.before + self.seen + self.behind
+
+
+class FlatInput(NamedTuple):
+    """Channels of one image in memory.
+
+    Attributes:
+        data: Where they are.
+        dtype: That of the elements.
+        shape: Blocks of channels, height, width, and the channels of a block.
+        begin: Where they begin.
+    """
+
+    data: Var
+    dtype: str
+    shape: tuple[int, int, int, int]
+    begin: PrimExpr
+
+    def place(self, indices: Sequence[PrimExpr]) -> PrimExpr:
+        """Return the place of an element."""
+        return add(self.begin, flat(indices, self.shape))
+
+
+def in_blocks(source: Source) -> Source:
+    """Return images in NCHW as images in blocks of one channel."""
+    if len(source.shape) == 5:
+        return source
+
+    def at(indices: Indices) -> PrimExpr:
+        return source.at(indices[:-1])
+
+    return source._replace(shape=(*source.shape, 1), at=at)
+
+
+def with_input(
+    source: Source,
+    image: PrimExpr,
+    sides: tuple[Sides, Sides] | None,
+    lanes: int,
+    body: Callable[[FlatInput], Stmt],
+    only: PrimExpr | None = None,
+) -> Stmt:
+    """Return a statement that has the channels of one image in memory.
+
+    What is padded, or computed from something else, is copied to memory of its own.
+
+    Args:
+        source: The images: blocks of channels, height, width, channels of a block.
+        image: Which image.
+        sides: What is seen along height and width; None for the image as it is.
+        lanes: How many elements are copied at once.
+        body: What is to be done with them.
+        only: The block of channels that is wanted; None for all.
+    """
+    blocks, height, width, block = source.shape[1:]
+    if sides is None and is_flat(source):
+        assert source.buffer is not None
+        shape = (blocks, height, width, block)
+        begin = flat(
+            (image, index(0) if only is None else only, *[index(0)] * 3), source.shape
+        )
+        return body(FlatInput(source.buffer.data, source.dtype, shape, begin))
+    if only is not None:
+        source, blocks = _one_block(source, only), 1
+    sides = sides or (Sides.of(height, 0, height), Sides.of(width, 0, width))
+    rows, columns = sides
+    shape = (blocks, rows.total, columns.total, block)
+    memory = Memory("padded", source.dtype, shape)
+    found = FlatInput(memory.data, source.dtype, shape, index(0))
+    copy = _Rows(source, image, found, memory, lanes, columns)
+
+    def of_block(channel: PrimExpr) -> Stmt:
+        return stmt_seq(
+            *copy.zeros(channel, 0, rows.before),
+            looped(
+                "copied.row",
+                rows.seen,
+                lambda row: copy.copied(channel, row, rows.before),
+            ),
+            *copy.zeros(channel, rows.before + rows.seen, rows.behind),
+        )
+
+    copied = looped("copied.channel", blocks, of_block)
+    return memory.within(stmt_seq(copied, body(found)))
+
+
+def _one_block(source: Source, channels: PrimExpr) -> Source:
+    """Return one block of the channels of images."""
+    batch, _, *rest = source.shape
+
+    def at(indices: Indices) -> PrimExpr:
+        return source.at((indices[0], channels, *indices[2:]))
+
+    return Source((batch, 1, *rest), source.dtype, at)
+
+
+class _Rows(NamedTuple):
+    source: Source
+    image: PrimExpr
+    into: FlatInput
+    memory: Memory
+    lanes: int
+    columns: Sides
+
+    def zeros(self, channel: PrimExpr, first: int, count: int) -> list[Stmt]:
+        """Return what makes rows zero."""
+        begin = self.into.place((channel, index(first), index(0), index(0)))
+        return self._zeros(begin, count * self.into.shape[2] * self.into.shape[3])
+
+    def _zeros(self, begin: PrimExpr, count: int) -> list[Stmt]:
+        if count <= 0:
+            return []
+        zero = const(0, self.into.dtype)
+        store = self.memory.store
+        return [
+            vectorized(
+                "zero", count, self.lanes, lambda at: store(add(begin, at), zero)
+            )
+        ]
+
+    def copied(self, channel: PrimExpr, row: PrimExpr, top: int) -> Stmt:
+        """Return what copies a row, with zeros at its sides."""
+        block = self.into.shape[3]
+        left, seen, right, _ = self.columns
+        begin = self.into.place((channel, add(row, index(top)), index(0), index(0)))
+        from_left = add(begin, index(left * block))
+        behind = add(begin, index((left + seen) * block))
+
+        def one(at: PrimExpr, lane: PrimExpr) -> Stmt:
+            place = add(from_left, flat((at, lane), (seen, block)))
+            indices = (self.image, channel, row, at, lane)
+            return self.memory.store(place, self.source.at(indices))
+
+        if block == 1:
+            copy = vectorized("column", seen, self.lanes, lambda at: one(at, index(0)))
+        else:
+            copy = looped(
+                "column",
+                seen,
+                lambda at: vectorized("lane", block, self.lanes, lambda c: one(at, c)),
+            )
+        return stmt_seq(
+            *self._zeros(begin, left * block), copy, *self._zeros(behind, right * block)
+        )

@@ -1,0 +1,139 @@
+"""What of a module has to be compiled: equal functions once, known ones not at all.
+
+A function is known by the digest of all that its object depends on: its structure, the
+names that its interface tells, the target, the settings, and the versions of parpass
+and of LLVM. Its symbol has the digest in it, so that neither a number in its name nor
+what was compiled before shows in a library.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from parpass.ir.module import IRModule
+from parpass.ir.structure.structural import structural_digest
+from parpass.target.compiled_func import CompiledFunc
+from parpass.target.llvm_object import llvmlite_version
+from parpass.target.object_store import ObjectStore
+from parpass.target.target import Target
+from parpass.tir.function import PrimFunc
+from parpass.transform import PassContext
+
+_NUMBERED = re.compile(r"_\d+$")
+_SIZE = 4  # bytes that tell how long an interface is
+
+
+class CompileOnce:
+    """Functions of which some have to be compiled.
+
+    Args:
+        functions: The functions by name.
+        target: The machine, resolved.
+        store: Where objects of earlier builds are; None for nowhere.
+
+    Attributes:
+        missing: Those that are to be compiled, each under its symbol.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[str, PrimFunc],
+        target: Target,
+        store: ObjectStore | None = None,
+    ) -> None:
+        self._store = store
+        settings = _settings(target)
+        self._keys: dict[str, str] = {}  # by symbol
+        self._symbols: dict[str, str] = {}  # by name
+        unique: dict[str, PrimFunc] = {}
+        for name, function in functions.items():
+            base = _NUMBERED.sub("", name)
+            key = _key(function, (*settings, base))
+            symbol = f"{base}_{key[:16]}"
+            self._symbols[name], self._keys[symbol] = symbol, key
+            unique.setdefault(symbol, function)
+        known = store.get(self._keys.values()) if store is not None else {}
+        self._known = {
+            symbol: _restored(known[key], target)
+            for symbol, key in self._keys.items()
+            if key in known
+        }
+        self.missing = IRModule(
+            {
+                symbol: function.with_attr("global_symbol", symbol)
+                for symbol, function in unique.items()
+                if symbol not in self._known
+            }
+        )
+
+    def all_of(self, compiled: IRModule) -> dict[str, CompiledFunc]:
+        """Return all functions by name, and have the new ones kept for later builds.
+
+        Args:
+            compiled: What has come of those that were missing.
+        """
+        new: dict[str, CompiledFunc] = dict(compiled.functions_by_name)
+        if self._store is not None:
+            self._store.put({self._keys[n]: _kept(one) for n, one in new.items()})
+        found = {**self._known, **new}
+        return {name: found[symbol] for name, symbol in self._symbols.items()}
+
+    @property
+    def num_known(self) -> int:
+        """How many need not be compiled, since an earlier build did."""
+        return len(self._known)
+
+
+def _kept(function: CompiledFunc) -> bytes:
+    interface = function.interface.encode()
+    return len(interface).to_bytes(_SIZE, "little") + interface + function.code
+
+
+def _restored(data: bytes, target: Target) -> CompiledFunc:
+    begin = _SIZE + int.from_bytes(data[:_SIZE], "little")
+    return CompiledFunc(data[begin:], data[_SIZE:begin].decode(), str(target))
+
+
+def _key(function: PrimFunc, settings: tuple[str, ...]) -> str:
+    buffers = function.buffer_map.values()
+    names = [one.name for one in (*function.params, *buffers)]
+    plain = function.without_attr("global_symbol")
+    digest = structural_digest(plain).hex()
+    return hashlib.sha256(repr((digest, names, settings)).encode()).hexdigest()
+
+
+def _settings(target: Target) -> tuple[str, ...]:
+    """Return what objects depend on besides their functions."""
+    context = PassContext.current()
+    passes = (context.opt_level, context.required_pass, context.disabled_pass)
+    options = [
+        (name, structural_digest(value).hex())
+        for name, value in sorted(context.config.items())
+        if name.startswith("tir.")
+    ]
+    return (str(target), repr(passes), repr(options), _stamp(), llvmlite_version())
+
+
+@functools.cache
+def _stamp() -> str:
+    """Return what says which parpass this is: another one has other files."""
+    root = Path(__file__).parents[1]
+    told = hashlib.sha256()
+    for path, found in sorted(_sources(root)):
+        name = path.removeprefix(str(root))
+        told.update(f"{name} {found.st_size} {found.st_mtime_ns}\n".encode())
+    return told.hexdigest()
+
+
+def _sources(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _sources(Path(entry.path))
+            elif entry.name.endswith(".py"):
+                yield entry.path, entry.stat()

@@ -1,0 +1,152 @@
+"""Keeps objects from one build to the next: on disk, bounded, for all processes.
+
+It is a table of SQLite, which is safe under several processes and a crash at any time.
+Nothing in it is a pickle. What is taken out is linked into libraries and run, so the
+folder is its owner's alone. A store that cannot be used is as good as an empty one: a
+build then takes longer, with one warning, and comes to the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from parpass.errors import SlowerRunWarning
+from parpass.errors.warning import warn
+
+_MOST_BYTES = 1 << 30
+_WAITING_SECONDS = 30  # for another process that writes
+_CREATE = """
+create table if not exists object (
+  key text primary key, used real not null, digest blob not null, data blob not null
+)
+"""
+_T = TypeVar("_T")
+
+
+class StoreSize(NamedTuple):
+    """How many objects there are, and how many bytes they have."""
+
+    objects: int
+    nbytes: int
+
+
+class ObjectStore:
+    """Objects by key.
+
+    Args:
+        folder: Where it is; `default_folder()` if none is given.
+        most_bytes: How many bytes of objects are kept: those that were used last.
+    """
+
+    def __init__(
+        self, folder: Path | None = None, most_bytes: int = _MOST_BYTES
+    ) -> None:
+        self.folder = folder or default_folder()
+        self._most_bytes = most_bytes
+
+    def get(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """Return those of the objects that are there, by key."""
+        wanted = list(keys)
+
+        def look(table: sqlite3.Connection) -> dict[str, bytes]:
+            found: dict[str, bytes] = {}
+            for key in wanted:
+                query = "select digest, data from object where key = ?"
+                for digest, data in table.execute(query, (key,)):
+                    if _digest(data) == digest:  # else it is as if it were not there
+                        found[key] = data
+            now = [(time.time(), key) for key in found]
+            table.executemany("update object set used = ? where key = ?", now)
+            return found
+
+        return self._do(look, {}) if wanted and self._path.exists() else {}
+
+    def put(self, objects: Mapping[str, bytes]) -> None:
+        """Keep objects; the ones that were not used for longest may have to go."""
+
+        def enter(table: sqlite3.Connection) -> None:
+            rows = [(k, time.time(), _digest(v), v) for k, v in objects.items()]
+            table.executemany("insert or replace into object values (?, ?, ?, ?)", rows)
+            self._drop_old(table)
+
+        if objects:
+            self._do(enter, None)
+
+    def _drop_old(self, table: sqlite3.Connection) -> None:
+        rows = "select key, length(data) from object order by used desc, key"
+        kept, old = 0, list[tuple[str]]()
+        for key, size in table.execute(rows):
+            kept += size
+            if kept > self._most_bytes:
+                old.append((key,))
+        table.executemany("delete from object where key = ?", old)
+
+    def size(self) -> StoreSize:
+        """Return how much is there."""
+        query = "select count(*), coalesce(sum(length(data)), 0) from object"
+        nothing = StoreSize(0, 0)
+        if not self._path.exists():
+            return nothing
+        return self._do(
+            lambda table: StoreSize(*table.execute(query).fetchone()), nothing
+        )
+
+    def clear(self) -> StoreSize:
+        """Drop all objects, and return how much that was.
+
+        Raises:
+            OSError: The file cannot be removed.
+        """
+        dropped = self.size()
+        for name in (self._path.name, f"{self._path.name}-journal"):
+            (self.folder / name).unlink(missing_ok=True)
+        return dropped
+
+    @property
+    def _path(self) -> Path:
+        return self.folder / "objects.sqlite"
+
+    def _do(self, work: Callable[[sqlite3.Connection], _T], otherwise: _T) -> _T:
+        """Do something in one transaction, whole or not at all."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            table = sqlite3.connect(self._path, timeout=_WAITING_SECONDS)
+            with contextlib.closing(table), table:
+                table.execute(_CREATE)
+                return work(table)
+        except (sqlite3.Error, OSError) as error:
+            warn(
+                f"objects are not kept between builds: '{self._path}' cannot be used "
+                f"({error}); 'parpass cache --clear' begins a new one",
+                SlowerRunWarning,
+            )
+            return otherwise
+
+
+def default_folder() -> Path:
+    """Return where objects are kept: a folder of the user's, as systems have them.
+
+    `PARPASS_CACHE_DIR` in the environment names another one.
+    """
+    given = os.environ.get("PARPASS_CACHE_DIR")
+    if given:
+        return Path(given)
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "parpass"
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()

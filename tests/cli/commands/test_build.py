@@ -1,0 +1,106 @@
+"""`parpass build` and `parpass cache`; libraries are run by `parpass run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from parpass.cli import main
+from tests.support.commands import write_model
+
+X = "x=[[1, -2, 3], [4, 5, -6]]"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a folder of one's own, for files and for what is kept."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PARPASS_CACHE_DIR", str(tmp_path / "kept"))
+    write_model(tmp_path / "model.onnx", "Relu", "Sqrt")
+    return tmp_path
+
+
+def parpass(*words: str) -> Result:
+    """Run the command in this process."""
+    return CliRunner().invoke(main, [*words])
+
+
+def test_a_network_is_built_and_run(folder: Path):
+    result = parpass("build", "model.onnx", "-o", "net.so", "-j0")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "compiling 1 of 1 kernels..." in result.stderr
+    result = parpass("run", "net.so", "--input", X, "-o", "y.npy")
+    assert (result.exit_code, result.output) == (0, "")
+    expected = np.sqrt(np.array([[1, 0, 3], [4, 5, 0]], "float32"))
+    np.testing.assert_allclose(np.load(folder / "y.npy"), expected, rtol=1e-6)
+    assert parpass("run", "net.so").stdout.startswith("output_0: float32 (2, 3)")
+
+
+def test_the_second_build_takes_what_is_kept(folder: Path):
+    build = ("build", "model.onnx", "-j0", "-o")
+    parpass(*build, "one.so")
+    result = parpass("cache")
+    assert result.stdout.startswith(f"kernels kept in {folder / 'kept'}: 1, 0.0 MB")
+    assert "compiling" not in parpass(*build, "two.so").stderr
+    assert (folder / "one.so").read_bytes() == (folder / "two.so").read_bytes()
+    assert "compiling 1 of 1" in parpass(*build, "three.so", "--no-cache").stderr
+    assert ": 1, " in parpass("cache", "--clear").stdout
+    assert ": 0, " in parpass("cache").stdout
+    assert "compiling 1 of 1" in parpass(*build, "four.so").stderr
+
+
+def test_it_is_shown_where_the_time_went_or_nothing():
+    build = ("build", "model.onnx", "-o", "net.so", "-j0", "--quiet")
+    assert parpass(*build).output == ""
+    shown = parpass(*build, "--explain-speed", "--no-cache").stderr
+    for part in ("lowering", "passes on loops", "LLVM", "link"):
+        assert f"│ {part}" in shown
+
+
+def test_a_header_is_written_for_c(folder: Path):
+    result = parpass("build", "model.onnx", "-o", "net.so", "--header", "net.h", "-j0")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "int32_t default_run(" in (folder / "net.h").read_text()
+
+
+def test_what_numpy_computes_is_named(folder: Path):
+    (folder / "sort.relay").write_text(
+        "def @main(%x: Tensor[(2, 3), float32]) { sort(%x, axis=-1) }"
+    )
+    result = parpass("build", "sort.relay", "-o", "net.so", "-j0")
+    assert "Note: numpy computes what no rule of lowering is for: " in result.stderr
+    assert "fused_sort" in result.stderr
+    result = parpass("run", "net.so", "--input", X)
+    assert result.stdout.endswith("[[-2.  1.  3.]\n [-6.  4.  5.]]\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("build", "model.onnx", "-o", "none/x.so"), 2, "'none' does not exist"),
+        (("build", "model.onnx", "-o", "x.so", "--target=gpu"), 2, "'--target'"),
+        (("build", "if.relay", "-o", "x.so", "-j0"), 1, "CodeGenError: expected calls"),
+        (("build", "other.relay", "-o", "x.so", "-j0"), 2, "a function 'main'"),
+        (("run", "wrong.so"), 2, "is no library of parpass"),
+        (("run", "net.so", "--input", "y=1"), 2, "no parameter 'y'; there are x"),
+        (("run", "net.so", "--input", "x=1"), 2, "expected shape (2, 3) for input"),
+        (("run", "net.so", "--function", "f"), 2, "has one network, its 'main'"),
+    ],
+)
+def test_what_is_wrong_is_told(
+    folder: Path, words: tuple[str, ...], code: int, told: str
+):
+    kind = "%c: bool, %x: float32"
+    (folder / "if.relay").write_text(
+        f"def @main({kind}) {{ if (%c) {{ %x }} else {{ exp(%x) }} }}"
+    )
+    (folder / "other.relay").write_text("def @f(%x: float32) { exp(%x) }")
+    (folder / "wrong.so").write_bytes(b"\x7fELF" * 40)
+    if words[1] == "net.so":
+        parpass("build", "model.onnx", "-o", "net.so", "-j0")
+    result = parpass(*words)
+    assert result.exit_code == code
+    assert told in " ".join(result.stderr.split())

@@ -1,0 +1,61 @@
+"""Poolings in blocked layouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parpass.ir.attrs import Attrs
+from parpass.relay.backend.lowering.templates.pooling import avg_pool2d, max_pool2d
+from parpass.relay.op.nn.adaptive import GlobalPool2DAttrs
+from parpass.relay.op.nn.pool import AvgPool2DAttrs, MaxPool2DAttrs
+from tests.support.template_kernels import TemplateKernel
+
+SLIDING: dict[str, Any] = {
+    "pool_size": (3, 2),
+    "strides": (2, 3),
+    "padding": (1, 0, 2, 1),
+    "layout": "NCHW8c",
+}
+
+
+def kernel(
+    name: str, attrs: Attrs, shape: tuple[int, ...] = (1, 2, 6, 7, 8)
+) -> TemplateKernel:
+    """Return a kernel."""
+    template = max_pool2d if "max" in name else avg_pool2d
+    return TemplateKernel(template, name, attrs, shape)
+
+
+CASES = [
+    kernel("nn.max_pool2d", MaxPool2DAttrs(**SLIDING)),
+    kernel("nn.max_pool2d", MaxPool2DAttrs(**SLIDING, dilation=(2, 3), ceil_mode=True)),
+    kernel("nn.avg_pool2d", AvgPool2DAttrs(**SLIDING, ceil_mode=True)),
+    kernel("nn.avg_pool2d", AvgPool2DAttrs(**SLIDING, dilation=(2, 2))),
+    kernel("nn.avg_pool2d", AvgPool2DAttrs(**SLIDING, count_include_pad=True)),
+    kernel("nn.global_avg_pool2d", GlobalPool2DAttrs(layout="NCHW8c")),
+    kernel("nn.global_max_pool2d", GlobalPool2DAttrs(layout="NCHW8c")),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_machine_code_computes_the_pooling(case: TemplateKernel):
+    case.check("llvm")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [CASES[1], CASES[2]])
+def test_no_step_reads_out_of_bounds_or_what_nobody_wrote(case: TemplateKernel):
+    case.interpret()
+
+
+def test_what_is_no_number_stays_the_largest():
+    case = kernel("nn.max_pool2d", MaxPool2DAttrs(pool_size=(1, 3), layout="NCHW8c"))
+    case.arrays[0][0, 0, 0, ::2] = np.nan
+    case.arrays[0][0, 1, 0] = -np.inf
+    case.compute_again()
+    assert np.isnan(case.expected).any()
+    case.check("llvm")

@@ -1,0 +1,201 @@
+"""Networks are built: to the same library, whatever the number of workers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import trio
+
+import parpass as tvm
+from parpass import relay
+from parpass.errors import ArgumentError, CodeGenError, TargetError
+from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
+from parpass.runtime.graph_executor import GraphModule
+
+ROOT = Path(__file__).parents[2]
+
+X = relay.var("x", shape=(2, 3))
+
+
+def test_optimize_runs_the_passes_of_the_level():
+    mod = tvm.IRModule.from_expr(relay.exp(X))
+    with tvm.transform.PassContext(opt_level=3):
+        optimized, left = relay.optimize(mod, target="llvm")
+    assert "Primitive=1" in str(optimized)
+    assert "fast_exp" not in str(optimized)
+    assert left == {}
+    assert "Primitive" not in str(mod)
+
+
+def test_optimize_runs_what_the_context_requires_of_higher_levels():
+    with tvm.transform.PassContext(opt_level=3, required_pass=["FastMath"]):
+        optimized, _ = relay.build_module.optimize(relay.Function([X], relay.exp(X)))
+    assert "fast_exp" in str(optimized)
+
+
+def test_optimize_makes_constants_of_parameters():
+    w = relay.var("w", shape=(2, 3))
+    mod = tvm.IRModule.from_expr(relay.Function([X, w], relay.add(X, relay.abs(w))))
+    weights = {"w": np.full((2, 3), -1, "float32")}
+    with tvm.transform.PassContext(opt_level=3):
+        optimized, _ = relay.optimize(mod, params=weights)
+    assert "abs" not in str(optimized)
+    assert len(optimized["main"].params) == 1
+    assert len(mod["main"].params) == 2
+
+
+def test_free_variables_are_bound_for_an_evaluation():
+    value = np.ones((2, 3), "float32")
+    result = relay.create_executor().evaluate(relay.add(X, X), binds={X: value})
+    assert (result.numpy() == 2).all()
+
+
+def small() -> tuple[tvm.IRModule, dict[str, Any]]:
+    """Return a network of four kernels, one of which has no rule, and its weights."""
+    data, weight = relay.var("data", shape=(2, 8)), relay.var("weight", shape=(5, 8))
+    bias = relay.var("bias", shape=(5,))
+    y = relay.nn.bias_add(relay.nn.dense(data, weight), bias)
+    y = relay.nn.softmax(relay.nn.relu(y))
+    body = relay.Tuple([relay.sort(y), relay.split(y, [2], axis=1).astuple()])
+    numbers = np.random.default_rng(0)
+    params = {"weight": numbers.normal(size=(5, 8)), "bias": numbers.normal(size=5)}
+    mod = tvm.IRModule.from_expr(relay.Function([data, weight, bias], body))
+    return mod, {name: one.astype("float32") for name, one in params.items()}
+
+
+DATA = np.linspace(-1, 1, 16, dtype="float32").reshape(2, 8)
+
+
+def built(**how: Any) -> GraphExecutorFactoryModule:
+    mod, params = small()
+    with tvm.transform.PassContext(opt_level=3, config=how.pop("config", None)):
+        return relay.build(mod, "llvm", params=params, **how)
+
+
+def test_a_network_is_built_and_run():
+    lib = built(workers=0)
+    assert [name.split("_")[1] for name in lib.numpy_functions] == ["sort"]
+    module = GraphModule(lib["default"](tvm.cpu()))
+    module.run(data=DATA)
+    mod, params = small()
+    ordered, parts = relay.create_executor(mod=mod).evaluate()(DATA, **params)
+    for index, value in enumerate((ordered, *parts)):
+        got = module.get_output(index).numpy()
+        np.testing.assert_allclose(got, value.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_library_is_taken_apart_as_in_tvm():
+    lib = built(workers=0, mod_name="net")
+    graph, module, params = lib
+    assert graph == lib.get_graph_json() == lib.get_executor_config()
+    assert params == lib.get_params()
+    again = tvm.contrib.graph_executor.create(graph, module, tvm.cpu())
+    again.load_params(relay.save_param_dict(params))
+    again.run(data=DATA)
+    one = GraphModule(lib["net"](tvm.cpu()))
+    one.run(data=DATA)
+    assert np.array_equal(again.get_output(1).numpy(), one.get_output(1).numpy())
+
+
+PROGRAM = """
+import sys
+from tests.relay.test_build_module import digest
+from tests.support.pooled import POOLED
+if __name__ == "__main__":
+    print(digest(workers=int(sys.argv[1]), config=POOLED))
+"""
+
+
+def digest(**how: Any) -> str:
+    """Return that of a library's file."""
+    with tempfile.TemporaryDirectory() as folder:
+        built(cache=False, **how).export_library(f"{folder}/net.so")
+        return hashlib.sha256(Path(folder, "net.so").read_bytes()).hexdigest()
+
+
+def digest_elsewhere(seed: str, workers: int) -> str:
+    return subprocess.check_output(
+        [sys.executable, "-c", PROGRAM, str(workers)],
+        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        text=True,
+        timeout=200,
+    ).strip()
+
+
+@pytest.mark.slow
+def test_no_hash_seed_shows_in_a_library():
+    assert digest_elsewhere("7", 0) == digest(workers=0)
+
+
+@pytest.mark.stress
+def test_no_number_of_workers_shows_in_a_library():
+    found = {digest_elsewhere(str(workers), workers) for workers in (1, 2, 4)}
+    assert found == {digest(workers=0)}
+
+
+def test_it_can_be_awaited():
+    mod, params = small()
+
+    async def awaited() -> Any:
+        with tvm.transform.PassContext(opt_level=3):
+            lib = await relay.build_async(mod, params=params, workers=0)
+        return lib.module.manifest
+
+    assert (
+        trio.run(awaited) == asyncio.run(awaited()) == built(workers=0).module.manifest
+    )
+
+
+def test_the_second_build_compiles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PARPASS_CACHE_DIR", str(tmp_path))
+    reports: list[Any] = []
+    built(workers=0, report=reports.append).export_library(tmp_path / "first.so")
+    assert len(reports) == 2  # to loops, to machine code
+    built(workers=0, report=reports.append).export_library(tmp_path / "second.so")
+    assert len(reports) == 3
+    first, second = (tmp_path / f"{name}.so" for name in ("first", "second"))
+    assert first.read_bytes() == second.read_bytes()
+    built(workers=0, cache=False, report=reports.append)
+    assert len(reports) == 5
+
+
+def test_the_current_target_is_built_for():
+    mod = tvm.IRModule.from_expr(relay.Function([X], relay.exp(X)))
+    with tvm.target.Target("llvm -mcpu=x86-64-v2"):
+        lib = relay.build(mod, workers=0)
+    assert "avx" not in lib.module.manifest.features
+    assert tvm.target.Target.current() is None
+    with pytest.raises(TargetError):
+        relay.build(mod, "llvm -mcpu=none")
+
+
+def test_control_flow_is_refused_with_what_to_do():
+    body = relay.If(relay.var("c", shape=(), dtype="bool"), X, relay.exp(X))
+    mod = tvm.IRModule.from_expr(body)
+    with pytest.raises(CodeGenError, match=r"is run by relay\.create_executor"):
+        relay.build(mod, workers=0)
+
+
+def test_a_library_may_be_for_c_as_well():
+    mod = tvm.IRModule.from_expr(relay.Function([X], relay.exp(X)))
+    lib = relay.build(mod, workers=0, executor="aot", mod_name="net")
+    assert "int32_t net_run(" in lib.c_header()
+    module = GraphModule(lib["net"](tvm.cpu()))
+    module.run(x=np.zeros((2, 3)))
+    assert module.get_output(0).numpy().min() == 1
+    with pytest.raises(ArgumentError, match="'vm'"):
+        relay.build(mod, workers=0, executor="vm")
+    with pytest.raises(ArgumentError, match="'a b'"):
+        relay.build(mod, workers=0, mod_name="a b")

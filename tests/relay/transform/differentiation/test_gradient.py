@@ -1,0 +1,247 @@
+"""Gradients in both modes, by differences of values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import parpass as tvm
+from parpass import relay
+from parpass.errors import IRError, IRTypeError
+from parpass.relay import nn
+from parpass.relay.testing import check_grad, run_infer_type
+from parpass.relay.transform import FirstOrderGradient, InferType, gradient
+from parpass.relay.transform.differentiation.pointwise_gradients import POINTWISE
+from parpass.relay.transform.differentiation.structural_gradients import STRUCTURAL
+
+MODES = ["first_order", "higher_order"]
+Built = relay.Expr
+X, Y = (relay.var(name, shape=(2, 3), dtype="float64") for name in "xy")
+ROW = relay.var("row", shape=(3,), dtype="float64")
+CUBE = relay.var("cube", shape=(2, 4, 3), dtype="float64")
+OTHER = relay.var("other", shape=(2, 5, 3), dtype="float64")
+
+
+def weighted(expr: Built) -> Built:
+    """Return a sum in which each element has another weight."""
+    typ = run_infer_type(expr).checked_type
+    assert isinstance(typ, relay.TensorType)
+    shape = typ.concrete_shape
+    weights = np.arange(1.0, 1 + math.prod(shape)).reshape(shape) / 7
+    return relay.sum(expr * relay.const(weights))
+
+
+UNARY = [
+    "abs", "acosh", "asinh", "atan", "copy", "cos", "cosh", "erf", "exp", "log",
+    "log10", "log2", "negative", "nn.relu", "rsqrt", "sigmoid", "sin", "sinh", "sqrt",
+    "tan", "tanh", "ceil", "floor",
+]  # fmt: skip
+BUILT: dict[str, Built] = {
+    **{
+        name: getattr(nn if "." in name else relay, name.rpartition(".")[2])(X)
+        for name in UNARY
+    },
+    **{
+        name: getattr(relay, name)(X * relay.const(0.3, "float64"))
+        for name in ("acos", "asin", "atanh")
+    },
+    **{
+        name: getattr(relay, name)(X, ROW)
+        for name in [
+            "add",
+            "subtract",
+            "multiply",
+            "divide",
+            "power",
+            "maximum",
+            "minimum",
+        ]
+    },
+    "clip": relay.clip(X, 1.5, 1.8),
+    "cast": relay.cast(X, "float64") * X,
+    "nn.leaky_relu": nn.leaky_relu(X, 0.3),
+    "where": relay.where(relay.less(X, Y), X * X, ROW),
+    "sum": relay.sum(X * X, 1),
+    "mean": relay.mean(X * X, 0, keepdims=True),
+    "max": relay.max(X, 1),
+    "min": relay.min(X, 0, keepdims=True),
+    "reshape": relay.reshape(X * X, (3, 2)),
+    "transpose": relay.transpose(CUBE * CUBE, (2, 0, 1)),
+    "squeeze": relay.squeeze(relay.expand_dims(X * X, 1), [1]),
+    "nn.batch_flatten": nn.batch_flatten(CUBE * CUBE),
+    "broadcast_to": relay.broadcast_to(ROW * ROW, (2, 3)),
+    "collapse_sum_to": relay.collapse_sum_to(X * X, (3,)),
+    "concatenate": relay.concatenate([X * Y, Y], 1),
+    "stack": relay.stack([X * Y, Y], -1),
+    "split": relay.split(CUBE * CUBE, 2, 1)[1],
+    "strided_slice": relay.strided_slice(X * X, (0, 1), (2, 3)),
+    "full": relay.full(relay.sum(X * X), (2, 2)),
+    "nn.dense": nn.dense(X, Y),
+    "dense of rank 3": nn.dense(CUBE, Y),
+    "nn.batch_matmul": nn.batch_matmul(CUBE, OTHER),
+    "transposed": nn.batch_matmul(
+        relay.transpose(CUBE, (0, 2, 1)), OTHER, transpose_a=True, transpose_b=True
+    ),
+    "neither": nn.batch_matmul(
+        CUBE, relay.transpose(OTHER, (0, 2, 1)), transpose_b=False
+    ),
+    "only one": nn.batch_matmul(
+        relay.transpose(CUBE, (0, 2, 1)),
+        relay.transpose(OTHER, (0, 2, 1)),
+        transpose_a=True,
+        transpose_b=False,
+    ),
+    "nn.bias_add": nn.bias_add(X * X, ROW),
+    "nn.softmax": nn.softmax(X, 1),
+    "nn.log_softmax": nn.log_softmax(X, 0),
+    "nn.cross_entropy": nn.cross_entropy(X, Y),
+    "nn.cross_entropy_with_logits": nn.cross_entropy_with_logits(X, Y),
+}
+
+
+def function(body: Built) -> relay.Function:
+    params = relay.analysis.free_vars(body)
+    return relay.Function(params, body)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_gradients_of_operators_are_what_small_steps_say(mode: str) -> None:
+    random = np.random.default_rng(7)
+    for built in BUILT.values():
+        func = run_infer_type(function(weighted(built)))
+        types = [cast("relay.TensorType", one.checked_type) for one in func.params]
+        inputs = [random.uniform(1.1, 1.9, one.concrete_shape) for one in types]
+        check_grad(func, inputs, mode=mode)
+
+
+def test_each_operator_with_a_gradient_has_one_that_was_compared() -> None:
+    beside = {
+        # They have no influence, or are like others here.
+        "annotation.stop_fusion", "broadcast_to_like", "collapse_sum_like",
+        "contrib_reverse_reshape", "device_copy", "expand_dims", "full_like",
+        "on_device", "ones", "ones_like", "reshape_like", "round", "sign", "trunc",
+        "zeros", "zeros_like",
+    }  # fmt: skip
+    assert {*POINTWISE, *STRUCTURAL} - {*BUILT} == beside
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_gradients_can_be_differentiated_again(mode: str) -> None:
+    first = run_infer_type(gradient(function(X * X * X), mode=mode))
+    by_x = relay.TupleGetItem(relay.TupleGetItem(first(Y), 1), 0)
+    if mode == "first_order":
+        pair = first.body
+        assert isinstance(pair, relay.Tuple)
+        assert isinstance(pair.fields[1], relay.Tuple)
+        second = run_infer_type(relay.Function(first.params, pair.fields[1].fields[0]))
+    else:
+        second = run_infer_type(relay.Function([Y], by_x))
+    result = run_infer_type(gradient(second, mode=mode))
+    data = np.array([[1.0, 2.0, 3.0]] * 2)
+    value, (grad,) = relay.create_executor().evaluate(result)(data)
+    assert np.allclose(value.numpy(), 3 * data**2)
+    assert np.allclose(grad.numpy(), 6 * data)
+
+
+def test_what_is_computed_once_is_computed_once_in_gradients() -> None:
+    product = nn.dense(X, Y)
+    func = function(relay.sum(product - relay.sum(product, keepdims=True)))
+    found = relay.testing.count_ops(gradient(func, mode="first_order"))
+    assert found["nn.dense"] == 3
+
+
+PROGRAM = """
+def @power(%x: Tensor[(2,), float64], %n: int32) -> Tensor[(2,), float64] {
+  if (equal(%n, 0)) { ones_like(%x) } else {
+    multiply(%x, @power(%x, subtract(%n, 1)))
+  }
+}
+def @main(%x: Tensor[(2,), float64]) {
+  let %cell = ref(%x);
+  let %twice = fn (%f: fn (Tensor[(2,), float64]) -> Tensor[(2,), float64]) {
+    fn (%y: Tensor[(2,), float64]) { %f(%f(%y)) }
+  };
+  let %cube = fn (%z: Tensor[(2,), float64]) { @power(%z, 3) };
+  let %written = ref_write(%cell, add(ref_read(%cell), %x));
+  multiply(%twice(%cube)(%x), ref_read(%cell))
+}
+"""
+
+
+def test_closures_recursion_branches_and_references_are_differentiated() -> None:
+    mod = InferType()(relay.parse('#[version = "0.0.5"]' + PROGRAM))
+    mod["main"] = gradient(mod["main"], mod)
+    assert "power_grad" in {var.name_hint for var in mod.functions}
+    data = np.array([1.5, -0.5])
+    run: Any = relay.create_executor(mod=InferType()(mod)).evaluate()
+    value, (grad,) = run(data)
+    assert np.allclose(value.numpy(), 2 * data**10)
+    assert np.allclose(grad.numpy(), 20 * data**9)
+
+
+def test_gradients_of_a_tuple_are_those_of_its_first_tensor() -> None:
+    func = run_infer_type(relay.Function([X], relay.Tuple((X + X, X))))
+    for mode in MODES:
+        run: Any = relay.create_executor().evaluate(gradient(func, mode=mode))
+        _, (grad,) = run(np.ones((2, 3)))
+        assert np.array_equal(grad.numpy(), np.full((2, 3), 2.0))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_tuple_is_a_parameter_as_others_are(mode: str) -> None:
+    tensor = relay.TensorType((2,), "float64")
+    pair = relay.var("pair", type_annotation=relay.TupleType((tensor, tensor)))
+    func = relay.Function(
+        [pair], relay.TupleGetItem(pair, 0) * relay.TupleGetItem(pair, 1)
+    )
+    run: Any = relay.create_executor().evaluate(
+        run_infer_type(gradient(run_infer_type(func), mode=mode))
+    )
+    one, other = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    _, ((left, right),) = run((one, other))
+    assert np.array_equal(left.numpy(), other)
+    assert np.array_equal(right.numpy(), one)
+
+
+def test_what_cannot_be_differentiated_is_refused_by_name() -> None:
+    taken = relay.take(X, relay.const(1))
+    with pytest.raises(IRError, match="operator 'take' has no gradient"):
+        gradient(function(taken))
+    branch = relay.If(relay.const(True), X, Y)
+    with pytest.raises(IRError, match="operators and tuples alone"):
+        gradient(function(branch), mode="first_order")
+    with pytest.raises(IRError, match="expected mode"):
+        gradient(function(X), mode="second_order")
+    with pytest.raises(IRTypeError, match="a function to differentiate"):
+        gradient(X)
+
+
+def test_an_operator_is_given_a_gradient() -> None:
+    def of_take(call: relay.Call, grad: relay.Expr) -> list[relay.Expr]:
+        return [relay.broadcast_to_like(grad, call.args[0]), call.args[1]]
+
+    with relay.testing.temp_op_attr.TempOpAttr("take", "FPrimalGradient", of_take):
+        taken = relay.take(X, relay.const(1))
+        result = gradient(function(taken), mode="first_order")
+    assert relay.testing.count_ops(result)["broadcast_to_like"] == 1
+
+
+def test_the_pass_differentiates_each_function_of_a_module() -> None:
+    mod = tvm.IRModule({"f": function(X * Y), "g": function(relay.exp(X))})
+    found = FirstOrderGradient()(mod)
+    for name in ("f", "g"):
+        wanted = InferType()(tvm.IRModule.from_expr(gradient(mod[name], mode=MODES[0])))
+        tvm.ir.assert_structural_equal(InferType()(found)[name], wanted["main"])
+
+
+@pytest.mark.slow
+def test_long_programs_are_differentiated_without_recursion() -> None:
+    body: relay.Expr = X
+    for _ in range(300):
+        body = relay.sin(body)
+    for mode in MODES:
+        run_infer_type(gradient(function(body), mode=mode))

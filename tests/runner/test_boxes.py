@@ -1,0 +1,190 @@
+"""Functions that can be changed, in boxes, out of which passes take what they change.
+
+The law's generators draw programs of boxes, too (`toy_pipelines.programs`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from parpass.cli import main
+from parpass.errors import FunctionTimeoutError, WorkerDiedError
+from parpass.runner import Runner
+from parpass.transform import (
+    FunctionPass,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+    is_handed_over,
+)
+from parpass.transform.config import CHECK_CONTRACT
+from tests.support.box_ir import ENVIRONMENTS, Body, Box, BoxProgram, boxed
+from tests.support.ending import EndIn
+from tests.support.pooled import POOLED, pooled
+from tests.support.toy_ir import Fn, Program, values_of
+from tests.support.toy_passes import Add, AddFrom, FailOn
+from tests.support.toy_pipelines import see
+
+pytestmark = pytest.mark.slow
+
+
+class Spoil(FunctionPass):
+    """Takes the body, changes it, and fails if it has a number above 2."""
+
+    pass_info = PassInfo(0, "Spoil")
+
+    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Box:
+        body = func.take()
+        body.assign(one.value + 100 for one in [*body.numbers])
+        if body.numbers and body.numbers[0].value > 102:
+            raise ValueError("spoiled")
+        return Box(body)
+
+
+class Reread(FunctionPass):
+    """Adds 1, and then appends what its function was before, by the module."""
+
+    pass_info = PassInfo(0, "Reread")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Box:
+        made = func.with_values(value + 1 for value in func.values)
+        return made.with_values((*made.values, *mod[self.name].values))
+
+
+class Tell(FunctionPass):
+    """Counts of how many functions it may take the body for good; adds 1."""
+
+    pass_info = PassInfo(0, "Tell")
+
+    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Box:
+        ctx.count("handed over", int(is_handed_over(func)))
+        return func.with_values(value + 1 for value in func.values)
+
+
+def mod_of(*values: int) -> BoxProgram:
+    return boxed({f"f{at}": Fn((value,)) for at, value in enumerate(values)})
+
+
+def both(runner: Runner, root: Any, mod: BoxProgram, **config: Any) -> Any:
+    serial = see(root, mod, settings={"config": config})
+    parallel = see(
+        root,
+        mod,
+        run=lambda root, mod: runner.run_sync(mod, root),
+        settings={"config": {**config, **POOLED}},
+    )
+    assert parallel == serial
+    return serial
+
+
+def handed_over(run: Callable[[Pass], object], **config: Any) -> int:
+    with PassContext(config={**config, **POOLED}) as context:
+        run(Sequential([Tell(), Tell()]))
+    return context.statistics["Tell"]["handed over"]
+
+
+def test_bodies_are_handed_over_in_workers_where_nobody_looks_again(runner: Runner):
+    mod = mod_of(1, 2, 3)
+    assert handed_over(lambda root: runner.run_sync(mod, root)) == 6
+    assert handed_over(lambda root: root(mod)) == 0
+    assert values_of(mod) == {"f0": (1,), "f1": (2,), "f2": (3,)}
+
+
+@pytest.mark.parametrize("policy", ["skip", "retry"])
+def test_they_are_not_where_a_failed_pass_leaves_functions_as_they_were(
+    runner: Runner, policy: str
+):
+    mod, config = mod_of(1, 2, 3), {"parpass.on_failure": policy}
+    assert handed_over(lambda root: runner.run_sync(mod, root), **config) == 0
+    seen = both(runner, Sequential([Add(1), Spoil(), Add(1)]), mod, **config)
+    if policy == "skip":
+        expected = {"f0": (103,), "f1": (4,), "f2": (5,)}
+        assert values_of(seen.result) == expected
+    else:
+        assert seen.error[0] is ValueError
+
+
+@pytest.mark.parametrize("name", ["f0", "f1"])
+def test_who_asks_for_a_function_gets_it_as_it_was_when_the_pass_began(
+    runner: Runner, name: str
+):
+    root = Sequential([Add(1), Reread(name), AddFrom("f2"), Reread(name)])
+    seen = both(runner, root, mod_of(1, 2, 3))
+    before = {"f0": 2, "f1": 3, "f2": 4}
+    first = {own: (value + 1, before[name]) for own, value in before.items()}
+    second = {own: (*values, *first["f2"]) for own, values in first.items()}
+    last = {
+        own: (*(value + 1 for value in values), *second[name])
+        for own, values in second.items()
+    }
+    assert values_of(seen.result) == last
+
+
+def test_what_passes_leave_alone_comes_back_as_the_same_box(runner: Runner):
+    mod = mod_of(1, 2, 3)
+    with pooled():
+        after = runner.run_sync(mod, Sequential([Add(0), FailOn(9), Add(0)]))
+    assert [after[n] is mod[n] for n in mod.functions] == [True] * 3
+
+
+def test_a_pass_that_fails_hangs_or_kills_is_named_and_the_input_stays(runner: Runner):
+    mod = mod_of(1, 2, 3)
+    assert both(runner, Sequential([Add(1), FailOn(3)]), mod).error[0] is ValueError
+    for how, error in (("hang", FunctionTimeoutError), ("segfault", WorkerDiedError)):
+        root = Sequential([Add(1), EndIn(how, 3)])
+        config = {**POOLED, "parpass.function_timeout": 0.3}
+        with PassContext(config=config), pytest.raises(error) as caught:
+            runner.run_sync(mod, root)
+        assert caught.value.function == "f1"
+    assert values_of(mod) == {"f0": (1,), "f1": (2,), "f2": (3,)}
+
+
+def test_the_contract_holds_for_passes_that_take_and_put_back(runner: Runner):
+    seen = both(runner, Reread("f1"), mod_of(1, 2), **{CHECK_CONTRACT: True})
+    assert values_of(seen.result) == {"f0": (2, 2), "f1": (3, 2)}
+
+
+def test_what_takes_long_to_make_is_made_before_passes_begin_and_once_a_worker(
+    runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "made"
+    monkeypatch.setenv(ENVIRONMENTS, str(path))
+    with pooled():
+        runner.run_sync(mod_of(*range(20)), Sequential([Add(1), Add(2)]))
+    made = path.read_text().split()
+    assert 1 <= len(made) == len(set(made)) <= 2
+    assert str(os.getpid()) not in made
+
+
+def test_a_box_that_was_emptied_tells_who_looks_into_it():
+    box = Box(Body([1]))
+    box.body = None
+    with pytest.raises(AssertionError, match="the box is empty"):
+        _ = box.values
+
+
+def test_the_command_reads_runs_replays_and_reduces_programs_of_boxes(tmp_path: Path):
+    path, failure, small = (tmp_path / n for n in ("a.boxes", "failure", "small"))
+    path.write_text("f: 1 2\ng: 3 4\n")
+    load = ["--load", "tests.support.toy_passes", "--load", "tests.support.box_ir"]
+    run = CliRunner().invoke
+    assert (
+        run(main, ["opt", str(path), *load, "-p", "Add"]).output == "f: 2 3\ng: 4 5\n"
+    )
+    failing = ["opt", str(path), *load, "-p", "Add,FailOn{number=5}"]
+    assert "met 5" in run(main, [*failing, "--reproducer", str(failure)]).output
+    assert "same failure" in run(main, ["replay", str(failure)]).output
+    told = run(main, ["reduce", str(failure), "-o", str(small)])
+    assert told.exit_code == 0, told.output
+    assert "g: 5" in small.read_text()
+    assert "f:" not in small.read_text()

@@ -1,0 +1,72 @@
+"""What was compiled once is not compiled again, and comes to the same library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parpass import tir
+from parpass.target.build_library import lowering
+from parpass.target.compile_once import CompileOnce
+from parpass.target.object_store import ObjectStore
+from parpass.target.target import Target
+from parpass.transform import PassContext
+from tests.support.kernels import scaled
+
+HERE = Target("llvm").resolved()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ObjectStore:
+    return ObjectStore(tmp_path)
+
+
+def kernels(*factors: float) -> dict[str, tir.PrimFunc]:
+    names = [f"k_{at}" if at else "k" for at in range(len(factors))]
+    return {name: scaled(f, name) for name, f in zip(names, factors, strict=True)}
+
+
+def compiled(once: CompileOnce) -> dict[str, Any]:
+    return once.all_of(lowering(HERE)(once.missing))
+
+
+def test_equal_functions_are_compiled_once():
+    once = CompileOnce(kernels(1.0, 2.0, 1.0), HERE)
+    assert len(once.missing) == 2
+    found = compiled(once)
+    assert [*found] == ["k", "k_1", "k_2"]
+    assert found["k"] is found["k_2"]
+    assert found["k"].signature.symbol.startswith("k_")
+
+
+def test_the_next_build_compiles_what_has_changed(store: ObjectStore):
+    first = compiled(CompileOnce(kernels(1.0, 2.0), HERE, store))
+    again = CompileOnce(kernels(1.0, 2.0), HERE, store)
+    assert (len(again.missing), again.num_known) == (0, 2)
+    found = again.all_of(again.missing)
+    for name, one in first.items():
+        assert (found[name].code, found[name].interface) == (one.code, one.interface)
+        assert found[name].target == one.target
+    changed = CompileOnce(kernels(2.0, 3.0, 1.0), HERE, store)  # numbers have moved
+    assert len(changed.missing) == 1
+
+
+def test_what_an_object_depends_on_makes_it_another_one(store: ObjectStore):
+    compiled(CompileOnce(kernels(1.0), HERE, store))
+    plain = Target("llvm -mtriple=x86_64-unknown-linux-gnu").resolved()
+    assert len(CompileOnce(kernels(1.0), plain, store).missing) == 1
+    for settings in (
+        PassContext(config={"tir.disable_vectorize": True}),
+        PassContext(config={"tir.UnrollLoop": {"auto_max_step": 16}}),
+        PassContext(disabled_pass=["tir.UnrollLoop"]),
+    ):
+        with settings:
+            assert len(CompileOnce(kernels(1.0), HERE, store).missing) == 1
+    renamed = scaled(1.0)
+    x, y = tir.Var("x", "handle"), tir.Var("y", "handle")
+    buffers = dict(zip((x, y), renamed.buffer_map.values(), strict=True))
+    renamed = tir.PrimFunc((x, y), renamed.body, buffer_map=buffers)
+    assert len(CompileOnce({"k": renamed}, HERE, store).missing) == 1
+    assert len(CompileOnce(kernels(1.0), HERE, store).missing) == 0

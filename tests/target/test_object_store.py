@@ -1,0 +1,101 @@
+"""Objects are kept between builds: bounded, whole, for all processes."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from parpass.errors import SlowerRunWarning
+from parpass.target.object_store import ObjectStore, StoreSize, default_folder
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_what_is_put_in_is_there_for_another_one(tmp_path: Path):
+    store = ObjectStore(tmp_path / "new")
+    assert store.get(["a"]) == {}
+    assert not store.folder.exists()  # nothing is made by looking
+    store.put({"a": b"1", "b": b"22"})
+    assert ObjectStore(store.folder).get(["a", "b", "c"]) == {"a": b"1", "b": b"22"}
+    assert store.size() == StoreSize(2, 3)
+    assert store.folder.stat().st_mode & 0o077 == 0
+    assert store.clear() == StoreSize(2, 3)
+    assert store.size() == store.clear() == StoreSize(0, 0)
+
+
+def test_what_was_not_used_for_longest_goes_first(tmp_path: Path):
+    store = ObjectStore(tmp_path, most_bytes=250)
+    for key in "abc":
+        store.put({key: bytes(80)})
+    store.get(["a"])
+    store.put({"d": bytes(80)})
+    assert {*store.get("abcd")} == {"a", "c", "d"}
+    store.put({"e": bytes(300)})
+    assert store.get("abcde") == {}
+
+
+def test_an_object_that_was_changed_is_not_given(tmp_path: Path):
+    store = ObjectStore(tmp_path)
+    store.put({"a": b"good", "b": b"good"})
+    with sqlite3.connect(tmp_path / "objects.sqlite") as table:
+        table.execute("update object set data = ? where key = 'a'", (b"evil",))
+    table.close()
+    assert store.get("ab") == {"b": b"good"}
+
+
+def test_a_store_that_cannot_be_used_is_as_good_as_an_empty_one(tmp_path: Path):
+    (tmp_path / "objects.sqlite").write_bytes(b"no table of SQLite" * 99)
+    store = ObjectStore(tmp_path)
+    for use in (lambda: store.get("a"), lambda: store.put({"a": b"1"}), store.size):
+        with pytest.warns(SlowerRunWarning, match="objects are not kept"):
+            assert not any(use() or ())
+    with pytest.warns(SlowerRunWarning):
+        store.clear()
+    store.put({"a": b"1"})
+    assert store.get("a") == {"a": b"1"}
+
+
+WRITES = """
+import sys
+from pathlib import Path
+from parpass.target.object_store import ObjectStore
+store = ObjectStore(Path(sys.argv[1]))
+for at in range(20):
+    store.put({f"{sys.argv[2]}{at}": bytes(1000)})
+    store.get([f"0{at}", f"1{at}"])
+    print(at, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_processes_may_use_it_at_once_and_be_killed(tmp_path: Path):
+    command = [sys.executable, "-c", WRITES, str(tmp_path)]
+    running = [
+        subprocess.Popen([*command, str(at)], cwd=ROOT, stdout=subprocess.PIPE)
+        for at in range(3)
+    ]
+    victim = running[2]
+    assert victim.stdout is not None
+    victim.stdout.readline()  # it has written one
+    victim.kill()
+    assert [one.wait(timeout=60) for one in running] == [0, 0, -9]
+    for one in running:
+        one.communicate()
+    store = ObjectStore(tmp_path)
+    assert len(store.get(f"{who}{at}" for who in "01" for at in range(20))) == 40
+    assert "20" in store.get(["20"])
+
+
+def test_the_environment_says_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PARPASS_CACHE_DIR", str(tmp_path))
+    assert default_folder() == tmp_path
+    monkeypatch.delenv("PARPASS_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if sys.platform == "linux":
+        assert default_folder() == tmp_path / "parpass"
