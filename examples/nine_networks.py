@@ -1,9 +1,10 @@
-"""Optimise nine real networks as one module: serially, then on every core.
+"""Compile nine real networks to machine code: serially, then on every core.
 
-The networks are those that the onnx package ships. The script shows what the pipeline
-does to each of them, what each pass costs, that the parallel run gives the serial
-run's module, and that optimised networks still compute what ONNX's own reference
-evaluator computes. It ends with exit code 1 if any of that does not hold.
+The networks are those that the onnx package ships. Each becomes a library, which is
+loaded and run, and what it gives is compared with what ONNX's own reference evaluator
+gives. The table tells how long each build took by one process and by all, and how long
+a run takes. It ends with exit code 1 if a result differs, or if a library of all
+processes is not, to the byte, that of one.
 
     python examples/nine_networks.py
 """
@@ -13,156 +14,180 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
 from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
 from time import perf_counter
+from typing import Any
 
 import numpy as np
-from real_networks import example_input, load, network_paths, reference_output
+from real_networks import Array, example_input, load, network_paths, reference_output
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-import parpass
+import parpass as tvm
 from parpass import relay
-from parpass.instrument import PassProfile, PassTimingInstrument
+from parpass.runner import Runner
 
-PIPELINE = parpass.Sequential(
-    [
-        relay.transform.InferType(),
-        relay.transform.SimplifyInference(),
-        relay.transform.FoldConstant(),
-        relay.transform.EliminateCommonSubexpr(),
-        relay.transform.DeadCodeElimination(),
-        relay.transform.InferType(),
-    ]
-)
-CHECKED = ("squeezenet", "shufflenet", "resnet50")
 TOLERANCE = 1e-4  # of the largest element; both sides compute in float32
-ROUNDS = 5
+WARMING = "squeezenet"  # built before the others: workers start, modules are loaded
+RUNS = 5
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run of the pipeline: its result, and what it took."""
+class Built:
+    """A network that was built twice, and run.
 
-    module: parpass.IRModule
-    seconds: float
-    profiles: tuple[PassProfile, ...]
+    Attributes:
+        name: Which one.
+        serial: Seconds that the build took one process.
+        parallel: Seconds that it took all of them.
+        is_same: Whether both gave the same library.
+        kernels: How many functions of machine code it has.
+        run_seconds: The median of a run's time, on one thread.
+        output: What it computes.
+    """
+
+    name: str
+    serial: float
+    parallel: float
+    is_same: bool
+    kernels: int
+    run_seconds: float
+    output: Array
 
 
 @dataclass(frozen=True)
 class Deviation:
     """How far a network's output is from the reference, relative to its largest."""
 
-    network: str
-    shape: tuple[int, ...]
-    largest: float
-    difference: float
+    relative: float
 
     @property
     def is_small(self) -> bool:
         """Whether float arithmetic explains it; NaN is never small."""
-        return self.difference <= TOLERANCE * self.largest
+        return self.relative <= TOLERANCE
 
 
 def main() -> int:
     """Run everything and return the exit code."""
     console = Console()
     console.print(machine())
+    names = list(network_paths())
     with progress_on(console) as progress:
-        names = progress.track(network_paths(), description="load networks")
-        models = {name: load(name) for name in names}
-        mod, _ = relay.frontend.from_onnx(models, freeze_params=True)
-        alone = dict(each_alone(mod, progress))
-        serial, parallel, first_parallel = race(mod, progress)
-        images = {name: example_input(models[name]) for name in CHECKED}
-        deviations = list(compare(parallel.module, images, progress))
-    is_equal = parpass.structural_equal(serial.module, parallel.module)
-    console.print(network_table(mod, parallel.module, alone))
-    console.print(pass_table(serial, parallel))
-    console.print(deviation_table(deviations))
+        limit = measured_limit(progress)
+        with tvm.open_runner() as runner, tempfile.TemporaryDirectory() as folder:
+            began = perf_counter()
+            built_by(runner, *imported(WARMING))
+            first = perf_counter() - began
+            steps = progress.track(names, description="build and run")
+            built = [build_and_run(name, runner, Path(folder)) for name in steps]
+        deviations = list(compare(built, progress))
+    serial, parallel = (sum(getattr(b, by) for b in built) for by in WAYS)
+    console.print(network_table(built, deviations))
     console.print(
-        f"the first parallel run, which starts the workers: {first_parallel:.2f} s\n"
-        f"the best of {ROUNDS}: {serial.seconds:.3f} s serial, "
-        f"{parallel.seconds:.3f} s parallel, "
-        f"speed-up {serial.seconds / parallel.seconds:.2f} x\n"
-        f"the limit, since no function is split: {limit(alone):.2f} x\n"
-        f"serial and parallel result structurally equal: {yes_or_no(is_equal)}"
+        f"the builds: {serial:.1f} s by one process, {parallel:.1f} s by "
+        f"{core_count()}, which is {serial / parallel:.2f} x as fast\n"
+        f"as many processes that share nothing, measured before: {limit:.2f} x\n"
+        f"the first build of all, which starts the processes: {first:.1f} s\n"
+        f"libraries equal to the byte: {yes_or_no(all(one.is_same for one in built))}"
     )
-    return 0 if is_equal and all(one.is_small for one in deviations) else 1
+    is_right = all(one.is_small for one in deviations)
+    return 0 if is_right and all(one.is_same for one in built) else 1
 
 
-def each_alone(
-    mod: parpass.IRModule, progress: Progress
-) -> Iterator[tuple[str, float]]:
-    """Yield the serial time of each network alone, in seconds, by its name."""
-    functions = mod.functions_by_name.items()
-    for name, function in progress.track(functions, description="run each alone"):
-        one = parpass.IRModule({name: function})
-        yield name, min(timed(PIPELINE, one).seconds for _ in range(ROUNDS))
+WAYS = ("serial", "parallel")
 
 
-def limit(alone: Mapping[str, float]) -> float:
-    """Return the speed-up with which everything ends together with the largest."""
-    return min(core_count(), sum(alone.values()) / max(alone.values()))
+def imported(name: str) -> tuple[tvm.IRModule, dict[str, Any]]:
+    """Return a network and its weights."""
+    return relay.frontend.from_onnx(load(name))
 
 
-def race(mod: parpass.IRModule, progress: Progress) -> tuple[Run, Run, float]:
-    """Return the best serial and parallel run, and the time of the first parallel one.
-
-    The runs take turns, so that whatever else the machine does hits both alike.
-    """
-    step = progress.add_task("run the pipeline", total=2 * ROUNDS + 1)
-    serial: list[Run] = []
-    parallel: list[Run] = []
-    with parpass.open_runner() as runner:
-        on_every_core = partial(runner.run_sync, pipeline=PIPELINE)
-        first = timed(on_every_core, mod)
-        progress.advance(step)
-        for _ in range(ROUNDS):
-            serial.append(timed(PIPELINE, mod))
-            progress.advance(step)
-            parallel.append(timed(on_every_core, mod))
-            progress.advance(step)
-    best = [min(runs, key=lambda run: run.seconds) for runs in (serial, parallel)]
-    return best[0], best[1], first.seconds
+def built_by(runner: Runner | None, mod: tvm.IRModule, params: dict[str, Any]) -> Any:
+    """Return the library of a network, by a runner's processes or by this one alone."""
+    with tvm.PassContext(opt_level=3):
+        return relay.build(
+            mod, "llvm", params=params, workers=0, runner=runner, cache=False
+        )
 
 
-def timed(
-    run: Callable[[parpass.IRModule], parpass.IRModule], mod: parpass.IRModule
-) -> Run:
-    """Run the pipeline under its context and take the time."""
-    timing = PassTimingInstrument()
-    with parpass.PassContext(opt_level=3, instruments=[timing]):
+def build_and_run(name: str, runner: Runner, folder: Path) -> Built:
+    """Build a network both ways, load its library from a file, and run that."""
+    mod, params = imported(name)
+    seconds: list[float] = []
+    libraries: list[Any] = []
+    for by in (None, runner):
         began = perf_counter()
-        module = run(mod)
-        seconds = perf_counter() - began
-    return Run(module, seconds, timing.profiles)
+        libraries.append(built_by(by, mod, params))
+        seconds.append(perf_counter() - began)
+    one, other = (library.module.image for library in libraries)
+    path = folder / f"{name}.so"
+    libraries[1].export_library(path)
+    times, output = run(path, example_input(load(name)))
+    path.unlink()
+    is_same = (one.code, one.manifest) == (other.code, other.manifest)
+    kernels = len(one.manifest.functions)
+    return Built(name, *seconds, is_same, kernels, median(times), output)
 
 
-def compare(
-    mod: parpass.IRModule, images: dict[str, dict[str, np.ndarray]], progress: Progress
-) -> Iterator[Deviation]:
-    """Yield the deviation of each optimised network from ONNX's reference evaluator.
+def run(path: Path, image: dict[str, Array]) -> tuple[list[float], Array]:
+    """Run a library some times; return the times, and what it computes."""
+    library = tvm.runtime.load_module(path)
+    executor = tvm.runtime.graph_executor.GraphModule(library["default"](tvm.cpu()))
+    executor.set_input(**image)
+    executor.run()  # the first run reads the weights
+    times: list[float] = []
+    for _ in range(RUNS):
+        began = perf_counter()
+        executor.run()
+        times.append(perf_counter() - began)
+    return times, executor.get_output(0).numpy().copy()
 
-    The evaluator works in other processes while the interpreter works in this one.
-    """
-    step = progress.add_task("compare with ONNX's evaluator", total=len(images))
-    executor = relay.create_executor("debug", mod=mod)
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as processes:
-        references = [processes.submit(reference_output, name) for name in images]
-        for (name, image), reference in zip(images.items(), references, strict=True):
-            run = executor.evaluate(mod.get_global_var(name))
-            output = run(*image.values()).numpy()
+
+def compare(built: Iterable[Built], progress: Progress) -> Iterator[Deviation]:
+    """Yield how far each output is from that of ONNX's evaluator."""
+    with ProcessPoolExecutor(core_count(), get_context("spawn")) as processes:
+        wanted = [(one, processes.submit(reference_output, one.name)) for one in built]
+        description = "compare with ONNX's evaluator"
+        for one, reference in progress.track(wanted, description=description):
             expected = reference.result()
-            difference = float(np.abs(output - expected).max())
-            yield Deviation(name, output.shape, float(expected.max()), difference)
-            progress.advance(step)
+            difference = float(np.abs(one.output - expected).max())
+            yield Deviation(difference / float(np.abs(expected).max()))
+
+
+def measured_limit(progress: Progress) -> float:
+    """Return how much faster all cores are than one, at work of this kind.
+
+    As many processes as there are cores each build one network, by themselves, first
+    one alone and then all at the same time.
+    """
+    count = core_count()
+    steps = progress.add_task("measure what the cores can do", total=3)
+    with ProcessPoolExecutor(count, get_context("spawn")) as processes:
+
+        def slowest(times: int) -> float:
+            jobs = [processes.submit(seconds_to_build, WARMING) for _ in range(times)]
+            found = max(job.result() for job in jobs)
+            progress.advance(steps)
+            return found
+
+        slowest(count)  # each loads what it needs
+        return count * slowest(1) / slowest(count)
+
+
+def seconds_to_build(name: str) -> float:
+    """Return how long the build of a network takes one process."""
+    mod, params = imported(name)
+    began = perf_counter()
+    built_by(None, mod, params)
+    return perf_counter() - began
 
 
 def core_count() -> int:
@@ -174,10 +199,11 @@ def core_count() -> int:
 
 def machine() -> str:
     """Return what this runs on, in one line."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("onnx", "numpy"))
+    packages = ("onnx", "numpy", "llvmlite")
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
     return (
-        f"parpass {parpass.__version__} on Python {platform.python_version()}, "
-        f"{packages}; {platform.system()} {platform.machine()}, {core_count()} cores"
+        f"parpass {tvm.__version__} on Python {platform.python_version()}, "
+        f"{versions}; {platform.system()} {platform.machine()}, {core_count()} cores"
     )
 
 
@@ -187,68 +213,18 @@ def progress_on(console: Console) -> Progress:
     return Progress(*bars, console=console)
 
 
-def network_table(
-    before: parpass.IRModule, after: parpass.IRModule, alone: Mapping[str, float]
-) -> Table:
-    """Return the nodes of each network, before and after, and its serial time."""
-    count = relay.analysis.node_count
-    rows = [
-        (name, count(function), count(after[name]), alone[name])
-        for name, function in before.functions_by_name.items()
-    ]
-    rows.append(("all", count(before), count(after), sum(alone.values())))
-    cells = (
-        (name, f"{old:,}", f"{new:,}", f"{new / old:.0%}", f"{1e3 * seconds:.1f}")
-        for name, old, new, seconds in rows
-    )
-    heads = ("network", "nodes before", "nodes after", "", "alone, ms")
-    return table("Each network", heads, cells)
-
-
-def pass_table(serial: Run, parallel: Run) -> Table:
-    """Return the time of each pass, those that passes run themselves indented."""
-    pairs = zip(lines(serial.profiles), lines(parallel.profiles), strict=True)
-    cells = (
-        (name, f"{1e3 * ours.seconds:.1f}", f"{1e3 * theirs.seconds:.1f}")
-        for (name, ours), (_, theirs) in pairs
-    )
-    heads = ("pass", "serial, ms", "parallel, ms")
-    return table("Time of each pass, in the best run", heads, cells)
-
-
-def lines(
-    profiles: Iterable[PassProfile], indent: str = ""
-) -> Iterator[tuple[str, PassProfile]]:
-    """Yield the profiles with the indented names of their passes."""
-    for profile in profiles:
-        yield indent + profile.name, profile
-        yield from lines(profile.children, indent + "  ")
-
-
-def deviation_table(deviations: Iterable[Deviation]) -> Table:
-    """Return how far the optimised networks are from the reference."""
-    cells = (
-        (
-            one.network,
-            f"{one.largest:.4f}",
-            f"{one.difference:.1e}",
-            f"{one.difference / one.largest:.1e}",
-            yes_or_no(one.is_small),
-        )
-        for one in deviations
-    )
-    heads = ("network", "largest output", "largest difference", "relative", "ok")
-    title = f"Optimised networks against ONNX's evaluator, tolerance {TOLERANCE:.0e}"
-    return table(title, heads, cells)
-
-
-def table(title: str, heads: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
-    """Return a table, its first column aligned to the left."""
-    made = Table(title=title, title_justify="left")
-    for at, head in enumerate(heads):
+def network_table(built: Iterable[Built], deviations: Iterable[Deviation]) -> Table:
+    """Return a row for each network: what building and running it took."""
+    made = Table(title="Nine networks, built and run", title_justify="left")
+    heads = ("network", "kernels", "serial, s", "parallel, s", "", "a run, ms")
+    for at, head in enumerate((*heads, "difference", "ok")):
         made.add_column(head, justify="right" if at else "left")
-    for row in rows:
-        made.add_row(*row)
+    for one, far in zip(built, deviations, strict=True):
+        made.add_row(
+            *(one.name, str(one.kernels), f"{one.serial:.2f}", f"{one.parallel:.2f}"),
+            *(f"{one.serial / one.parallel:.2f} x", f"{1e3 * one.run_seconds:.1f}"),
+            *(f"{far.relative:.1e}", yes_or_no(far.is_small and one.is_same)),
+        )
     return made
 
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
 
 Array = npt.NDArray[np.float32]
 Shape = tuple[int, ...]
@@ -90,9 +91,24 @@ def reference_output(name: str) -> Array:
     It takes seconds; a process of its own may call it.
     """
     model = load(name)
-    evaluator: Any = ReferenceEvaluator(model)
+    evaluator: Any = ReferenceEvaluator(model, new_ops=[LRN])
     (output,) = evaluator.run(None, example_input(model))
     return output
+
+
+class LRN(OpRun):
+    """Normalisation by the squares of neighbouring channels, as ONNX defines it.
+
+    That of the evaluator in onnx 1.23 goes over as many channels as there are images.
+    """
+
+    def _run(
+        self, x: Array, alpha: float, beta: float, bias: float, size: int
+    ) -> tuple[Array]:
+        before, behind = (size - 1) // 2, size // 2
+        padded = np.pad(x**2, ((0, 0), (before, behind), (0, 0), (0, 0)))
+        squares = sum(padded[:, at : at + x.shape[1]] for at in range(size))
+        return (x / (bias + alpha / size * squares) ** beta,)
 
 
 def _roles(graph: onnx.GraphProto) -> dict[str, str]:

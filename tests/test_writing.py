@@ -19,6 +19,7 @@ DOCS = Path(__file__).parents[1] / "docs"
     ("name", "count", "tests"),
     [
         ("failures", 2, 0),
+        ("with-dask", 1, 0),
         ("with-qiskit", 2, 0),
         ("writing-a-pass", 6, 3),
         ("writing-an-adapter", 8, 2),

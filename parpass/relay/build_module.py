@@ -16,7 +16,7 @@ from parpass.relay.binding import bind_params_by_name
 from parpass.relay.expr import Function
 from parpass.relay.interpreter.interpreter import create_executor
 from parpass.relay.transform.pipelines import default_pipeline
-from parpass.runner import RunReport, open_runner
+from parpass.runner import Runner, RunReport, open_runner
 from parpass.runtime.compiled_module import Module
 from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
@@ -34,6 +34,7 @@ def build(
     *,
     executor: str = "graph",
     workers: int | None = None,
+    runner: Runner | None = None,
     cache: bool = True,
     report: _Report | None = None,
 ) -> GraphExecutorFactoryModule:
@@ -63,6 +64,8 @@ def build(
             gives what declares it.
         workers: How many processes may work; None for as many as there are cores, 0
             for none but this one.
+        runner: Whose processes work, so that several builds start them once; then
+            `workers` says nothing.
         cache: Whether kernels that an earlier build compiled are taken from disk, and
             new ones kept there; see `parpass.target.object_store`.
         report: Called with the report of each of the two runs: of the passes of Relay
@@ -79,14 +82,14 @@ def build(
     runs = network_runs(
         ir_mod, wanted, params, mod_name, executor=executor, cache=cache
     )
-    with open_runner(workers=workers) as runner, wanted:
+    with open_runner(workers=workers) as own, wanted:
         made = None
         while True:
             try:
                 run = runs.send(made)
             except StopIteration as end:
                 return end.value
-            made = runner.run_sync(run.mod, run.pipeline, report=report)
+            made = (runner or own).run_sync(run.mod, run.pipeline, report=report)
 
 
 async def build_async(
@@ -97,6 +100,7 @@ async def build_async(
     *,
     executor: str = "graph",
     workers: int | None = None,
+    runner: Runner | None = None,
     cache: bool = True,
     report: _Report | None = None,
 ) -> GraphExecutorFactoryModule:
@@ -108,7 +112,7 @@ async def build_async(
     runs = network_runs(
         ir_mod, wanted, params, mod_name, executor=executor, cache=cache
     )
-    async with open_runner(workers=workers) as runner:
+    async with open_runner(workers=workers) as own:
         made = None
         with wanted:
             while True:
@@ -116,7 +120,8 @@ async def build_async(
                     run = runs.send(made)
                 except StopIteration as end:
                     return end.value
-                made = await runner.run(run.mod, run.pipeline, report=report)
+                by = runner or own
+                made = await by.run(run.mod, run.pipeline, report=report)
 
 
 def network_pipeline(target: Target) -> Sequential:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Literal, Protocol
@@ -31,6 +32,10 @@ class Executor(Protocol):
 
     The methods are called from several threads. Only `submit` and `end` are called on
     event loops, so these two do not wait for anything.
+
+    Workers see the folder of a run, and jobs only name what is in it. An executor whose
+    workers do not has an attribute `shares_files` that is False, and brings it to them;
+    large values go with the functions then.
     """
 
     @property
@@ -88,6 +93,19 @@ class Executor(Protocol):
     def close(self) -> None:
         """Let the workers finish, and end them; there will be no others."""
         ...
+
+
+def environment_of_workers(hash_seed: int | None = None) -> dict[str, str]:
+    """Return what workers have in their environment: the same for all of a program.
+
+    One hash seed for all, so that nothing depends on which worker ran; by default that
+    of this process, if it is set, or 0.
+    """
+    seed = os.environ.get("PYTHONHASHSEED", "random")
+    if hash_seed is not None:
+        seed = str(hash_seed)
+    env = {"PYTHONHASHSEED": seed if seed.isdecimal() else "0"}
+    return env | dict.fromkeys(ONE_THREAD, "1")
 
 
 class Asking:

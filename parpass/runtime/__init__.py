@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from parpass.errors.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from parpass.runtime import graph_executor
+    from parpass.runtime import container, graph_executor
     from parpass.runtime.compiled_module import Module, load_module
     from parpass.runtime.devices import Device, cpu, device
     from parpass.runtime.dlpack_type import DataType, DataTypeCode
@@ -22,6 +22,7 @@ __all__ = [
     "Module",
     "NDArray",
     "PackedFunc",
+    "container",
     "convert",
     "cpu",
     "device",
@@ -46,6 +47,9 @@ _HOME = {
     "save_param_dict": "parpass.runtime.params",
 }
 
-_ROOMS = {"graph_executor": "parpass.runtime.graph_executor"}
+_ROOMS = {
+    "container": "parpass.runtime.container",
+    "graph_executor": "parpass.runtime.graph_executor",
+}
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME, rooms=_ROOMS)

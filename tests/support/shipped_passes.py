@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from parpass import relay
 from parpass.ir.operators.op_attrs import register_op_attr
 from parpass.relay import transform
 from parpass.relay.dataflow_pattern import is_op, wildcard
@@ -21,6 +22,14 @@ _SUPPORTED = ["add", "negative", "copy", "nn.dense", "subtract", effects.WRITES.
 def _supported(_call: Any) -> bool:
     return True
 
+
+def _added_twice(_attrs: Any, args: Any, types: Any) -> Any:
+    zeros = relay.zeros_like(args[1])
+    is_float = getattr(types[-1], "dtype", "").startswith("float")
+    return None if is_float else relay.subtract(args[0], zeros - args[1])
+
+
+register_op_attr("add", "FTVMLegalizeInTests", _added_twice)
 
 for _name in _SUPPORTED:
     register_op_attr(_name, "target.everything", _supported)
@@ -72,6 +81,8 @@ PASSES: dict[str, Callable[[], Pass]] = {
     "FoldScaleAxis": transform.FoldScaleAxis,
     "ForwardFoldScaleAxis": transform.ForwardFoldScaleAxis,
     "BackwardFoldScaleAxis": transform.BackwardFoldScaleAxis,
+    "FoldExplicitPadding": transform.FoldExplicitPadding,
+    "Legalize": lambda: transform.Legalize("FTVMLegalizeInTests"),
     "ConvertLayout": lambda: transform.ConvertLayout({"nn.conv2d": ["NHWC"]}),
     "AlterOpLayout": transform.AlterOpLayout,
     "MergeComposite": lambda: transform.MergeComposite([("pair", _COMPOSITE)]),
@@ -91,6 +102,6 @@ MARKING = {
     "PartitionGraph",
 }
 # Those that make another program of one: its meaning and types are not what it keeps.
-DERIVING = {"FirstOrderGradient"}
+DERIVING = {"FirstOrderGradient", "LazyGradientInit", "ToMixedPrecision"}
 # Those that need arguments, or whose steps go by their own names.
 UNNAMED = {"AnnotateTarget", "ConvertLayout", "MergeComposite"} | MARKING

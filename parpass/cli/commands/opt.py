@@ -40,6 +40,7 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
 @options.level
 @options.config
 @options.jobs
+@options.dask
 @options.isolate
 @options.load
 @options.ir
@@ -175,6 +176,7 @@ def opt(
     lists: str | None,
     help_pass: str | None,
     output: str,
+    dask: str | None,
     isolate: bool,
     jobs: int | None,
     **given: Any,
@@ -209,6 +211,11 @@ def opt(
         ctx = click.get_current_context()
         raise click.MissingParameter(ctx=ctx, param=ctx.command.params[0])
     check_output(output)
+    if dask is not None and jobs is not None:
+        raise click.BadParameter(
+            "how many jobs run at once is the cluster's to say: leave out -j",
+            param_hint="'--dask'",
+        )
     if isolate and jobs == 0:
         raise click.BadParameter(
             "an isolated run has its passes in workers, and -j0 is for none",
@@ -220,6 +227,7 @@ def opt(
         is_level_given=_is_level_given(),
         config=config,
         output=output,
+        dask=dask,
         isolate=isolate,
         jobs=jobs,
         **given,

@@ -62,6 +62,12 @@ jobs: Any = running(
     show_default="every core",
     help="How many processes at most; 0 stays in one.",
 )
+dask: Any = running(
+    "--dask",
+    metavar="ADDRESS",
+    help="Have the workers of a Dask cluster run function passes: the address of its "
+    "scheduler, as in tcp://HOST:8786.",
+)
 isolate: Any = running(
     "--isolate",
     is_flag=True,

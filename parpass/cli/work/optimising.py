@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from parpass.cli.files.writing import write_modules
 from parpass.cli.showing.failure import InputError, PassFailure
 from parpass.cli.showing.file_times import FileTimes
 from parpass.cli.showing.watching import Watching
+from parpass.cli.work.clusters import on_cluster
 from parpass.cli.work.expectations import Expectations, capturing
 from parpass.cli.work.pipeline import dump_pipeline, make_context, read_pipeline
 from parpass.errors import ParseError
@@ -33,6 +35,7 @@ def run(
     is_level_given: bool,
     config: Sequence[str],
     jobs: int | None,
+    dask: str | None,
     ir: str | None,
     shapes: Sequence[tuple[str, Sequence[Any]]],
     split_input_file: str | None,
@@ -77,7 +80,9 @@ def run(
         dump_pipeline(pipeline)
     _tell_skipped(pipeline, context)
     code = 0
-    with open_runner(workers=jobs) as runner:
+    with contextlib.ExitStack() as stack:
+        executor = None if dask is None else stack.enter_context(on_cluster(dask))
+        runner = stack.enter_context(open_runner(workers=jobs, executor=executor))
         go = _running(runner, pipeline, context, watching) if passes else _unchanged
         try:
             if verify_diagnostics:

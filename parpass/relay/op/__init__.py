@@ -44,16 +44,23 @@ from parpass.relay.op.collapse import *
 from parpass.relay.op.convert import *
 from parpass.relay.op.create import *
 from parpass.relay.op.elementwise import *
-from parpass.relay.op.gradient_hooks import register_gradient as register_gradient
 from parpass.relay.op.grid import *
-from parpass.relay.op.indexing import *
-from parpass.relay.op.join import *
-from parpass.relay.op.layout_hooks import (
+from parpass.relay.op.hooks.gradient_hooks import register_gradient as register_gradient
+from parpass.relay.op.hooks.layout_hooks import (
     register_alter_op_layout as register_alter_op_layout,
 )
-from parpass.relay.op.layout_hooks import (
+from parpass.relay.op.hooks.layout_hooks import (
     register_convert_op_layout as register_convert_op_layout,
 )
+from parpass.relay.op.hooks.layout_hooks import (
+    register_infer_correct_layout as register_infer_correct_layout,
+)
+from parpass.relay.op.hooks.legalize_hooks import register_legalize as register_legalize
+from parpass.relay.op.hooks.mixed_precision_hooks import (
+    register_mixed_precision_conversion as register_mixed_precision_conversion,
+)
+from parpass.relay.op.indexing import *
+from parpass.relay.op.join import *
 from parpass.relay.op.matrix import *
 from parpass.relay.op.ordering import *
 from parpass.relay.op.reduce import *

@@ -11,10 +11,15 @@ from parpass.ir.operators.op_registration import (
     register_stateful,
 )
 from parpass.ir.operators.op_table import Op, OpPattern
-from parpass.relay.op.gradient_hooks import register_gradient
-from parpass.relay.op.layout_hooks import (
+from parpass.relay.op.hooks.gradient_hooks import register_gradient
+from parpass.relay.op.hooks.layout_hooks import (
     register_alter_op_layout,
     register_convert_op_layout,
+    register_infer_correct_layout,
+)
+from parpass.relay.op.hooks.legalize_hooks import register_legalize
+from parpass.relay.op.hooks.mixed_precision_hooks import (
+    register_mixed_precision_conversion,
 )
 
 get = Op.get
@@ -27,6 +32,9 @@ __all__ = [
     "register_alter_op_layout",
     "register_convert_op_layout",
     "register_gradient",
+    "register_infer_correct_layout",
+    "register_legalize",
+    "register_mixed_precision_conversion",
     "register_pattern",
     "register_stateful",
 ]

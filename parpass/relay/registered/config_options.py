@@ -1,9 +1,9 @@
 """Options of Relay's passes, so that TVM's contexts are accepted.
 
-FuseOps, Inline and DefuseOps read theirs, FoldConstant and OutlineSegments ones that
-TVM has not. The others are read by no pass shipped here: they steer TVM's code
-generator. A pass of your own finds them in `ctx.config`, converted and with TVM's
-defaults.
+FuseOps, Inline, DefuseOps and ToMixedPrecision read theirs, FoldConstant and
+OutlineSegments ones that TVM has not. The others are read by no pass shipped here:
+they steer TVM's code generator. A pass of your own finds them in `ctx.config`,
+converted and with TVM's defaults.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ def _register() -> None:
         ("relay.FuseOps.max_depth", int, "operators in one fused function at most"),
         ("relay.FuseOps.link_params", bool, "put constants into fused functions"),
         ("relay.OutlineSegments.min_nodes", int, "from which on a function is cut"),
+        (
+            "relay.ToMixedPrecision.keep_orig_output_dtype",
+            bool,
+            "cast a function's result back",
+        ),
         ("relay.max_copied_nodes", int, "that Inline or DefuseOps put for calls"),
     ):
         register_config_option(key, kind, doc)

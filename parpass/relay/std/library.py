@@ -11,7 +11,11 @@ from parpass.relay.text.parser import parse
 from parpass.relay.transform.infer_type import InferType
 
 # Each file with those that it needs, which are read with it.
-_FILES = {"prelude.rly": ("prelude.rly",), "nat.rly": ("prelude.rly", "nat.rly")}
+_FILES = {
+    "gradient.rly": ("gradient.rly",),
+    "nat.rly": ("prelude.rly", "nat.rly"),
+    "prelude.rly": ("prelude.rly",),
+}
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """All passes shipped for Relay, and what passes are made with; see the package."""
 
+from parpass.relay.transform import mixed_precision
 from parpass.relay.transform.annotate_spans import AnnotateSpans
 from parpass.relay.transform.byoc.annotate_target import AnnotateTarget
 from parpass.relay.transform.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -17,6 +18,7 @@ from parpass.relay.transform.differentiation.first_order_gradient import (
     FirstOrderGradient,
 )
 from parpass.relay.transform.differentiation.gradient import gradient
+from parpass.relay.transform.differentiation.lazy_gradient_init import LazyGradientInit
 from parpass.relay.transform.dynamic_to_static import DynamicToStatic
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from parpass.relay.transform.fold_constant import FoldConstant
@@ -30,6 +32,7 @@ from parpass.relay.transform.fusion.defuse_ops import DefuseOps
 from parpass.relay.transform.fusion.functions_from_fusion import FunctionsFromFusion
 from parpass.relay.transform.fusion.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType, InferTypeLocal
+from parpass.relay.transform.legalize import Legalize
 from parpass.relay.transform.normal_forms.to_a_normal_form import (
     ToANormalForm,
     ToANormalFormExpr,
@@ -42,8 +45,10 @@ from parpass.relay.transform.normal_forms.to_graph_normal_form import ToGraphNor
 from parpass.relay.transform.outline.inline_segments import InlineSegments
 from parpass.relay.transform.outline.outline_segments import OutlineSegments
 from parpass.relay.transform.pipelines import default_pipeline
+from parpass.relay.transform.recasting import recast
 from parpass.relay.transform.relayout.alter_op_layout import AlterOpLayout
 from parpass.relay.transform.relayout.convert_layout import ConvertLayout
+from parpass.relay.transform.relayout.layout_config import LayoutConfig
 from parpass.relay.transform.scale_axis.backward_fold_scale_axis import (
     BackwardFoldScaleAxis,
 )
@@ -54,8 +59,10 @@ from parpass.relay.transform.scale_axis.forward_fold_scale_axis import (
 from parpass.relay.transform.simplify.canonicalize_cast import CanonicalizeCast
 from parpass.relay.transform.simplify.canonicalize_ops import CanonicalizeOps
 from parpass.relay.transform.simplify.fast_math import FastMath
+from parpass.relay.transform.simplify.fold_explicit_padding import FoldExplicitPadding
 from parpass.relay.transform.simplify.simplify_expr import SimplifyExpr
 from parpass.relay.transform.simplify.simplify_inference import SimplifyInference
+from parpass.relay.transform.to_mixed_precision import ToMixedPrecision
 from parpass.transform import (
     FunctionPass,
     ModulePass,
@@ -83,6 +90,7 @@ __all__ = [
     "FastMath",
     "FirstOrderGradient",
     "FoldConstant",
+    "FoldExplicitPadding",
     "FoldScaleAxis",
     "ForwardFoldScaleAxis",
     "FunctionPass",
@@ -93,6 +101,9 @@ __all__ = [
     "Inline",
     "InlineSegments",
     "LambdaLift",
+    "LayoutConfig",
+    "LazyGradientInit",
+    "Legalize",
     "MergeCompilerRegions",
     "MergeComposite",
     "ModulePass",
@@ -107,8 +118,11 @@ __all__ = [
     "ToBasicBlockNormalForm",
     "ToBasicBlockNormalFormExpr",
     "ToGraphNormalForm",
+    "ToMixedPrecision",
     "default_pipeline",
     "function_pass",
     "gradient",
+    "mixed_precision",
     "module_pass",
+    "recast",
 ]

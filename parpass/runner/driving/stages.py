@@ -92,7 +92,6 @@ class Stages:
         self._ledger = ledger
         self._retainer = retainer
         self._account = account
-        self._sending = Sending(host, retainer, account)
         self._isolated = isolated
         self._fell_behind = False  # workers, in the last stage
         self._was_finished_here = False  # that stage, as workers could not
@@ -199,6 +198,8 @@ class Stages:
         """Have workers run a stage on those functions that have no outcome."""
         command, outcomes = stage.command, stage.outcomes
         snapshot = await self._host.call_through(Snapshot.take, self._context)
+        if not getattr(executor, "shares_files", True):
+            self._retainer.values.large = math.inf  # for the rest of the run
         pooled = PooledStage(
             command.steps,
             stage.held,
@@ -211,7 +212,8 @@ class Stages:
             alone_seconds=alone_seconds,
         )
         try:
-            await self._sending.run(pooled, executor, isolated=self._isolated)
+            sending = Sending(self._host, self._retainer, self._account)
+            await sending.run(pooled, executor, isolated=self._isolated)
         except tuple(REASONS) as error:
             return await self._stay_here(stage, REASONS[type(error)], str(error))
         except UnloadableError as error:

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import threading
 import time
 from collections import deque
 from concurrent.futures import Future, InvalidStateError
 
 from parpass.runner.executor import (
-    ONE_THREAD,
     START_SECONDS,
     JobEndedError,
     JobLostError,
     NoWorkersError,
+    environment_of_workers,
     was_killed,
 )
 from parpass.runner.pool.process_events import in_thread
@@ -164,7 +163,7 @@ class Crew:
     def _attend(self, worker: Worker) -> None:
         """Start a worker's process and wait for what it has to say, to its end."""
         try:
-            env = _environment(self._hash_seed)
+            env = environment_of_workers(self._hash_seed)
             worker.process.start(env, lambda: self.start_seconds)
         except BaseException as error:  # noqa: BLE001 -- the jobs are told
             self._could_not_start(worker, error)
@@ -251,12 +250,3 @@ def no_workers(error: BaseException) -> NoWorkersError:
     if isinstance(error, StartError):
         return NoWorkersError("hang" if error.hangs else "end", str(error))
     return NoWorkersError("none", f"{type(error).__name__}: {error}")
-
-
-def _environment(hash_seed: int | None) -> dict[str, str]:
-    # One hash seed for all, so that nothing depends on which worker ran.
-    seed = os.environ.get("PYTHONHASHSEED", "random")
-    if hash_seed is not None:
-        seed = str(hash_seed)
-    env = {"PYTHONHASHSEED": seed if seed.isdecimal() else "0"}
-    return env | dict.fromkeys(ONE_THREAD, "1")

@@ -66,9 +66,7 @@ class LokyExecutor:
         posted = Posted(pack_call(run, job), Future(), seconds, of=of)
         with crew.lock:
             self._check_open()
-            crew.queue.append(posted)
-            crew.hand_out()
-            crew.hire(len(crew.queue))
+            self._post(posted)
         return posted.answer
 
     def ask(
@@ -82,24 +80,21 @@ class LokyExecutor:
         Raises:
             RuntimeUseError: The executor is closed.
         """
-        crew, posted = (
-            self._crew,
-            Posted(pack_call(run, job), Future(), math.inf, of=of),
-        )
-        answer = posted.answer
+        crew, answer = self._crew, Future[bytes]()
+        posted = Posted(pack_call(run, job), answer, math.inf, of=of)
         try:
             with crew.lock:
                 self._check_open()
                 worker = crew.lend(posted)
                 if worker is None:
-                    crew.queue.append(posted)
-                    crew.hand_out()
-                    crew.hire(len(crew.queue))
+                    self._post(posted)
             if worker is not None:
                 message = worker.process.ask(posted.message)
                 if message is None:
                     return None
                 crew.answered(worker, message)
+                if not answer.done():
+                    return None  # it was ended meanwhile
             return None if answer.exception() is not None else answer.result()
         finally:
             if not answer.done():  # something, such as Ctrl-C, came in between
@@ -180,6 +175,13 @@ class LokyExecutor:
     def leave_to_parent(self) -> None:
         """Forget the processes: this one was forked off, and they are its parent's."""
         self._crew.leave_to_parent()
+
+    def _post(self, posted: Posted) -> None:
+        """Have a job wait for a worker; called with the lock held."""
+        crew = self._crew
+        crew.queue.append(posted)
+        crew.hand_out()
+        crew.hire(len(crew.queue))
 
     def _check_open(self) -> None:
         if self._crew.is_closed:

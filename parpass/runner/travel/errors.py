@@ -114,6 +114,8 @@ def _reduced(error: BaseException) -> Any:
     """Return what an exception is made of, as its own class or pickle says it."""
     kind = type(error)
     registered = copyreg.dispatch_table.get(kind)
+    if registered is copyreg.dispatch_table.get(BaseException):
+        registered = None  # of all exceptions, by a library that has its own way: tblib
     reduce = functools.partial(error.__reduce_ex__, 5)
     reduced: Any = reduce() if registered is None else registered(error)
     is_own = any(

@@ -112,7 +112,7 @@ class LargeValues:
     def __init__(self, folder: Folder, name: str) -> None:
         self._folder = folder
         self._name = name
-        self.large = LARGE
+        self.large: float = LARGE
         self._writer: Writer | None = None
         self._maps: dict[str, memoryview] = {}
         self._fetching = threading.Lock()  # a pass may look in threads of its own

@@ -95,6 +95,9 @@ class Slots:
         offset, length, at, size, values = (field[function] for field in self._fields)
         return Slot(offset, length, None if at == _ALONE else at, size, values)
 
+    def __len__(self) -> int:
+        return len(self._fields[0])
+
     def size(self, function: int) -> int:
         """Return how many bytes a function has, about."""
         return self._fields[3][function]
@@ -130,7 +133,53 @@ def append_bundle(writer: Writer, bundle: Bundle) -> Slot:
     return Slot(offset, len(payload), None, size, len(values))
 
 
-class FunctionsFile:
+class BundlesFile:
+    """The file with the functions of a stage, as bytes.
+
+    Args:
+        open_file: Opens it; called when a function is first read from it.
+    """
+
+    def __init__(self, open_file: Callable[[], int]) -> None:
+        self._open = open_file
+        self._file: int | None = None
+        self._bundles: dict[int, Bundle] = {}  # by offset; the oldest ones first
+        self._kept = 0  # bytes
+
+    def packed(self, slot: Slot) -> Packed:
+        """Return a function as it is there."""
+        bundle = self._bundles.get(slot.offset)
+        if bundle is None:
+            bundle = self._read(slot)
+            if slot.has_others:
+                self._keep(slot.offset, bundle)
+        return Packed(bundle, slot.at)
+
+    def close(self) -> None:
+        """Close it."""
+        if self._file is not None:
+            os.close(self._file)
+
+    def _read(self, slot: Slot) -> Bundle:
+        if self._file is None:
+            self._file = self._open()
+        content = os.pread(self._file, slot.length + slot.values, slot.offset)
+        values: Sequence[Ref] = ()
+        if slot.values:
+            values = [Ref(*one) for one in pickle.loads(content[slot.length :])]
+            content = content[: slot.length]
+        # Of a bundle that is sent on it is asked how large its functions are.
+        return Bundle(content, (slot.size,), values)
+
+    def _keep(self, offset: int, bundle: Bundle) -> None:
+        self._bundles[offset] = bundle
+        self._kept += len(bundle.payload)
+        while self._kept > _KEPT:
+            oldest = self._bundles.pop(next(iter(self._bundles)))
+            self._kept -= len(oldest.payload)
+
+
+class FunctionsFile(BundlesFile):
     """The file with the functions of a stage, as a worker reads it.
 
     Args:
@@ -147,45 +196,12 @@ class FunctionsFile:
         values: Values,
         mod: Any,
     ) -> None:
-        self._open = open_file
-        self._file: int | None = None
+        super().__init__(open_file)
         self._adapter = adapter
         self._values = values
         self._mod = mod
-        self._bundles: dict[int, Bundle] = {}  # by offset; the oldest ones first
-        self._kept = 0  # bytes
 
     def function(self, slot: Slot | Packed) -> Any:
         """Return a function; see `unpack`."""
-        packed = self._packed(slot) if isinstance(slot, Slot) else slot
+        packed = self.packed(slot) if isinstance(slot, Slot) else slot
         return unpack(packed, self._adapter, self._values, self._mod)
-
-    def close(self) -> None:
-        """Close it."""
-        if self._file is not None:
-            os.close(self._file)
-
-    def _packed(self, slot: Slot) -> Packed:
-        bundle = self._bundles.get(slot.offset)
-        if bundle is None:
-            bundle = self._read(slot)
-            if slot.has_others:
-                self._keep(slot.offset, bundle)
-        return Packed(bundle, slot.at)
-
-    def _read(self, slot: Slot) -> Bundle:
-        if self._file is None:
-            self._file = self._open()
-        content = os.pread(self._file, slot.length + slot.values, slot.offset)
-        values: Sequence[Ref] = ()
-        if slot.values:
-            values = [Ref(*one) for one in pickle.loads(content[slot.length :])]
-            content = content[: slot.length]
-        return Bundle(content, values=values)
-
-    def _keep(self, offset: int, bundle: Bundle) -> None:
-        self._bundles[offset] = bundle
-        self._kept += len(bundle.payload)
-        while self._kept > _KEPT:
-            oldest = self._bundles.pop(next(iter(self._bundles)))
-            self._kept -= len(oldest.payload)

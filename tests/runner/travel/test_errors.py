@@ -155,6 +155,19 @@ def test_a_class_or_its_module_may_say_how_it_travels():
     assert registered.args == ("registered", "x")
 
 
+def test_what_a_library_registers_for_all_exceptions_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def reduced(error: BaseException) -> Any:
+        return ValueError, ("of all",)
+
+    for kind in (BaseException, Exception, Slotted, SystemExit):
+        monkeypatch.setitem(copyreg.dispatch_table, kind, reduced)
+    assert isinstance(travelled(Slotted(3)), Slotted)
+    assert vars(travelled(SystemExit(3))) == {}
+    assert travelled(SystemExit(3)).args == (3,)
+
+
 def test_notes_arrive_once():
     error = ValueError("x")
     error.add_note("first")

@@ -47,8 +47,8 @@ Tensor[(4), float32] {
           buffers = {p0: Buffer(p0_2: Pointer(float32), float32, [4], []),
                      out: Buffer(out_2: Pointer(float32), float32, [4], [])}
           buffer_map = {p0_1: p0, out_1: out} {
-          for (i0: int64, 0i64, 4i64) "vectorized" {
-            out[i0] = max(0f32, p0[i0]);
+          for (lane: int64, 0i64, 4i64) "vectorized" {
+            out[lane] = max(0f32, p0[lane]);
           }
         }
 

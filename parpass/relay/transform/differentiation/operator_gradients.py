@@ -10,7 +10,7 @@ from parpass.ir.operators.op_attrs import op_attrs
 from parpass.ir.operators.op_table import Op
 from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Tuple, TupleGetItem
-from parpass.relay.op.gradient_hooks import PRIMAL_GRADIENT
+from parpass.relay.op.hooks.gradient_hooks import PRIMAL_GRADIENT
 from parpass.relay.transform.differentiation.pointwise_gradients import (
     POINTWISE,
     Gradient,

@@ -11,7 +11,7 @@ from parpass.ir.operators.op_table import Op
 from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op import nn
-from parpass.relay.op.layout_hooks import ALTER_OP_LAYOUT
+from parpass.relay.op.hooks.layout_hooks import ALTER_OP_LAYOUT
 from parpass.relay.transform.relayout.layout_rewriter import LayoutRewriter
 from parpass.relay.transform.relayout.target_layouts import target_rules
 from parpass.relay.typing.infer import typed_function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -13,8 +14,9 @@ from parpass.ir.operators.op_attrs import op_attrs
 from parpass.ir.operators.op_table import Op
 from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
+from parpass.relay.op.hooks.layout_hooks import CONVERT_OP_LAYOUT
 from parpass.relay.op.layout import Layout
-from parpass.relay.op.layout_hooks import CONVERT_OP_LAYOUT
+from parpass.relay.transform.relayout.layout_config import skipped_layers
 from parpass.relay.transform.relayout.layout_rewriter import LayoutRewriter
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
@@ -47,8 +49,9 @@ class ConvertLayout(FunctionPass):
 
     Convolutions, transposed ones and poolings are converted by their attributes; for
     others, a rule is registered by `relay.op.register_convert_op_layout`. Elementwise
-    operators, poolings, concatenation, padding, normalisation and reductions between
-    them go on in the new layout.
+    operators, poolings, concatenation, padding, normalisation, slices and reductions
+    between them go on in the new layout; so do those for which a rule is registered by
+    `relay.op.register_infer_correct_layout`. `LayoutConfig` leaves some alone.
 
     Args:
         desired_layouts: For each operator, the layout of its data and, if it has one,
@@ -71,12 +74,15 @@ class ConvertLayout(FunctionPass):
     ) -> Function:
         """Return the function in the desired layouts."""
         rules = op_attrs(CONVERT_OP_LAYOUT)
+        skipped, convolutions = skipped_layers(), count()
 
         def alter(call: Call, args: tuple[Expr, ...]) -> Expr | None:
             name = cast("Op", call.op).name
             desired = self.desired_layouts.get(name)
             if desired is None:
                 return None
+            if "kernel_layout" in (call.attrs or ()) and next(convolutions) in skipped:
+                return call if args == call.args else Call(call.op, args, call.attrs)
             rule = rules.get(name)
             if rule is None:
                 return _converted(call, args, desired)

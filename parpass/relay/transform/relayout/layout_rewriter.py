@@ -6,13 +6,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 from parpass.errors import IRTypeError
+from parpass.ir.operators.op_attrs import op_attrs
 from parpass.ir.operators.op_table import Op, TypeRelationError
 from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, Expr, Tuple, TupleGetItem
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims, layout_transform
+from parpass.relay.op.hooks.layout_hooks import INFER_CORRECT_LAYOUT
 from parpass.relay.op.layout import Layout, relaid_shape
-from parpass.relay.transform.relayout.layout_rules import Change, relaid
+from parpass.relay.transform.relayout.layout_change import Change
+from parpass.relay.transform.relayout.layout_rules import relaid
 
 Alter = Callable[[Call, tuple[Expr, ...]], Expr | None]
 """Returns a call in other layouts for a call with types and its new arguments."""
@@ -46,6 +49,7 @@ class LayoutRewriter(ExprMutator):
         super().__init__()
         self.altered = 0
         self._alter = alter
+        self._rules = op_attrs(INFER_CORRECT_LAYOUT)
         self._laid: dict[Expr, _Laids] = {}
         self._cache: dict[tuple[Expr, str, str], Expr] = {}
 
@@ -94,7 +98,7 @@ class LayoutRewriter(ExprMutator):
 
     def _followed(self, call: Call, plain: Call) -> Expr:
         change = self._change_of(call)
-        found = None if change is None else relaid(call, change)
+        found = None if change is None else relaid(call, change, self._rules)
         if change is None or found is None:
             return plain
         args = tuple(
@@ -133,14 +137,19 @@ class LayoutRewriter(ExprMutator):
             return value
         key = (node, found.name, new.name)
         if key not in self._cache:
-            self._cache[key] = _transformed(value, node, found, new)
+            self._cache[key] = _transformed(value, node, found, new, written=old)
         return self._cache[key]
 
     def _noted(
-        self, call: Call, result: Call, change: Change, outputs: tuple[bool, ...]
+        self,
+        call: Call,
+        result: Call,
+        change: Change,
+        outputs: tuple[bool | Change, ...],
     ) -> Expr:
         """Note what is changed of a result, and return it as it was."""
         if isinstance(call.checked_type, TensorType):
+            change = outputs[0] if isinstance(outputs[0], Change) else change
             if not outputs[0] or change.old == change.new:
                 return result
             self._laid[call] = (_Laid(result, change),)
@@ -172,8 +181,17 @@ def _layouts(attrs: Any) -> tuple[Layout, ...]:
     return tuple(map(Layout.of, names))
 
 
-def _transformed(value: Expr, node: Expr, old: Layout, new: Layout) -> Expr:
+def _transformed(
+    value: Expr, node: Expr, old: Layout, new: Layout, *, written: Layout
+) -> Expr:
     """Return a value in another layout; one of fewer dimensions gets them in front.
+
+    Args:
+        value: The value, in the layout `old`.
+        node: The node that it is the value of, which was written for `written`.
+        old: Its layout.
+        new: The layout that it is to have.
+        written: The layout that the node's type is of.
 
     Raises:
         TypeRelationError: The value has no such form.
@@ -184,12 +202,12 @@ def _transformed(value: Expr, node: Expr, old: Layout, new: Layout) -> Expr:
     missing = 0
     # The type is that of the value as it was written; in front of it, for broadcasting,
     # are dimensions of length 1.
-    if len(found.shape) < len(old.primal) and len(old.primal) == len(old.axes):
+    if old == written and len(found.shape) < len(old.primal) == len(old.axes):
         missing = len(old.axes) - len(found.shape)
         shape = (*[1] * missing, *found.shape)
         relaid_shape(shape, old.name, new.name)
-    elif len(found.shape) == len(old.axes):
-        relaid_shape(found.shape, old.name, new.name)
+    elif len(found.shape) == len(written.axes):
+        relaid_shape(found.shape, written.name, new.name)
     if missing:
         value = expand_dims(value, axis=0, num_newaxis=missing)
     return layout_transform(value, old.name, new.name)

@@ -2,57 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, cast
 
 from msgspec.structs import replace
 
+from parpass.errors import IRTypeError
 from parpass.ir.operators.op_table import Op, OpPattern
 from parpass.ir.types.ty import TensorType, TupleType
 from parpass.relay.expr import Call
-from parpass.relay.op.layout import Layout
-
-
-class Change(NamedTuple):
-    """A layout and the one that takes its place."""
-
-    old: Layout
-    new: Layout
-
-    def axis(self, axis: int) -> int | None:
-        """Return where an axis is now; None if it is in blocks."""
-        letter = self.old.axes[axis % len(self.old.axes)]
-        return None if self.new.block(letter) > 1 else self.new.index(letter)
-
-
-class Relaid(NamedTuple):
-    """How a call is written in other layouts.
-
-    Attributes:
-        attrs: Its attributes.
-        inputs: Whether each argument is to change its layout, too.
-        outputs: Whether each field of its result, or the result, has changed.
-    """
-
-    attrs: Any
-    inputs: tuple[bool, ...]
-    outputs: tuple[bool, ...]
-
-
-Rule = Callable[[Call, Change], Relaid | None]
+from parpass.relay.transform.relayout.axis_rules import AXIS_RULES
+from parpass.relay.transform.relayout.infer_layout_utils import (
+    InferCorrectLayoutOutput,
+)
+from parpass.relay.transform.relayout.layout_change import Change, Relaid, Rule
 
 # Position counts in it, so it is elementwise to FuseOps only.
 _BY_POSITION = frozenset({"trilu"})
 
 
-def relaid(call: Call, change: Change) -> Relaid | None:
+def relaid(
+    call: Call, change: Change, own: Mapping[str, Any] = MappingProxyType({})
+) -> Relaid | None:
     """Return how a call goes on if its data changes; None if it needs it as it was.
 
     Args:
         call: A call of an operator, with types.
         change: The change of the layout of the first argument that has another one.
+        own: The rules that users have registered, by operator.
+
+    Raises:
+        IRTypeError: Such a rule gives something else than layouts.
     """
     op = cast("Op", call.op)
+    if op.name in own:
+        return _by_users_rule(call, change, own[op.name])
     rule = _RULES.get(op.name)
     if rule is not None:
         return rule(call, change)
@@ -67,6 +52,22 @@ def relaid(call: Call, change: Change) -> Relaid | None:
     return None
 
 
+def _by_users_rule(call: Call, change: Change, rule: Any) -> Relaid | None:
+    types = [arg.checked_type for arg in call.args]
+    count = len(types)
+    found = rule(call.attrs, [change.new] * count, [change.old] * count, types)
+    if found is None:
+        return None
+    if not isinstance(found, InferCorrectLayoutOutput):
+        raise IRTypeError(
+            f"expected an InferCorrectLayoutOutput for '{cast('Op', call.op).name}', "
+            f"got {type(found).__name__}"
+        )
+    inputs = tuple([layout == change.new for layout in found.input_layouts])
+    outputs = tuple([layout == change.new for layout in found.output_layouts])
+    return Relaid(found.new_attrs, inputs, outputs)
+
+
 def _broadcast(call: Call, change: Change) -> Relaid | None:
     result = call.checked_type
     if not isinstance(result, TensorType):
@@ -74,7 +75,10 @@ def _broadcast(call: Call, change: Change) -> Relaid | None:
     if len(result.shape) != len(change.old.axes):
         return None
     types = [cast("TensorType", arg.checked_type) for arg in call.args]
-    return Relaid(call.attrs, tuple(bool(x.shape) for x in types), (True,))
+    rank = len(change.old.axes)
+    # What broadcasts along all axes does so in any layout.
+    inputs = [len(x.shape) == rank or any(dim != 1 for dim in x.shape) for x in types]
+    return Relaid(call.attrs, tuple(inputs), (True,))
 
 
 def _with_layout(call: Call, change: Change) -> Relaid | None:
@@ -137,25 +141,6 @@ def _pad(call: Call, change: Change) -> Relaid | None:
     return Relaid(replace(call.attrs, pad_width=pad_width), _first(call), (True,))
 
 
-def _reduce(call: Call, change: Change) -> Relaid | None:
-    attrs = call.attrs
-    old, new = change
-    rank = len(old.axes)
-    listed = range(rank) if attrs.axis is None else attrs.axis
-    axes = {axis % rank for axis in ([listed] if isinstance(listed, int) else listed)}
-    if attrs.exclude:
-        axes = set(range(rank)) - axes
-    letters = {old.axes[axis] for axis in axes}
-    if any(new.block(letter) > 1 for letter in new.primal):
-        return None
-    kept = [[x for x in one.axes if x not in letters] for one in (old, new)]
-    if not attrs.keepdims and kept[0] != kept[1]:
-        return None
-    changed = tuple(sorted(new.index(letter) for letter in letters))
-    new_attrs = replace(attrs, axis=changed, exclude=False)
-    return Relaid(new_attrs, (True,), (bool(attrs.keepdims),))
-
-
 _RULES: dict[str, Rule] = {
     "concatenate": _concatenate,
     "split": _split,
@@ -172,5 +157,5 @@ _RULES: dict[str, Rule] = {
         ),
         _along_axis,
     ),
-    **dict.fromkeys(("max", "mean", "min", "prod", "sum"), _reduce),
+    **AXIS_RULES,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,15 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parpass import relay
-from parpass.errors import ArgumentError, IRTypeError, UnknownOpError
+from parpass.errors import ArgumentError, IRError, IRTypeError, UnknownOpError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.operators.op_attrs import TempOpAttr
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, Tuple, Var, const
-from parpass.relay.transform import AlterOpLayout, ConvertLayout, InferType
+from parpass.relay.transform import (
+    AlterOpLayout,
+    ConvertLayout,
+    InferType,
+    LayoutConfig,
+)
 from parpass.relay.transform.relayout.alter_op_layout import conv2d_nchwc
+from parpass.relay.transform.relayout.infer_layout_utils import (
+    InferCorrectLayoutOutput,
+)
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext
 from tests.support.docs import shows
@@ -226,6 +234,22 @@ def _unary(value: Expr, kind: int) -> Expr:
         lambda: value + relay.sum(value, axis=1, keepdims=True),
         lambda: relay.transpose(relay.transpose(value, (0, 2, 3, 1)), (0, 3, 1, 2)),
         lambda: relay.nn.prelu(value, vector),
+        lambda: relay.nn.pad(
+            relay.strided_slice(value, (0, 0, 1), (1, 4)),
+            ((0, 0), (0, 0), (1, 0), (0, 0)),
+        ),
+        lambda: relay.concatenate(
+            [relay.strided_slice(value, (2,), (4,), axes=(1,))] * 2, axis=1
+        ),
+        lambda: relay.slice_like(value, value, axes=(1, 2)),
+        lambda: value + relay.expand_dims(relay.max(value, axis=2), 2),
+        lambda: (
+            value
+            + relay.expand_dims(
+                relay.squeeze(relay.mean(value, 1, keepdims=True), [1]), 1
+            )
+        ),
+        lambda: value + relay.cast(relay.argmax(value, 3, keepdims=True), "float32"),
     ][kind]()
 
 
@@ -235,7 +259,7 @@ def networks(draw: st.DrawFn) -> IRModule:
     depthwise = relay.var("d", shape=(C, 1, 3, 3))
     value: Expr = X
     for _ in range(draw(st.integers(1, 6))):
-        kind = draw(st.integers(-3, 13))
+        kind = draw(st.integers(-3, 19))
         before = value
         if kind >= 0:
             value = _unary(value, kind)
@@ -266,6 +290,100 @@ def test_a_change_of_layout_keeps_the_meaning(at: int) -> None:
         assert_keeps_meaning(PASSES[at], mod, rtol=1e-4, atol=1e-3)
 
     law()
+
+
+_Form = Callable[[Expr], Expr]
+FORMS: list[tuple[_Form, _Form]] = [
+    (lambda x: relay.transpose(x, (0, 2, 3, -3)),
+     lambda x: relay.transpose(x, (0, 1, 2, 3))),
+    (lambda x: relay.max(x, (2, 3)), lambda x: relay.max(x, (1, 2))),
+    (lambda x: relay.argmax(x, 1, keepdims=True),
+     lambda x: to(relay.argmax(x, (3,), keepdims=True), "NHWC", "NCHW")),
+    (relay.squeeze, lambda x: to(relay.squeeze(x, (0,)), "HWC", "CHW")),
+    (lambda x: relay.strided_slice(x, (0, 1), (1, 3, 5), (1, 1, 2)),
+     lambda x: to(
+         relay.strided_slice(x, (0, 0, 0, 1), (1, 5, 6, 3), (1, 2, 1, 1)),
+         "NHWC", "NCHW")),
+    (lambda x: relay.strided_slice(x, (1,), (3,), axes=(1,)),
+     lambda x: to(
+         relay.strided_slice(x, (1,), (3,), axes=(3,)), "NHWC", "NCHW")),
+    (lambda x: x * relay.const([2.0]),
+     lambda x: to(x * relay.const([2.0]), "NHWC", "NCHW")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("build", "expected"), FORMS)
+def test_axes_are_where_the_layout_has_them(build: _Form, expected: _Form) -> None:
+    after = ConvertLayout(NHWC)(module(build(conv(X))))
+    wanted = expected(in_nhwc(to(X, "NCHW", "NHWC")))
+    assert_structural_equal(after, module(wanted))
+
+
+@pytest.mark.usefixtures("blocked")
+def test_blocks_are_reduced_and_sliced_with_their_axes() -> None:
+    total = AlterOpLayout()(module(relay.sum(conv(X), 1, keepdims=True)))["main"].body
+    assert total.attrs.src_layout == "NCHW1c"
+    assert total.args[0].attrs.axis == (1, 4)
+    part = relay.strided_slice(conv(X), (0, 2), (1, 4))
+    found = AlterOpLayout()(module(part))["main"].body.args[0]
+    assert found.attrs.begin == (0, 1, 0, 0, 0)
+    assert found.attrs.end == (1, 2, 6, 6, 2)
+    odd = AlterOpLayout()(module(relay.strided_slice(conv(X), (0, 1), (1, 3))))
+    assert odd["main"].body.attrs.begin == (0, 1)
+
+
+@pytest.mark.usefixtures("blocked")
+def test_what_blocks_of_one_channel_are_left_of_goes_on_with_others() -> None:
+    data = conv(X)
+    total = relay.sum(data, 1, keepdims=True)
+    for body in (data + total, relay.squeeze(total, [1]), relay.exp(total) + data):
+        assert_keeps_meaning(AlterOpLayout(), module(body), rtol=1e-4, atol=1e-3)
+
+
+def test_convolutions_are_left_alone_by_number() -> None:
+    both = module(conv(conv(X)))
+    with LayoutConfig(skip_layers=[0]):
+        after = ConvertLayout(NHWC)(both)
+    assert_structural_equal(
+        after, module(to(in_nhwc(to(conv(X), "NCHW", "NHWC")), "NHWC", "NCHW"))
+    )
+    assert transforms(ConvertLayout(NHWC)(both)) == 3
+    with pytest.raises(IRError, match="that was entered"):
+        LayoutConfig().__exit__()
+
+
+@pytest.mark.slow
+def test_convolutions_are_left_alone_in_workers_too(runner: Runner) -> None:
+    functions = {f"f{at}": module(conv(conv(X)))["main"] for at in range(8)}
+    with LayoutConfig([1]):
+        assert_parallel_is_serial(runner, ConvertLayout(NHWC), IRModule(functions))
+
+
+def test_an_operator_goes_on_by_a_rule_of_the_users() -> None:
+    def go_on(attrs: Any, new: list[Any], old: list[Any], types: list[Any]) -> Any:
+        assert [one.name for one in (*new, *old)] == ["NHWC", "NCHW"]
+        assert types[0].shape == (1, C, 6, 6)
+        return InferCorrectLayoutOutput(new, new, attrs)
+
+    def stay(*_: Any) -> None:
+        return None
+
+    def wrong(*_: Any) -> int:
+        return 3
+
+    before = module(relay.fast_exp(conv(X)))
+    with TempOpAttr("fast_exp", "FInferCorrectLayout", stay):
+        assert transforms(ConvertLayout(NHWC)(before)) == 3
+        stays = ConvertLayout(NHWC)(before)["main"].body
+    assert stays.op.name == "fast_exp"
+    with TempOpAttr("fast_exp", "FInferCorrectLayout", go_on):
+        follows = ConvertLayout(NHWC)(before)["main"].body
+    assert follows.op.name == "layout_transform"
+    with (
+        TempOpAttr("fast_exp", "FInferCorrectLayout", wrong),
+        pytest.raises(IRTypeError, match="an InferCorrectLayoutOutput for 'fast_exp'"),
+    ):
+        ConvertLayout(NHWC)(before)
 
 
 @pytest.mark.slow

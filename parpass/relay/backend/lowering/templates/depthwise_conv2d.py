@@ -30,10 +30,7 @@ from parpass.relay.backend.lowering.templates.flat_operands import (
     is_flat,
     suits_vectors,
 )
-from parpass.relay.backend.lowering.templates.padded_input import (
-    FlatInput,
-    with_input,
-)
+from parpass.relay.backend.lowering.templates.padded_input import FlatInput, with_input
 from parpass.relay.backend.lowering.templates.register_tile import best_tile
 from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters

@@ -8,6 +8,7 @@ from parpass.ir.operators.op_attrs import FIRST_LEVEL, register_op_attr
 
 ALTER_OP_LAYOUT = "FTVMAlterOpLayout"
 CONVERT_OP_LAYOUT = "FTVMConvertOpLayout"
+INFER_CORRECT_LAYOUT = "FInferCorrectLayout"
 
 
 def register_alter_op_layout(
@@ -36,3 +37,18 @@ def register_convert_op_layout(
         UnknownOpError: There is no such operator.
     """
     return register_op_attr(op_name, CONVERT_OP_LAYOUT, convert_layout, level)
+
+
+def register_infer_correct_layout(
+    op_name: str, infer_layout: Any = None, level: int = FIRST_LEVEL
+) -> Any:
+    """Register how an operator goes on in another layout; without a rule, a decorator.
+
+    A rule is a function of the call's attributes, the new layouts of its arguments, the
+    old ones and their types. It returns an `InferCorrectLayoutOutput`, or None if the
+    operator needs its arguments as they were.
+
+    Raises:
+        UnknownOpError: There is no such operator.
+    """
+    return register_op_attr(op_name, INFER_CORRECT_LAYOUT, infer_layout, level)

@@ -1,0 +1,1 @@
+"""What users register for operators, by the pass that asks for it."""
