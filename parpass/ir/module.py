@@ -19,8 +19,8 @@ from parpass.ir.attrs import DictAttrs
 from parpass.ir.closedness import check_closed
 from parpass.ir.node import Node, with_replaced
 from parpass.ir.relay_expr import BaseFunc, GlobalVar
-from parpass.ir.tenants import Annotate, FunctionPrinter, Tenant, tenant_of
-from parpass.ir.text.literals import items_text
+from parpass.ir.tenants import Annotate, tenant_of
+from parpass.ir.text.module_text import header_text, module_text
 from parpass.ir.type_definitions import TypeDefinitions
 from parpass.ir.types.ty import FuncType, Type
 
@@ -325,30 +325,24 @@ class IRModule:
                 default that is the type of a call or a constant, where it is known.
         """
         text = self.text(show_meta_data=show_meta_data, annotate=annotate)
-        kinds = {tenant_of(function) for function in self._functions.values()}
-        headers = {one.text_header for one in kinds or {tenant_of(GlobalVar)}}
-        return "".join(sorted(headers)) + text
+        return header_text(self._functions.values()) + text
 
     def text(
         self, *, show_meta_data: bool = False, annotate: Annotate | None = None
     ) -> str:
         """Return `astext` without what a text of its own begins with."""
-        attrs = items_text(self.attrs)
-        parts = [f"#[attrs({', '.join(attrs)})]\n"] if attrs else []
-        printers: dict[Tenant, FunctionPrinter] = {}
-        if self._types:
-            tenant = tenant_of(GlobalVar)
-            printer = printers[tenant] = tenant.printer(annotate)
-            parts += map(printer.definition, self._types.by_name.values())
-        for name, function in self._functions.items():
-            tenant = tenant_of(function)
-            if tenant not in printers:
-                printers[tenant] = tenant.printer(annotate)
-            parts.append(printers[tenant].function(name, function))
-        text = "\n".join(parts)
-        if not show_meta_data:
-            return text.rstrip("\n")
-        return text + "".join(printer.section() for printer in printers.values())
+        return module_text(
+            self._functions,
+            self._types.by_name.values(),
+            self.attrs,
+            show_meta_data=show_meta_data,
+            annotate=annotate,
+        )
+
+    def script(self, tir_prefix: str = "T", show_meta: bool = False) -> str:
+        """Return the module as text; TVM's `script` is Python, which is not written."""
+        del tir_prefix
+        return self.text(show_meta_data=show_meta)
 
     def show(self) -> None:
         """Print the module as text, without the values of its constants."""
@@ -446,7 +440,8 @@ class IRModule:
             value = tenant_of(value).as_function(value, self)
         if not isinstance(value, BaseFunc):
             raise ModuleTypeError(
-                f"expected a relay.Function for '{name}', got {type(value).__name__}"
+                f"expected a function of an IR for '{name}', such as a relay.Function "
+                f"or a tir.PrimFunc, got {type(value).__name__}"
             )
         if not value.may_be_open:
             check_closed(value, name)

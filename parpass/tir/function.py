@@ -140,6 +140,11 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
             return self
         return structs.replace(self, body=new_body, span=span or self.span)
 
+    def script(self, tir_prefix: str = "T", show_meta: bool = False) -> str:
+        """Return the text, `str(self)`; TVM's is Python, which is not written."""
+        del tir_prefix, show_meta
+        return str(self)
+
 
 def kernel_type(tensors: Sequence[TensorType], num_outputs: int) -> FuncType:
     """Return the type that a kernel has to those who call it with tensors.

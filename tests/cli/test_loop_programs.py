@@ -7,6 +7,7 @@ import json
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -145,3 +146,68 @@ def test_programs_are_kept_as_json(model: Path):
     assert opt(model, "-j0", "-o", "out.json").exit_code == 0
     assert "tir.PrimFunc" in json.dumps(json.loads(Path("out.json").read_text()))
     assert opt("out.json", "-j0").stdout == PROGRAM
+
+
+RUNNABLE = """\
+@double = primfn(a: handle, b: handle, n: int32) -> ()
+  buffers = {A: Buffer(A_1: Pointer(float32), float32, [n], []),
+             B: Buffer(B_1: Pointer(float32), float32, [n], [])}
+  buffer_map = {a: A, b: B} {
+  for (i: int32, 0, n) {
+    B[i] = (A[i]*2f32);
+  }
+}
+@next = primfn(n: int32) -> int32 {
+  @tir.ret((n + 1), dtype=int32);
+}
+"""
+
+
+def run(path: Path, *arguments: object) -> Result:
+    return CliRunner().invoke(main, ["run", str(path), *map(str, arguments)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (
+            ("--function=double", "--input=a=a.npy", "--input=b=[0, 0, 0]"),
+            "output_0: float32 (3,)\n[2. 4. 6.]\n",
+        ),
+        (("--function=next", "--input=n=4"), "output_0: int32 ()\n5\n"),
+    ],
+)
+def test_what_is_written_and_returned_comes_out(
+    model: Path, arguments: tuple[str, ...], printed: str
+):
+    model.write_text(RUNNABLE)
+    np.save("a.npy", np.array([1, 2, 3], "float32"))
+    result = run(model, *arguments)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, printed, "")
+    assert np.load("a.npy").tolist() == [1, 2, 3]
+
+
+def test_what_is_not_given_is_random_and_as_long_as_what_is(model: Path):
+    model.write_text(RUNNABLE)
+    result = run(model, "--function=double", "--shape=a:3", "--shape=b:3", "--seed=1")
+    assert result.stdout.startswith("output_0: float32 (3,)\n")
+    assert run(model, "--function=double", "--input=n=5").stdout.startswith(
+        "output_0: float32 (5,)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ((), 1, "expected tensors of known shapes for parameter 'a'"),
+        (("--input=x=1",), 2, "no parameter 'x'; there are a, b, n"),
+        (("--input=a=[1]", "--input=b=[1]", "--input=n=2"), 1, "expected 2 for dim"),
+    ],
+)
+def test_what_cannot_be_run_says_what_is_missing(
+    model: Path, arguments: tuple[str, ...], code: int, message: str
+):
+    model.write_text(RUNNABLE)
+    result = run(model, "--function=double", *arguments)
+    assert result.exit_code == code
+    assert message in result.stderr

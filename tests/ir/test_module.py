@@ -59,7 +59,7 @@ def test_two_global_variables_of_one_name_are_refused():
     [
         ([F], "expected functions as a mapping .* got list"),
         ({1: F}, "expected a GlobalVar or a name for a key, got int"),
-        ({"f": 1}, r"expected a relay.Function for 'f', got int"),
+        ({"f": 1}, r"expected a function of an IR for 'f', .*got int"),
     ],
 )
 def test_what_is_no_function_or_name_is_refused(functions: Any, message: str):

@@ -180,3 +180,11 @@ def test_what_the_builder_has_for_a_pointer_is_a_parameter():
     pointer[0] = 1.0
     func = tir.PrimFunc([pointer], ib.get())
     assert func.params == (pointer.asobject(),)
+
+
+def test_a_script_is_the_text():
+    mod = IRModule({"f": doubled()})
+    func: Any = mod["f"]
+    assert mod.script() == str(mod)
+    assert func.script() == str(func)
+    assert structural_equal(relay.parse(mod.script(tir_prefix="tir")), mod)

@@ -72,7 +72,8 @@ def run(
 
     INPUT is what parpass opt reads, or a library (.so, .tar) that parpass build has
     made, whose network is run then. Parameters whose value is not given get random
-    values of their types; where a type leaves the shape open, --shape says it.
+    values of their types; where a type leaves the shape open, --shape says it. Of a
+    loop program the values are what it returns, and the arrays that it writes to.
 
     \b
     Example:

@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import click
 import numpy as np
@@ -16,8 +16,21 @@ from parpass.cli.showing.failure import InputError
 from parpass.errors import EvaluationError, did_you_mean
 from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.ir.types.type_structure import check_size
-from parpass.relay.expr import Var
 from parpass.runtime.dtypes import numpy_dtype
+
+
+class Parameter(Protocol):
+    """What is known of a parameter."""
+
+    @property
+    def name_hint(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def type_annotation(self) -> Type | None:
+        """Its type, if that is known."""
+        ...
 
 
 def random_value(random: np.random.Generator, kind: Type | None, owner: str) -> Any:
@@ -46,7 +59,7 @@ def random_value(random: np.random.Generator, kind: Type | None, owner: str) -> 
 
 
 def given_values(
-    params: Sequence[Var], given: Sequence[str], files: Sequence[Path]
+    params: Sequence[Parameter], given: Sequence[str], files: Sequence[Path]
 ) -> dict[str, Any]:
     """Return the values of `--input` and `--inputs`, by the names of parameters.
 
@@ -101,7 +114,7 @@ def _load(path: Path) -> Any:
 
 
 def completed(
-    params: Sequence[Var],
+    params: Sequence[Parameter],
     values: Mapping[str, Any],
     shapes: Mapping[str, Sequence[Any]],
     seed: int,

@@ -11,6 +11,8 @@ import click
 from parpass.cli.files import arrays
 from parpass.cli.files.reading import read_module
 from parpass.cli.showing.failure import InputError
+from parpass.cli.work import loop_values
+from parpass.cli.work.values import value_of
 from parpass.errors import (
     ArgumentError,
     EvaluationError,
@@ -22,10 +24,10 @@ from parpass.errors import (
 from parpass.ir.module import IRModule
 from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Var
-from parpass.relay.interpreter.interpreter import evaluate
 from parpass.runtime.compiled_module import load_module
 from parpass.runtime.devices import cpu
 from parpass.runtime.graph_executor import GraphModule
+from parpass.tir.function import PrimFunc
 
 LIBRARIES = (".so", ".tar")
 
@@ -46,16 +48,21 @@ def of_program(
     mod = read_module(file, shapes=shapes)
     if not isinstance(mod, IRModule):
         raise InputError(
-            f"expected a Relay program to evaluate, got another IR: {file}"
+            f"expected a program of Relay or tir to evaluate, got another IR: {file}"
         )
     if function not in mod:
         hint = did_you_mean(function, mod.functions_by_name)
         raise _no_function(function, hint)
-    params = mod[function].params
+    called = mod[function]
+    is_loops = isinstance(called, PrimFunc)
+    params = loop_values.parameters(called, {}, shapes) if is_loops else called.params
     values = arrays.given_values(params, given, files)
+    if is_loops:
+        values = loop_values.with_sizes(called, values, shapes)
+        params = loop_values.parameters(called, values, shapes)
     try:
         inputs = arrays.completed(params, values, shapes, seed)
-        return arrays.flat(evaluate(mod[function], inputs, mod))
+        return arrays.flat(value_of(called, inputs, mod))
     except EvaluationError as error:
         raise click.ClickException(f"'{function}' has no value: {error}") from None
 

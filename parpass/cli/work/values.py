@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from parpass.cli.files.arrays import random_value
+from parpass.cli.work import loop_values
 from parpass.errors import EvaluationError
 from parpass.ir.module import IRModule
 from parpass.relay.analysis import called_globals
 from parpass.relay.expr import Function
 from parpass.relay.interpreter.interpreter import evaluate
+from parpass.tir.function import PrimFunc
 
 # Passes may change the order of sums, and so the last digits.
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-4
@@ -35,12 +38,12 @@ class Values:
         self._inputs = {
             name: [
                 random_value(random, p.type_annotation, f"the parameters of '{name}'")
-                for p in mod[name].params
+                for p in _parameters(mod[name])
             ]
             for name in _entries(mod)
         }
         self._known = {
-            name: evaluate(mod[name], inputs, mod)
+            name: value_of(mod[name], inputs, mod)
             for name, inputs in self._inputs.items()
         }
 
@@ -50,13 +53,30 @@ class Values:
             if name not in mod:
                 return f"function '{name}' is gone"
             try:
-                value = evaluate(mod[name], inputs, mod)
+                value = value_of(mod[name], inputs, mod)
             except EvaluationError as error:
                 return f"function '{name}' cannot be evaluated: {error}"
             found = _difference(self._known[name], value)
             if found is not None:
                 return f"the value of function '{name}' differs: {found}"
         return None
+
+
+def value_of(function: Any, inputs: Sequence[Any], mod: IRModule) -> Any:
+    """Return the value of a function of a module, of either kind.
+
+    Raises:
+        EvaluationError: It cannot be evaluated.
+    """
+    if isinstance(function, PrimFunc):
+        return loop_values.made(function, inputs)
+    return evaluate(function, inputs, mod)
+
+
+def _parameters(function: Any) -> Sequence[Any]:
+    if isinstance(function, PrimFunc):
+        return loop_values.parameters(function, {}, {})
+    return function.params
 
 
 def _entries(mod: IRModule) -> list[str]:

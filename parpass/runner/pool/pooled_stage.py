@@ -99,7 +99,8 @@ class PooledStage:
         self._snapshot = snapshot
         self._retainer = retainer
         self.slots = Slots.private(0)
-        self._go_apart = False  # functions, without their bundles
+        self._sent: set[int] = set()  # in jobs so far
+        self._go_apart = False  # all functions, without their bundles
         self._to_run = outcomes.missing()
         self.total = len(self._to_run)
         self.budgets = budgets_of(steps, snapshot.config)
@@ -177,10 +178,14 @@ class PooledStage:
     def job(self, functions: Iterable[int]) -> bytes:
         """Return the message that has a worker run these functions."""
         indices = list(functions)
-        # Who runs alone may be suspected of what another one of its bundle does.
-        self._go_apart = self._go_apart or len(indices) == 1
+        # Who runs alone may be suspected of what another one of its bundle does; once
+        # somebody is, which is when one runs again, so may be who runs after that.
+        is_alone = len(indices) == 1
+        self._go_apart |= is_alone and not self._sent.isdisjoint(indices)
+        self._sent.update(indices)
         assert self._packing is not None
-        apart = self._packing.apart(indices) if self._go_apart else {}
+        goes_apart = is_alone or self._go_apart
+        apart = self._packing.apart(indices) if goes_apart else {}
         path, end = self._retainer.folder.path, self.outcomes.end
         job = Job(path, self._stage, indices, end, self.outcomes.verdicts, apart)
         message = pack_message(job)

@@ -119,6 +119,15 @@ def test_a_function_that_is_run_alone_goes_without_its_bundle(runs: Retainer):
     assert unpack(alone, RunAdapter(), runs.values, None) == Fn((2,))
 
 
+def test_others_go_with_their_bundles_until_one_is_run_alone_again(runs: Retainer):
+    stage = pooled_stage(runs, [Add(1)], program(*range(1, 8)))
+    stage.pack_some()
+    assert [*apart(stage, 0)] == [0]
+    assert not apart(stage, 1, 2)
+    assert [*apart(stage, 2)] == [2]
+    assert [*apart(stage, 3, 4)] == [3, 4]
+
+
 def test_a_large_function_that_is_run_alone_is_not_packed_again(runs: Retainer):
     large = Fn(tuple(range(10_000)))
     stage = pooled_stage(runs, [Add(1)], Program({"f0": large, "f1": Fn((1,))}))

@@ -15,6 +15,7 @@ from parpass.ir.structure.structural import assert_structural_equal
 from parpass.tir.analysis import function_faults
 from parpass.tir.interpreter.evaluation import evaluate
 from parpass.tir.transform import LoopPartition
+from parpass.tir.transform.partition.partition_finder import is_likely
 from parpass.transform import PassContext
 
 A = tir.decl_buffer((512,), "int32", "A")
@@ -209,3 +210,20 @@ def test_the_parts_do_what_the_loops_do(func: Any, constants: bool):
         evaluate(func, [expected, scale, size])
         evaluate(after, [got, scale, size])
         np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.slow
+def test_loops_whose_bounds_grow_do_not_take_the_time_of_a_square():
+    mark, total = tir.Var("m"), tir.Var("i0")
+    loops = [(total, tir.const(4))]
+    for at in range(1, 3_000):  # for which a square took minutes
+        var = tir.Var(f"i{at}")
+        loops.append((var, total + 1))
+        total = total + var
+    body: Any = tir.IfThenElse(tir.likely(total < mark), tir.Evaluate(mark))
+    for var, extent in reversed(loops):
+        body = tir.For(var, 0, extent, tir.ForKind.SERIAL, body)
+    func = tir.PrimFunc([mark], body)
+    with PassContext(config={"tir.LoopPartition": CONSTANT}):
+        after: Any = LoopPartition()(IRModule({"main": func}))["main"]
+    assert not any(map(is_likely, post_order(after)))

@@ -9,9 +9,11 @@ from msgspec import structs
 
 from parpass.ir.loop_options import LoopPartitionConfig
 from parpass.ir.node import Node
+from parpass.tir.analysis.side_effect import side_effect
 from parpass.tir.arith import Analyzer, IntervalSet, IntSet
 from parpass.tir.arith.int_set import intersect
 from parpass.tir.arith.sets.set_arithmetic import intersection
+from parpass.tir.builtin import CallEffectKind
 from parpass.tir.expr import Call, Var
 from parpass.tir.iteration import Range
 from parpass.tir.op import (
@@ -132,15 +134,20 @@ class LoopPartitioner(StmtMutator):
 
     def _whole(self, op: For) -> Generator[Any, Any, Stmt]:
         self._hints[op.loop_var] = IntSet.from_min_extent(op.min, op.extent)
-        rounds = Range.from_min_extent(op.min, op.extent)
-        self._analyzer.bind(op.loop_var, rounds, allow_override=True)
+        if not self._is_too_much():  # nobody asks the analyzer otherwise
+            rounds = Range.from_min_extent(op.min, op.extent)
+            self._analyzer.bind(op.loop_var, rounds, allow_override=True)
         new = yield from self.visit_children(op)
         del self._hints[op.loop_var]
         return new
 
+    def _is_too_much(self) -> bool:
+        return self._nodes > MAX_NODES or len(self._hints) > MAX_DEPTH
+
     def _parts(self, op: For) -> list[_Part] | None:
         """Return the parts of a loop, those that may have rounds; None for no cut."""
-        if self._nodes > MAX_NODES or len(self._hints) > MAX_DEPTH:
+        # Bounds are evaluated again in the parts, which may have changed memory.
+        if self._is_too_much() or not (_is_pure(op.min) and _is_pure(op.extent)):
             return None
         values = IntervalSet(op.min, _before(add(op.min, op.extent)))
         middle = self._middle(op, values)
@@ -232,6 +239,10 @@ class LoopPartitioner(StmtMutator):
 
 
 _CONSTANT = (ForKind.VECTORIZED, ForKind.UNROLLED)  # loops of constant bounds
+
+
+def _is_pure(bound: PrimExpr) -> bool:
+    return side_effect(bound) <= CallEffectKind.Pure
 
 
 def _before(expr: PrimExpr) -> PrimExpr:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from typing import Any
+from typing import Any, cast
 
-from parpass.ir.node import Node, post_order
+from parpass.ir.node import Node, children, post_order
 from parpass.ir.operators.op_table import Op
-from parpass.tir.analysis.side_effect import may_be_speculated, side_effect
+from parpass.tir.analysis.side_effect import may_be_speculated
 from parpass.tir.arith import Analyzer, IntervalSet, IntSet, deduce_bound
 from parpass.tir.binary_op import EQ, GE, GT, LE, LT, NE, And, CmpExpr, Or
-from parpass.tir.builtin import CallEffectKind
 from parpass.tir.expr import Call, Let, Not, Var
 from parpass.tir.iteration import IterVar
 from parpass.tir.op import const
@@ -77,10 +76,7 @@ class CandidateSelector(StmtExprVisitor):
         is_constant = all(isinstance(one, IntImm) for one in bounds)
         if is_constant and not self._with_constants and op.loop_var not in self._hinted:
             return False
-        # The bounds are evaluated again in the parts, which may have changed memory.
-        return op.kind != ForKind.THREAD_BINDING and all(
-            side_effect(one) <= CallEffectKind.Pure for one in bounds
-        )
+        return op.kind != ForKind.THREAD_BINDING
 
     def visit_attr_stmt_(self, op: AttrStmt) -> Any:
         """Heed a hint."""
@@ -122,6 +118,7 @@ class PartitionFinder(StmtExprVisitor):
         self._var = var
         self._hints, self._relaxed = dict(hints), dict(relaxed)
         self._outside: set[Node] = {*hints, *relaxed}
+        self._fixed: set[Node] = set()  # what has none of these in it
         self._all_conditions = all_conditions
         self._analyzer = Analyzer()
 
@@ -134,10 +131,22 @@ class PartitionFinder(StmtExprVisitor):
 
     def visit_for_(self, op: For) -> Any:
         """Go into a loop, if it is the same for all values of the variables."""
-        bounds = (*post_order(op.min), *post_order(op.extent))
-        if self._outside.isdisjoint(bounds):
+        if not (self._varies(op.min) or self._varies(op.extent)):
             values = IntSet.from_min_extent(op.min, op.extent)
             yield from self._inside(op, op.loop_var, values)
+
+    def _varies(self, bound: PrimExpr) -> bool:
+        """Return whether a bound has variables from outside; parts are seen once."""
+        found, seen = [cast("Node", bound)], set[Node]()
+        while found:
+            node = found.pop()
+            if node in self._outside:
+                return True
+            if node not in seen and node not in self._fixed:
+                seen.add(node)
+                found += children(node)
+        self._fixed |= seen
+        return False
 
     def visit_let_stmt_(self, op: LetStmt) -> Any:
         """Know what the variable may be."""
