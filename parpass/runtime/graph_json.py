@@ -11,12 +11,19 @@ from __future__ import annotations
 import functools
 import json
 import math
+import sys
 from typing import Any, NamedTuple
 
 from parpass.errors import LibraryError
 from parpass.runtime.dtypes import numpy_dtype
 
 _CPU = 1
+_SPARE = 128  # bytes for a value's place to begin at a multiple of something
+_MOST_DIMENSIONS = 32  # that arrays of all versions of numpy have
+_NO_GRAPH = (  # what JSON of another form has its readers raise
+    *(ArithmeticError, AttributeError, LookupError, RecursionError),
+    *(TypeError, ValueError),
+)
 
 
 class GraphNode(NamedTuple):
@@ -105,7 +112,6 @@ def _node_json(node: GraphNode) -> dict[str, Any]:
     return {"op": "tvm_op", "name": node.name, "attrs": attrs, "inputs": inputs}
 
 
-@functools.lru_cache(maxsize=8)
 def read_graph(text: str) -> Graph:
     """Return the graph of which this is the JSON.
 
@@ -113,12 +119,17 @@ def read_graph(text: str) -> Graph:
         LibraryError: It is none, or a node asks for what no node before it gives.
     """
     try:
-        graph = _read(json.loads(text))
-        _check(graph)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        return _checked(text)
+    except _NO_GRAPH as error:
         raise LibraryError(
             f"expected the JSON of a graph as relay.build makes it ({error})"
         ) from None
+
+
+@functools.lru_cache(maxsize=8)
+def _checked(text: str) -> Graph:
+    graph = _read(json.loads(text))
+    _check(graph)
     return graph
 
 
@@ -140,6 +151,8 @@ def _read_node(said: Any) -> GraphNode:
     if said["op"] != "tvm_op":
         raise ValueError(f"node '{said['name']}' is of kind '{said['op']}'")
     attrs = said["attrs"]
+    if not attrs["func_name"]:
+        raise ValueError(f"node '{said['name']}' calls no function")
     inputs = tuple((int(entry[0]), int(entry[1])) for entry in said["inputs"])
     count = int(attrs["num_outputs"])
     return GraphNode(said["name"], attrs["func_name"], inputs, count)
@@ -152,11 +165,32 @@ def _check(graph: Graph) -> None:
             raise ValueError(f"no value {output} of node {node} before {before}")
 
     for at, node in enumerate(graph.nodes):
+        if type(node.name) is not str or type(node.function) is not str:
+            raise TypeError(f"node {at} has no name, or its function has none")
+        if node.num_outputs < 0:
+            raise ValueError(f"node '{node.name}' gives {node.num_outputs} values")
         for entry in node.inputs:
             check(entry, at)
     for head in graph.heads:
         check(head, len(graph.nodes))
+    names = [graph.nodes[at].name for at in graph.arg_nodes]
+    if len({*names}) != len(names):
+        raise ValueError("two inputs of one name")
     if graph.row_ptr()[-1] != len(graph.values):
         raise ValueError(f"{len(graph.values)} values of {graph.row_ptr()[-1]}")
-    if min((size for one in graph.values for size in one.shape), default=0) < 0:
-        raise ValueError("a dimension below 0")
+    _check_values(graph.values)
+
+
+def _check_values(values: tuple[GraphValue, ...]) -> None:
+    """Check that there can be arrays for all of them at once."""
+    left = sys.maxsize
+    for one in values:
+        if min(one.shape, default=0) < 0:
+            raise ValueError("a dimension below 0")
+        if len(one.shape) > _MOST_DIMENSIONS:
+            raise ValueError(f"a value of {len(one.shape)} dimensions")
+        # An empty one is checked as numpy does, by its dimensions that are not 0.
+        size = math.prod(filter(None, one.shape)) * numpy_dtype(one.dtype).itemsize
+        left -= size + _SPARE
+        if left < 0:
+            raise ValueError(f"no machine has memory for shape {one.shape}")

@@ -55,7 +55,12 @@ class GraphRuns:
         self._arrays = self._laid_out()
         self._calls: list[tuple[int, Callable[[], object]]] | None = None
         for name, value in params.items():
-            self.bind(name, value.numpy())
+            try:
+                self.bind(name, value.numpy())
+            except ArgumentError as error:
+                raise LibraryError(
+                    f"weights are not those of the graph: {error}"
+                ) from None
 
     def _found(self, node: GraphNode, library: HasFunctions) -> Any:
         if not node.function:

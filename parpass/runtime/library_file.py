@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from parpass.errors import (
 )
 from parpass.runtime.cpu_features import architecture, host_features
 from parpass.runtime.dtypes import numpy_dtype
+from parpass.runtime.manifest_form import check_form
 from parpass.runtime.ndarray import NDArray
 from parpass.runtime.signature import Signature
 
@@ -187,7 +188,6 @@ def read_library(path: str | os.PathLike[str]) -> LibraryImage:
     except OSError as error:
         raise LibraryError(f"library '{path}' cannot be read: {error}") from None
     said = _manifest(mapped, path)
-    _check_machine(said, path)
     functions = {n: Signature.restored(one) for n, one in said["functions"].items()}
     manifest = Manifest(
         *(said["target"], said["architecture"], said["system"]),
@@ -220,7 +220,17 @@ def _manifest(mapped: mmap.mmap, path: Any) -> dict[str, Any]:
             f"library '{path}' was changed after it was written: its digest is not "
             "that of its bytes; copy or build it again"
         )
-    return json.loads(mapped[at : at + size])
+    try:
+        said: Any = json.loads(mapped[at : at + size])
+        if type(said) is dict:
+            _check_abi(cast("dict[str, Any]", said), path)
+        manifest = check_form(said, at)
+    except (RecursionError, ValueError) as error:
+        raise DamagedLibraryError(
+            f"library '{path}' is none that parpass wrote: {error}; build it again"
+        ) from None
+    _check_machine(manifest, path)
+    return manifest
 
 
 def digest_of(data: memoryview) -> bytes:
@@ -242,12 +252,15 @@ def _sha256(data: bytes | memoryview) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-def _check_machine(said: dict[str, Any], path: Any) -> None:
+def _check_abi(said: dict[str, Any], path: Any) -> None:
     if said.get("abi") != ABI:
         raise ForeignLibraryError(
             f"library '{path}' is of ABI {said.get('abi')}, expected {ABI}; build it "
             "by this version of parpass"
         )
+
+
+def _check_machine(said: dict[str, Any], path: Any) -> None:
     wanted = (said["architecture"], said["system"])
     here = (architecture(), this_system())
     if wanted != here:

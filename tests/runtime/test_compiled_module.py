@@ -155,6 +155,73 @@ def test_a_library_for_something_else_is_refused(path: Path, said: Any, told: st
         load_module(said_otherwise(path, **said))
 
 
+KERNEL: dict[str, Any] = {
+    "symbol": "main",
+    "parameters": [],
+    "passed": [],
+    "result": "",
+    "workspace": 0,
+    "messages": [],
+}
+ARRAY = {
+    "name": "a",
+    "dtype": "int32",
+    "shape": [2],
+    "is_array": True,
+    "is_written": False,
+}
+NOTHING: dict[str, Any] = {}
+WEIGHT = {"name": "w", "dtype": "int32", "shape": [2], "at": 0}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"target": 7}, r"manifest\['target'\] to be of type str, got int"),
+        ({"odd": 7}, "expected no 'odd' in the manifest"),
+        ({"format": "zip"}, "expected format 'so' or 'tar'"),
+        ({"code": -1}, "bytes of code, got -1"),
+        ({"features": None}, "to be of type list, got NoneType"),
+        ({"functions": {"f": NOTHING}}, r"'workspace' in the manifest\['functions'\]"),
+        ({"functions": {"f": {**KERNEL, "workspace": -1}}}, "no workspace of 'f'"),
+        ({"functions": {"f": {**KERNEL, "passed": [["data", 0, 0]]}}}, "a part of"),
+        ({"functions": {"f": {**KERNEL, "passed": [["odd", 0, 0]]}}}, "a part of"),
+        ({"functions": {"f": {**KERNEL, "passed": [[1]]}}}, "a part of"),
+        (
+            {"functions": {"f": {**KERNEL, "parameters": [NOTHING]}}},
+            r"parameters'\]\[0\]",
+        ),
+        ({"weights": [{**WEIGHT, "at": 1 << 40}]}, "expected weight 'w' within"),
+        ({"weights": [{**WEIGHT, "at": -4096}]}, "expected weight 'w' within"),
+        ({"weights": [{**WEIGHT, "shape": [-1]}]}, "expected weight 'w' within"),
+        ({"weights": [{**WEIGHT, "shape": [1 << 32] * 2}]}, "expected weight 'w'"),
+        ({"weights": [{**WEIGHT, "dtype": "odd"}]}, "no dtype named 'odd'"),
+    ],
+)
+def test_what_no_library_of_ours_says_is_refused(path: Path, said: Any, told: str):
+    with pytest.raises(DamagedLibraryError, match=told):
+        load_module(said_otherwise(path, **said))
+
+
+@pytest.mark.parametrize("what", ["data", "value", "dimension", "stride"])
+def test_what_is_passed_of_an_argument_is_what_it_has(path: Path, what: str):
+    at = {"dimension": 1, "stride": -1}.get(what, 0)
+    array = {**ARRAY, "is_array": what != "data"}
+    kernel = {**KERNEL, "parameters": [array], "passed": [[what, 0, at]]}
+    with pytest.raises(DamagedLibraryError, match="expected a part of an argument"):
+        load_module(said_otherwise(path, functions={"f": kernel}))
+
+
+@pytest.mark.parametrize("manifest", [b"[]", b"\xff{}", b"[" * 100_000])
+def test_a_manifest_that_is_none_is_refused(path: Path, manifest: bytes):
+    data = path.read_bytes()
+    magic, at, _, _ = struct.unpack("<8sQQ32s", data[-56:])
+    body = data[:at] + manifest + struct.pack("<8sQQ", magic, at, len(manifest))
+    path.write_bytes(body + digest_of(memoryview(body)))
+    with pytest.raises(DamagedLibraryError, match="is none that parpass wrote"):
+        load_module(path)
+
+
 def test_what_the_processor_lacks_is_named(path: Path):
     with pytest.raises(CPUFeatureError, match="has no 'avx999'") as caught:
         load_module(said_otherwise(path, features=["avx999", "sse3"]))

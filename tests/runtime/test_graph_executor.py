@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -208,6 +209,46 @@ def test_a_library_of_a_file_is_the_one_that_was_built(lib: Module, tmp_path: Pa
     module = GraphModule(loaded["default"](tvm.cpu()))
     module.run(x=X)
     check(module, X)
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "told"),
+    [
+        (("attrs",), [1], "graph as relay.build makes it"),
+        (("nodes", 2, "attrs", "num_outputs"), "-1", "gives -1 values"),
+        (("nodes", 2, "attrs", "func_name"), "", "calls no function"),
+        (("nodes", 2, "attrs", "func_name"), 5, "node 2 has no name"),
+        (("nodes", 0, "name"), [], "node 0 has no name"),
+        (("nodes", 0, "name"), "p0", "two inputs of one name"),
+        (("nodes", 2, "inputs", 0), [-1, 0, 0], "no value 0 of node -1"),
+        (("attrs", "dltype", 1, 2), "float32x4", "no dtype named"),
+        (("attrs", "shape", 1, 2), [1 << 62], "no machine has memory"),
+        (("attrs", "shape", 1, 2), [0, 10**30], "no machine has memory"),
+        (("attrs", "shape", 1, 2), [1] * 99, "a value of 99 dimensions"),
+        (("attrs", "storage_id", 1, 2), float("inf"), "infinity"),
+    ],
+)
+def test_a_graph_that_cannot_be_is_refused(
+    lib: Module, where: tuple[Any, ...], what: Any, told: str
+):
+    said = inside = json.loads(lib.manifest.graph)
+    for key in where[:-1]:
+        inside = inside[key]
+    inside[where[-1]] = what
+    with pytest.raises(LibraryError, match=told):
+        create(json.dumps(said), lib, tvm.cpu())
+
+
+@pytest.mark.parametrize("given", [{}, None, "[" * 100_000])
+def test_what_is_no_json_is_refused(lib: Module, given: Any):
+    with pytest.raises(LibraryError, match="expected the JSON of a graph"):
+        create(given, lib, tvm.cpu())
+
+
+def test_weights_are_those_of_the_graph(lib: Module):
+    image = lib.image._replace(weights={"odd": NDArray(WEIGHT)})
+    with pytest.raises(LibraryError, match="weights are not those of the graph"):
+        Module(image)["default"](tvm.cpu())
 
 
 def test_graph_and_weights_of_a_file_are_checked(lib: Module, tmp_path: Path):
