@@ -42,15 +42,25 @@ class ObjectStore:
     """Objects by key.
 
     Args:
-        folder: Where it is; `default_folder()` if none is given.
+        folder: Where it is; `default_folder()` if none is given, which is asked for
+            when it is needed.
         most_bytes: How many bytes of objects are kept: those that were used last.
     """
 
     def __init__(
         self, folder: Path | None = None, most_bytes: int = _MOST_BYTES
     ) -> None:
-        self.folder = folder or default_folder()
+        self._folder = folder
         self._most_bytes = most_bytes
+
+    @property
+    def folder(self) -> Path:
+        """Where it is.
+
+        Raises:
+            OSError: None was given, and there is no folder of the user's.
+        """
+        return self._folder or default_folder()
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return those of the objects that are there, by key."""
@@ -61,13 +71,14 @@ class ObjectStore:
             for key in wanted:
                 query = "select digest, data from object where key = ?"
                 for digest, data in table.execute(query, (key,)):
-                    if _digest(data) == digest:  # else it is as if it were not there
+                    # What is damaged is as if it were not there, whatever it is.
+                    if type(data) is bytes and _digest(data) == digest:
                         found[key] = data
             now = [(time.time(), key) for key in found]
             table.executemany("update object set used = ? where key = ?", now)
             return found
 
-        return self._do(look, {}) if wanted and self._path.exists() else {}
+        return self._do(look, {}) if wanted else {}
 
     def put(self, objects: Mapping[str, bytes]) -> None:
         """Keep objects; the ones that were not used for longest may have to go."""
@@ -78,10 +89,11 @@ class ObjectStore:
             self._drop_old(table)
 
         if objects:
-            self._do(enter, None)
+            self._do(enter, None, creates=True)
 
     def _drop_old(self, table: sqlite3.Connection) -> None:
-        rows = "select key, length(data) from object order by used desc, key"
+        size = "coalesce(length(data), 0)"
+        rows = f"select key, {size} from object order by used desc, key"
         kept, old = 0, list[tuple[str]]()
         for key, size in table.execute(rows):
             kept += size
@@ -92,11 +104,8 @@ class ObjectStore:
     def size(self) -> StoreSize:
         """Return how much is there."""
         query = "select count(*), coalesce(sum(length(data)), 0) from object"
-        nothing = StoreSize(0, 0)
-        if not self._path.exists():
-            return nothing
         return self._do(
-            lambda table: StoreSize(*table.execute(query).fetchone()), nothing
+            lambda table: StoreSize(*table.execute(query).fetchone()), StoreSize(0, 0)
         )
 
     def clear(self) -> StoreSize:
@@ -114,17 +123,29 @@ class ObjectStore:
     def _path(self) -> Path:
         return self.folder / "objects.sqlite"
 
-    def _do(self, work: Callable[[sqlite3.Connection], _T], otherwise: _T) -> _T:
+    def _do(
+        self,
+        work: Callable[[sqlite3.Connection], _T],
+        otherwise: _T,
+        *,
+        creates: bool = False,
+    ) -> _T:
         """Do something in one transaction, whole or not at all."""
+        where = "it"
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            table = sqlite3.connect(self._path, timeout=_WAITING_SECONDS)
+            path = self._path
+            where = f"'{path}'"
+            if creates:
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            elif not path.exists():
+                return otherwise
+            table = sqlite3.connect(path, timeout=_WAITING_SECONDS)
             with contextlib.closing(table), table:
                 table.execute(_CREATE)
                 return work(table)
         except (sqlite3.Error, OSError) as error:
             warn(
-                f"objects are not kept between builds: '{self._path}' cannot be used "
+                f"objects are not kept between builds: {where} cannot be used "
                 f"({error}); 'parpass cache --clear' begins a new one",
                 SlowerRunWarning,
             )
@@ -135,16 +156,22 @@ def default_folder() -> Path:
     """Return where objects are kept: a folder of the user's, as systems have them.
 
     `PARPASS_CACHE_DIR` in the environment names another one.
+
+    Raises:
+        OSError: The user has no home.
     """
     given = os.environ.get("PARPASS_CACHE_DIR")
     if given:
         return Path(given)
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    try:
+        if sys.platform == "win32":
+            base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Caches"
+        else:
+            base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError as error:  # an account that systems make up has none
+        raise FileNotFoundError(f"{error} PARPASS_CACHE_DIR may name one") from None
     return Path(base) / "parpass"
 
 

@@ -59,6 +59,49 @@ def test_a_store_that_cannot_be_used_is_as_good_as_an_empty_one(tmp_path: Path):
     assert store.get("a") == {"a": b"1"}
 
 
+def test_a_folder_that_cannot_be_looked_into_is_as_good_as_none(tmp_path: Path):
+    store = ObjectStore(tmp_path / ("x" * 300))  # for root, too
+    for use in (lambda: store.get("a"), lambda: store.put({"a": b"1"}), store.size):
+        with pytest.warns(SlowerRunWarning, match="cannot be used.*name too long"):
+            assert not any(use() or ())
+
+
+NO_HOME = """
+import os, pathlib, sys, warnings
+from parpass.target.object_store import ObjectStore
+def no_home():
+    raise RuntimeError("Could not determine home directory.")
+pathlib.Path.home = no_home  # as for a number that is no user's, without HOME
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    store = ObjectStore()
+    store.put({"a": b"1"})
+    assert store.get("a") == {}
+print(*{str(one.message) for one in caught})
+"""
+
+
+def test_who_has_no_home_builds_without():
+    env = {"PATH": "", "PYTHONPATH": str(ROOT)}
+    said = subprocess.check_output(
+        [sys.executable, "-c", NO_HOME], text=True, cwd=ROOT, env=env, timeout=60
+    )
+    assert "PARPASS_CACHE_DIR may name one" in said
+    assert said.startswith("objects are not kept between builds")
+
+
+def test_a_table_of_other_kinds_of_values_is_as_good_as_an_empty_one(tmp_path: Path):
+    store = ObjectStore(tmp_path)
+    with sqlite3.connect(tmp_path / "objects.sqlite") as table:
+        table.execute("create table object (key primary key, used, digest, data)")
+        table.execute("insert into object values ('a', 1, 'x', null)")
+        table.execute("insert into object values ('b', 'y', 2, 'text')")
+    table.close()
+    assert store.get("ab") == {}
+    store.put({"c": b"1"})
+    assert store.get("abc") == {"c": b"1"}
+
+
 WRITES = """
 import sys
 from pathlib import Path

@@ -20,9 +20,12 @@ def cache(*, clear: bool) -> None:
     They are kept in ~/.cache/parpass, or where PARPASS_CACHE_DIR says: at most 1 GB, of
     those that were used last. parpass build --no-cache does without.
     """
-    from parpass.target.object_store import ObjectStore
+    from parpass.target.object_store import ObjectStore, default_folder
 
-    store = ObjectStore()
+    try:
+        store = ObjectStore(default_folder())
+    except OSError as error:
+        raise InputError(f"there is no folder for kernels: {error}") from None
     try:
         found = store.clear() if clear else store.size()
     except OSError as error:
