@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from parpass.transform import (
     PassInfo,
     Sequential,
 )
-from tests.support.ending import EndIn, end
+from tests.support.ending import EndAtStart, EndIn, end
 from tests.support.signed_ir import Change, EndWhereTold, SignedProgram
 from tests.support.toy_ir import Fn, Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom, FailOn
@@ -89,6 +89,19 @@ class Retype(FunctionPass):
         return func.with_values((*func.values, 7))
 
 
+class Closing(ModulePass):
+    """Closes a runner."""
+
+    pass_info = PassInfo(0, "Closing")
+
+    def __init__(self, close: Callable[[], None]) -> None:
+        self.close = close
+
+    def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+        self.close()
+        return mod
+
+
 @pytest.fixture(scope="module")
 def runner() -> Iterator[Runner]:
     with open_runner(workers=2, isolated=True) as runner:
@@ -112,6 +125,20 @@ def test_a_pass_that_ends_its_process_on_a_small_module_is_named(
 def test_a_pass_that_hangs_on_a_small_module_is_ended_by_its_limit(runner: Runner):
     with pytest.raises(FunctionTimeoutError):
         runner.run_sync(program(1), EndIn("hang", 1), function_timeout=0.2)
+
+
+def test_workers_that_hang_while_they_load_a_small_stage_are_ended(runner: Runner):
+    context = PassContext(config={"parpass.start_timeout": 0.3})
+    with pytest.raises(RuntimeUseError, match="hang before they can begin"):
+        runner.run_sync(program(1), EndAtStart("hang", os.getpid()), context=context)
+    assert values_of(runner.run_sync(program(1), Add(1))) == values_of(program(2))
+
+
+def test_a_runner_that_is_closed_meanwhile_says_so():
+    with open_runner(workers=1, isolated=True) as runner:
+        steps = Sequential([Closing(runner.close), Add(1)])
+        with pytest.raises(RuntimeUseError, match=r"^this runner is closed"):
+            runner.run_sync(program(1), steps)
 
 
 def test_a_pass_that_hangs_on_a_small_module_can_be_cancelled(runner: Runner):

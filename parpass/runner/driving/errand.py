@@ -47,6 +47,6 @@ def packed_errand(stage: PooledStage) -> bytes | None:
     for at, length in enumerate(sizes):
         stage.slots[at] = Slot(0, length, 0, length)
     job = stage.whole_job(dict(enumerate(packed)))
-    message = pack_message(Errand(stage.packed_spec(), job))
+    message = pack_message(Errand(stage.packed_spec(), job, stage.start_seconds))
     stage.journey.job_sent(len(message))
     return message

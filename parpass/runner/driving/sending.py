@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from parpass.errors import PassStateWarning
 from parpass.errors.warning import warn
@@ -19,6 +20,8 @@ from parpass.runner.worker.jobs import run_errand
 
 if TYPE_CHECKING:
     from parpass.runner.driving.hosts import Host
+
+ValueT = TypeVar("ValueT")
 
 
 class UnpublishedError(Exception):
@@ -54,26 +57,40 @@ class Sending:
             UnloadableError: A worker cannot load something.
             NoWorkersError: There can be no workers.
             UnpublishedError: Passes, settings or the module cannot be sent.
+            RuntimeUseError: The executor is closed, or workers hang or end before they
+                begin.
+        """
+        if isolated:
+            message = await self._packed(packed_errand, stage)
+            if message and await self._as_errand(message, stage, executor):
+                return
+        await self._packed(stage.publish_spec)
+        await self._pooled(stage, executor)
+
+    async def _packed(self, pack: Callable[..., ValueT], *args: Any) -> ValueT:
+        """Pack something for the workers.
+
+        Raises:
+            StorageError: There is no room for it.
+            UnsendableError: Something in a function cannot be sent.
+            UnpublishedError: Anything else is in the way.
         """
         try:
-            if isolated and await self._as_errand(stage, executor):
-                return
-            await self._host.call_through(stage.publish_spec)
-        except (StorageError, UnsendableError, NoWorkersError):
+            return await self._host.call_through(pack, *args)
+        except (StorageError, UnsendableError):
             raise
         except Exception as error:
             raise UnpublishedError(error) from error
-        await self._pooled(stage, executor)
 
-    async def _as_errand(self, stage: PooledStage, executor: Executor) -> bool:
+    async def _as_errand(
+        self, message: bytes, stage: PooledStage, executor: Executor
+    ) -> bool:
         """Have one worker run a stage that is small; return whether that went well.
 
         Raises:
-            Exception: Something in it cannot be pickled.
+            RuntimeUseError: The executor is closed.
+            NoWorkersError: There can be no workers.
         """
-        message = await self._host.call_through(packed_errand, stage)
-        if message is None:
-            return False
         was_warm = executor.is_warm
         answer = await self._host.ask(executor, run_errand, message)
         if answer is None:

@@ -71,10 +71,14 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Errand(msgspec.Struct, frozen=True):
-    """A stage with little in it, whole: its spec, and a job with all functions."""
+    """A stage with little in it, whole: its spec, and a job with all functions.
+
+    `start_seconds` is how long a worker may take to load the spec.
+    """
 
     spec: bytes
     job: Job
+    start_seconds: float
 
 
 class PackedOutcome(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextvars
 import gc
+import math
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ from parpass.runner.travel.messages import (
 from parpass.runner.travel.notes import Note, Phase, let_faults_be
 from parpass.runner.travel.slots import Slot, Slots
 from parpass.runner.travel.whole import AllTravels, all_travels
+from parpass.runner.worker.alarm import ending_after
 from parpass.runner.worker.orphans import end_with_parent
 from parpass.runner.worker.stage_in_worker import ApartFromRuns, StageInWorker
 
@@ -115,9 +117,11 @@ def _run_job(packed_job: bytes) -> bytes:
 
 def _run_errand(packed_errand: bytes) -> bytes:
     errand: Errand = unpack_message(packed_errand)
-    stage = StageInWorker(
-        0, ApartFromRuns(), errand.spec, is_own_process=_is_own_process
-    )
+    # Nobody looks on: there is no note of it.
+    with ending_after(errand.start_seconds if _is_own_process else math.inf):
+        stage = StageInWorker(
+            0, ApartFromRuns(), errand.spec, is_own_process=_is_own_process
+        )
     try:
         return pack_message(stage.run_job(errand.job))
     finally:
