@@ -153,8 +153,14 @@ class Process:
         with contextlib.suppress(psutil.Error, OSError):
             started = tree.children(recursive=True)
         for one in (tree, *started):
-            with contextlib.suppress(psutil.Error):
+            try:
                 one.kill()
+            except psutil.Error:
+                pass
+            except OSError:  # no descriptor to see with that it is the same still
+                if one is tree and self._exit_code() is None:
+                    with contextlib.suppress(OSError):
+                        os.kill(tree.pid, signal.SIGKILL)
 
     def end(self) -> None:
         """Have the process end by itself, when it is done with its job."""
@@ -205,9 +211,12 @@ class Process:
     def _is_over(self) -> bool:
         # Nobody learns its exit code if the program has its children reaped elsewhere.
         tree = self._tree
-        return self._exit_code() is not None or (
-            tree is not None and not tree.is_running()
-        )
+        if self._exit_code() is not None:
+            return True
+        try:
+            return tree is not None and not tree.is_running()
+        except OSError:  # no descriptor to look with
+            return False
 
     def _exit_code(self) -> int | None:
         return None if self._process is None else self._process.exitcode

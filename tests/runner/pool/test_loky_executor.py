@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import pytest
 
 from parpass.errors import RuntimeUseError
 from parpass.runner import JobEndedError, JobLostError, NoWorkersError
+from parpass.runner.pool import worker_process
 from parpass.runner.pool.loky_executor import LokyExecutor
 from tests.support.pooled import child_processes
 from tests.support.pooled import new_pipe as make_pipe
@@ -61,6 +62,13 @@ def tell_and_wait(path: bytes) -> bytes:
     return wait(b"")
 
 
+def end_late(job: bytes) -> bytes:
+    until = time.monotonic() + 0.1
+    while time.monotonic() < until:
+        pass
+    return job
+
+
 def end_soon(_job: bytes) -> bytes:
     until = time.monotonic() + 0.02
     while time.monotonic() < until:
@@ -95,6 +103,16 @@ def executor() -> Iterator[LokyExecutor]:
 @pytest.fixture
 def new_pipe(tmp_path: Path) -> Path:
     return make_pipe(tmp_path)
+
+
+@contextlib.contextmanager
+def no_descriptors() -> Generator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def workers_of(executor: LokyExecutor) -> set[int]:
@@ -317,14 +335,37 @@ def test_a_worker_that_was_killed_on_idle_is_replaced(executor: LokyExecutor):
 
 def test_where_no_process_can_be_started_jobs_are_told():
     executor = LokyExecutor(2)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
-    try:
+    with no_descriptors():
         error = error_of(executor.submit(echo, b"x"))
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert isinstance(error, NoWorkersError)
     assert (error.why, "Too many open files" in error.cause) == ("none", True)
+    executor.close()
+
+
+def test_without_descriptors_it_is_known_whether_a_worker_lives(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(worker_process, "_LOOK_SECONDS", 0.001)  # looked at meanwhile
+    executor = LokyExecutor(1)
+    workers_of(executor)
+    with no_descriptors():
+        assert executor.submit(end_late, b"x").result(60) == b"x"
+        assert executor.ask(end_late, b"x") == b"x"
+        lost = error_of(executor.submit(end, b""))
+    assert isinstance(lost, JobLostError)
+    assert lost.cause == "EXIT(7)"
+    assert executor.submit(echo, b"x").result(60) == b"x"
+    executor.close()
+
+
+def test_without_descriptors_workers_are_killed(new_pipe: Path):
+    executor = LokyExecutor(1)
+    answer = executor.submit(tell_and_wait, bytes(new_pipe))
+    worker = psutil.Process(int(new_pipe.read_bytes()))
+    with no_descriptors():
+        executor.kill()
+    assert isinstance(error_of(answer), JobEndedError)
+    assert not worker.is_running()
     executor.close()
 
 
