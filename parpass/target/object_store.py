@@ -1,6 +1,6 @@
 """Keeps objects from one build to the next: on disk, bounded, for all processes.
 
-It is a table of SQLite, which is safe under several processes and a crash at any time.
+It is a table of SQLite, safe under several processes that may end at any time.
 Nothing in it is a pickle. What is taken out is linked into libraries and run, so the
 folder is its owner's alone. A store that cannot be used is as good as an empty one: a
 build then takes longer, with one warning, and comes to the same.
@@ -70,24 +70,35 @@ class ObjectStore:
         return self._do(look, {}) if wanted and self._path.exists() else {}
 
     def put(self, objects: Mapping[str, bytes]) -> None:
-        """Keep objects; the ones that were not used for longest may have to go."""
+        """Keep objects; `drop_old` sees to it that there are not too many."""
 
         def enter(table: sqlite3.Connection) -> None:
             rows = [(k, time.time(), _digest(v), v) for k, v in objects.items()]
             table.executemany("insert or replace into object values (?, ?, ?, ?)", rows)
-            self._drop_old(table)
 
         if objects:
             self._do(enter, None)
 
-    def _drop_old(self, table: sqlite3.Connection) -> None:
-        rows = "select key, length(data) from object order by used desc, key"
-        kept, old = 0, list[tuple[str]]()
-        for key, size in table.execute(rows):
-            kept += size
-            if kept > self._most_bytes:
-                old.append((key,))
-        table.executemany("delete from object where key = ?", old)
+    def drop_old(self) -> bool:
+        """Drop what was not used for longest, as far as there is too much.
+
+        Apart from `put`, since it goes through all that is there.
+
+        Returns:
+            Whether the store can be used.
+        """
+
+        def drop(table: sqlite3.Connection) -> bool:
+            rows = "select key, length(data) from object order by used desc, key"
+            kept, old = 0, list[tuple[str]]()
+            for key, size in table.execute(rows):
+                kept += size
+                if kept > self._most_bytes:
+                    old.append((key,))
+            table.executemany("delete from object where key = ?", old)
+            return True
+
+        return self._do(drop, otherwise=False)
 
     def size(self) -> StoreSize:
         """Return how much is there."""
@@ -119,9 +130,14 @@ class ObjectStore:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             table = sqlite3.connect(self._path, timeout=_WAITING_SECONDS)
-            with contextlib.closing(table), table:
-                table.execute(_CREATE)
-                return work(table)
+            with contextlib.closing(table):
+                # Processes that end at any time do no harm. To wait for the disk, 10 ms
+                # an object, would help against a loss of power; what that damages is
+                # not given.
+                table.execute("pragma synchronous = off")
+                with table:
+                    table.execute(_CREATE)
+                    return work(table)
         except (sqlite3.Error, OSError) as error:
             warn(
                 f"objects are not kept between builds: '{self._path}' cannot be used "

@@ -28,8 +28,12 @@ def kernels(*factors: float) -> dict[str, tir.PrimFunc]:
     return {name: scaled(f, name) for name, f in zip(names, factors, strict=True)}
 
 
+def machine_code(once: CompileOnce) -> Any:
+    return lowering(HERE, once.where_to_keep())(once.missing)
+
+
 def compiled(once: CompileOnce) -> dict[str, Any]:
-    return once.all_of(lowering(HERE)(once.missing))
+    return once.all_of(machine_code(once))
 
 
 def test_equal_functions_are_compiled_once():
@@ -51,6 +55,14 @@ def test_the_next_build_compiles_what_has_changed(store: ObjectStore):
         assert found[name].target == one.target
     changed = CompileOnce(kernels(2.0, 3.0, 1.0), HERE, store)  # numbers have moved
     assert len(changed.missing) == 1
+
+
+def test_what_is_compiled_is_kept_although_the_build_goes_no_further(
+    store: ObjectStore,
+):
+    once = CompileOnce(kernels(1.0, 2.0), HERE, store)
+    machine_code(once)
+    assert len(CompileOnce(kernels(1.0, 2.0, 3.0), HERE, store).missing) == 1
 
 
 def test_what_an_object_depends_on_makes_it_another_one(store: ObjectStore):
