@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any, Self
 
 from parpass.ir.module import IRModule
@@ -69,7 +70,7 @@ class CodeGen(PrimFuncPass):
 
 def long_kernels(context: PassContext) -> dict[str, int]:
     """Return how many characters the texts have that were long for LLVM, by symbol."""
-    counted = context.statistics.get(CodeGen.pass_info.name, {})
+    counted = context.statistics.get(CodeGen.pass_info.name) or Counter[str]()
     return {
         name.removeprefix(_LONG_KERNEL): amount
         for name, amount in counted.items()
