@@ -45,7 +45,8 @@ def test_the_sequence_of_the_readme_works_on_a_model_with_weights(tmp_path: Path
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     lines = re.findall(r"^\$ (parpass .*)$", page, re.MULTILINE)
-    assert len(lines) == 3
+    assert len(lines) == 5
+    np.save(tmp_path / "image.npy", weights)
     for line in lines:
         command = line.replace("parpass", f"{sys.executable} -m parpass", 1)
         result = subprocess.run(

@@ -66,6 +66,9 @@ class Box:
             assert body.box is None, "a body is in one box only"
             body.box = self
 
+    def __repr__(self) -> str:  # as passes log it, here and in workers
+        return f"Box({self.values}, skip={self.skip}, added={self.added})"
+
     @property
     def form(self) -> str:
         """What is known of it."""

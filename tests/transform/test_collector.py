@@ -68,7 +68,7 @@ def test_garbage_of_the_host_is_freed_while_it_calls_passes(
         waiting = max(waiting, sum(one() is not None for one in knots))
     assert waiting < 500
     assert gc.get_threshold() == (50, 3, 3)
-    assert gc.get_freeze_count() == frozen
+    assert gc.get_freeze_count() <= frozen  # what a test froze may be dropped
 
 
 def test_the_last_of_several_pauses_has_the_collector_work_again():

@@ -51,7 +51,8 @@ class Recorder:
     """A callback that keeps what it is called with, in `calls`."""
 
     def __init__(self, pass_manager: PassManager) -> None:
-        self._places = {id(one): at for at, one in enumerate(passes_of(pass_manager))}
+        self._passes = passes_of(pass_manager)  # kept, as are the numbers that follow
+        self._places = {id(one): at for at, one in enumerate(self._passes)}
         self._graph: Any = None  # of the last call, and its bytes
         self._bytes = b""
         self.calls: list[Call] = []

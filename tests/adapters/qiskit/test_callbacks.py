@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import weakref
 from typing import Any
 
 from qiskit.passmanager import BaseController
@@ -73,3 +75,18 @@ def test_a_pass_that_a_controller_makes_up_is_brought_along():
     manager.run(circuits(1)[0], callback=recorder)
     calls = called_back(manager, recorder)
     assert [type(call["pass_"]) for call in calls] == [RemoveBarriers]
+
+
+def test_no_other_pass_can_take_the_place_of_one_that_was_dropped():
+    made: list[weakref.ref[Any]] = []
+
+    class Watched(PassManager):
+        def to_flow_controller(self) -> Any:
+            controller = super().to_flow_controller()
+            made.append(weakref.ref(controller))
+            return controller
+
+    recorder = Recorder(Watched([Depth()]))
+    gc.collect()
+    assert recorder.calls == []
+    assert [one() for one in made if one() is None] == []
