@@ -24,6 +24,9 @@ from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
 from parpass.tir.function import PrimFunc
 from parpass.transform import PassContext
+from parpass.transform.config import ON_FAILURE, OnFailure
+from parpass.transform.debug.bisect import Gate
+from parpass.transform.hooks import hooks_of
 
 _NUMBERED = re.compile(r"_\d+$")
 
@@ -56,6 +59,8 @@ class CompileOnce:
             symbol = f"{base}_{key[:16]}"
             self._symbols[name], self._keys[symbol] = symbol, key
             unique.setdefault(symbol, function)
+        if not _all_passes_run():
+            store = None
         self._kept = KeptObjects(store, self._keys) if store is not None else None
         self._known = self._kept.of_earlier_builds(target) if self._kept else {}
         self.missing = IRModule(
@@ -107,6 +112,20 @@ def _settings(target: Target) -> tuple[str, ...]:
         if name.startswith("tir.")
     ]
     return (str(target), repr(passes), repr(options), _stamp(), llvmlite_version())
+
+
+def _all_passes_run() -> bool:
+    """Return whether none is left out but those that are told in the settings.
+
+    Else objects may be others than their keys say, and what is looked for in passes,
+    by bisection, would be hidden by objects that are there already.
+    """
+    context = PassContext.current()
+    return not (
+        context.config.get(ON_FAILURE) == OnFailure.SKIP
+        or Gate.of(context)
+        or any(hooks_of(one).should_run for one in context.instruments)
+    )
 
 
 @functools.cache

@@ -8,14 +8,24 @@ from typing import Any
 import pytest
 
 from parpass import tir
+from parpass.instrument import PassInstrument
 from parpass.target.build_library import lowering
 from parpass.target.compile_once import CompileOnce
 from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
-from parpass.transform import PassContext
+from parpass.transform import PassContext, PassInfo
+from parpass.transform.config import ON_FAILURE
+from parpass.transform.debug.bisect import OPT_BISECT_LIMIT
 from tests.support.kernels import scaled
 
 HERE = Target("llvm").resolved()
+
+
+class Vetoing(PassInstrument):
+    """Keeps passes from running."""
+
+    def should_run(self, mod: Any, info: PassInfo) -> bool:
+        return False
 
 
 @pytest.fixture
@@ -82,3 +92,20 @@ def test_what_an_object_depends_on_makes_it_another_one(store: ObjectStore):
     renamed = tir.PrimFunc((x, y), renamed.body, buffer_map=buffers)
     assert len(CompileOnce({"k": renamed}, HERE, store).missing) == 1
     assert len(CompileOnce(kernels(1.0), HERE, store).missing) == 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"config": {ON_FAILURE: "skip"}},
+        {"config": {OPT_BISECT_LIMIT: 1}},
+        {"instruments": [Vetoing()]},
+    ],
+)
+def test_while_passes_may_be_left_out_nothing_is_kept_or_taken(
+    settings: dict[str, Any], store: ObjectStore
+):
+    compiled(CompileOnce(kernels(1.0), HERE, store))
+    with PassContext(**settings):
+        once = CompileOnce(kernels(1.0), HERE, store)
+        assert (len(once.missing), once.where_to_keep()) == (1, None)
