@@ -14,6 +14,7 @@ _FILES = {
     "throughput": ("heavy", "light", "one"),
     "loops": ("loops", "loop_node"),
     "kernels": ("kernels",),
+    "build": ("build",),
     "fixed_cost": ("fixed",),
     "small_work": ("small",),
     "behind": ("behind",),

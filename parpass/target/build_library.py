@@ -14,6 +14,7 @@ from parpass.target.code_gen import CodeGen
 from parpass.target.compiled_func import CompiledFunc
 from parpass.target.elementary.lower_elementary import LowerElementary
 from parpass.target.elf_library import link
+from parpass.target.kept_objects import KeptObjects
 from parpass.target.llvm_object import llvmlite_version
 from parpass.target.object_loader import packed
 from parpass.target.target import Target
@@ -33,7 +34,7 @@ _DISABLE_VECTORIZE = "tir.disable_vectorize"
 _CHECK_BOUNDS = "tir.instrument_bound_checkers"
 
 
-def lowering(target: Any = None) -> Sequential:
+def lowering(target: Any = None, kept: KeptObjects | None = None) -> Sequential:
     """Return the passes from PrimFuncs to machine code: all work function by function.
 
     They heed the options of TVM's `build` in the current context:
@@ -41,6 +42,7 @@ def lowering(target: Any = None) -> Sequential:
 
     Args:
         target: The machine; the current target, or this machine, if none is given.
+        kept: Where what is compiled is kept, as soon as it is; None for nowhere.
     """
     config = PassContext.current().config
     checks = bool(config.get(_CHECK_BOUNDS))
@@ -52,7 +54,7 @@ def lowering(target: Any = None) -> Sequential:
         UnrollLoop(),
         RewriteUnsafeSelect(),
         *([InstrumentBoundCheckers()] if checks else []),
-        CodeGen(target),
+        CodeGen(target).keeping(kept),
     ]
     return Sequential(passes, name="build")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections import Counter
+from typing import Any, Self
 
 from parpass.ir.module import IRModule
 from parpass.target.compiled_func import CompiledFunc
 from parpass.target.emission.kernel_emitter import emitted
+from parpass.target.kept_objects import KeptObjects
 from parpass.target.llvm_object import object_code
 from parpass.target.target import Target
 from parpass.tir.function import PrimFunc
@@ -15,6 +17,7 @@ from parpass.tir.transform import PrimFuncPass
 from parpass.transform import PassContext, PassInfo, register_pass
 
 LARGE_TEXT = 200_000  # characters; LLVM takes a second for so many
+_LONG_KERNEL = "characters of "  # begins the counters of what has more
 
 
 @register_pass("target.CodeGen")
@@ -23,8 +26,8 @@ class CodeGen(PrimFuncPass):
 
     Workers do so in parallel, one function at a time; what comes of one depends on
     nothing but it, the target and the version of LLVM. Buffers are flattened before. A
-    function whose text for LLVM is very long, and which therefore takes long, is
-    counted in the context's statistics as `long kernels`.
+    function whose text for LLVM is very long, and which therefore takes long, is named
+    in the context's statistics: `characters of` and its symbol.
 
     Args:
         target: The machine that code is made for; the current target, or this machine
@@ -38,6 +41,13 @@ class CodeGen(PrimFuncPass):
         # By text, so that pipelines can be written down, and resolved here, for the
         # workers may be on another machine.
         self.target = str(Target(wanted).resolved())
+        # No argument: written down, the pass is the same, and keeps nothing.
+        self._kept: KeptObjects | None = None
+
+    def keeping(self, kept: KeptObjects | None) -> Self:
+        """Have what is compiled be kept as soon as it is, and return the pass."""
+        self._kept = kept
+        return self
 
     def transform_function(
         self, func: PrimFunc, mod: IRModule, ctx: PassContext
@@ -49,7 +59,20 @@ class CodeGen(PrimFuncPass):
         )
         text, signature = emitted(func, symbol, target.features())
         if len(text) > LARGE_TEXT:
-            ctx.count("long kernels")
+            ctx.count(f"{_LONG_KERNEL}{symbol}", len(text))
         code = object_code(text, target, symbol)
         interface = json.dumps(signature.export())
-        return CompiledFunc(code, interface, self.target, func.attrs)
+        compiled = CompiledFunc(code, interface, self.target, func.attrs)
+        if self._kept is not None:
+            self._kept.add(symbol, compiled)
+        return compiled
+
+
+def long_kernels(context: PassContext) -> dict[str, int]:
+    """Return how many characters the texts have that were long for LLVM, by symbol."""
+    counted = context.statistics.get(CodeGen.pass_info.name) or Counter[str]()
+    return {
+        name.removeprefix(_LONG_KERNEL): amount
+        for name, amount in counted.items()
+        if name.startswith(_LONG_KERNEL)
+    }

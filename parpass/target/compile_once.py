@@ -18,14 +18,17 @@ from pathlib import Path
 from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import structural_digest
 from parpass.target.compiled_func import CompiledFunc
+from parpass.target.kept_objects import KeptObjects
 from parpass.target.llvm_object import llvmlite_version
 from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
 from parpass.tir.function import PrimFunc
 from parpass.transform import PassContext
+from parpass.transform.config import ON_FAILURE, OnFailure
+from parpass.transform.debug.bisect import Gate
+from parpass.transform.hooks import hooks_of
 
 _NUMBERED = re.compile(r"_\d+$")
-_SIZE = 4  # bytes that tell how long an interface is
 
 
 class CompileOnce:
@@ -46,7 +49,6 @@ class CompileOnce:
         target: Target,
         store: ObjectStore | None = None,
     ) -> None:
-        self._store = store
         settings = _settings(target)
         self._keys: dict[str, str] = {}  # by symbol
         self._symbols: dict[str, str] = {}  # by name
@@ -57,12 +59,10 @@ class CompileOnce:
             symbol = f"{base}_{key[:16]}"
             self._symbols[name], self._keys[symbol] = symbol, key
             unique.setdefault(symbol, function)
-        known = store.get(self._keys.values()) if store is not None else {}
-        self._known = {
-            symbol: _restored(known[key], target)
-            for symbol, key in self._keys.items()
-            if key in known
-        }
+        if not _all_passes_run():
+            store = None
+        self._kept = KeptObjects(store, self._keys) if store is not None else None
+        self._known = self._kept.of_earlier_builds(target) if self._kept else {}
         self.missing = IRModule(
             {
                 symbol: function.with_attr("global_symbol", symbol)
@@ -71,32 +71,27 @@ class CompileOnce:
             }
         )
 
+    def where_to_keep(self) -> KeptObjects | None:
+        """Return where what is missing is kept once it is compiled, if anywhere."""
+        kept = self._kept
+        # If it cannot be used that is said here; workers need not, of each function.
+        return kept if kept is not None and kept.store.drop_old() else None
+
     def all_of(self, compiled: IRModule) -> dict[str, CompiledFunc]:
-        """Return all functions by name, and have the new ones kept for later builds.
+        """Return all functions by name, and see to it that not too many are kept.
 
         Args:
             compiled: What has come of those that were missing.
         """
-        new: dict[str, CompiledFunc] = dict(compiled.functions_by_name)
-        if self._store is not None:
-            self._store.put({self._keys[n]: _kept(one) for n, one in new.items()})
-        found = {**self._known, **new}
+        if self._kept is not None and len(compiled):
+            self._kept.store.drop_old()
+        found = {**self._known, **dict(compiled.functions_by_name)}
         return {name: found[symbol] for name, symbol in self._symbols.items()}
 
     @property
     def num_known(self) -> int:
         """How many need not be compiled, since an earlier build did."""
         return len(self._known)
-
-
-def _kept(function: CompiledFunc) -> bytes:
-    interface = function.interface.encode()
-    return len(interface).to_bytes(_SIZE, "little") + interface + function.code
-
-
-def _restored(data: bytes, target: Target) -> CompiledFunc:
-    begin = _SIZE + int.from_bytes(data[:_SIZE], "little")
-    return CompiledFunc(data[begin:], data[_SIZE:begin].decode(), str(target))
 
 
 def _key(function: PrimFunc, settings: tuple[str, ...]) -> str:
@@ -117,6 +112,20 @@ def _settings(target: Target) -> tuple[str, ...]:
         if name.startswith("tir.")
     ]
     return (str(target), repr(passes), repr(options), _stamp(), llvmlite_version())
+
+
+def _all_passes_run() -> bool:
+    """Return whether none is left out but those that are told in the settings.
+
+    Else objects may be others than their keys say, and what is looked for in passes,
+    by bisection, would be hidden by objects that are there already.
+    """
+    context = PassContext.current()
+    return not (
+        context.config.get(ON_FAILURE) == OnFailure.SKIP
+        or Gate.of(context)
+        or any(hooks_of(one).should_run for one in context.instruments)
+    )
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """Keeps objects from one build to the next: on disk, bounded, for all processes.
 
-It is a table of SQLite, which is safe under several processes and a crash at any time.
+It is a table of SQLite, safe under several processes that may end at any time.
 Nothing in it is a pickle. What is taken out is linked into libraries and run, so the
 folder is its owner's alone. A store that cannot be used is as good as an empty one: a
 build then takes longer, with one warning, and comes to the same.
@@ -81,25 +81,36 @@ class ObjectStore:
         return self._do(look, {}) if wanted else {}
 
     def put(self, objects: Mapping[str, bytes]) -> None:
-        """Keep objects; the ones that were not used for longest may have to go."""
+        """Keep objects; `drop_old` sees to it that there are not too many."""
 
         def enter(table: sqlite3.Connection) -> None:
             rows = [(k, time.time(), _digest(v), v) for k, v in objects.items()]
             table.executemany("insert or replace into object values (?, ?, ?, ?)", rows)
-            self._drop_old(table)
 
         if objects:
             self._do(enter, None, creates=True)
 
-    def _drop_old(self, table: sqlite3.Connection) -> None:
-        size = "coalesce(length(data), 0)"
-        rows = f"select key, {size} from object order by used desc, key"
-        kept, old = 0, list[tuple[str]]()
-        for key, size in table.execute(rows):
-            kept += size
-            if kept > self._most_bytes:
-                old.append((key,))
-        table.executemany("delete from object where key = ?", old)
+    def drop_old(self) -> bool:
+        """Drop what was not used for longest, as far as there is too much.
+
+        Apart from `put`, since it goes through all that is there.
+
+        Returns:
+            Whether the store can be used.
+        """
+
+        def drop(table: sqlite3.Connection) -> bool:
+            size = "coalesce(length(data), 0)"
+            rows = f"select key, {size} from object order by used desc, key"
+            kept, old = 0, list[tuple[str]]()
+            for key, nbytes in table.execute(rows):
+                kept += nbytes
+                if kept > self._most_bytes:
+                    old.append((key,))
+            table.executemany("delete from object where key = ?", old)
+            return True
+
+        return self._do(drop, otherwise=False, creates=True)
 
     def size(self) -> StoreSize:
         """Return how much is there."""
@@ -140,9 +151,14 @@ class ObjectStore:
             elif not path.exists():
                 return otherwise
             table = sqlite3.connect(path, timeout=_WAITING_SECONDS)
-            with contextlib.closing(table), table:
-                table.execute(_CREATE)
-                return work(table)
+            with contextlib.closing(table):
+                # Processes that end at any time do no harm. To wait for the disk, 10 ms
+                # an object, would help against a loss of power; what that damages is
+                # not given.
+                table.execute("pragma synchronous = off")
+                with table:
+                    table.execute(_CREATE)
+                    return work(table)
         except (sqlite3.Error, OSError) as error:
             warn(
                 f"objects are not kept between builds: {where} cannot be used "

@@ -8,14 +8,24 @@ from typing import Any
 import pytest
 
 from parpass import tir
+from parpass.instrument import PassInstrument
 from parpass.target.build_library import lowering
 from parpass.target.compile_once import CompileOnce
 from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
-from parpass.transform import PassContext
+from parpass.transform import PassContext, PassInfo
+from parpass.transform.config import ON_FAILURE
+from parpass.transform.debug.bisect import OPT_BISECT_LIMIT
 from tests.support.kernels import scaled
 
 HERE = Target("llvm").resolved()
+
+
+class Vetoing(PassInstrument):
+    """Keeps passes from running."""
+
+    def should_run(self, mod: Any, info: PassInfo) -> bool:
+        return False
 
 
 @pytest.fixture
@@ -28,8 +38,12 @@ def kernels(*factors: float) -> dict[str, tir.PrimFunc]:
     return {name: scaled(f, name) for name, f in zip(names, factors, strict=True)}
 
 
+def machine_code(once: CompileOnce) -> Any:
+    return lowering(HERE, once.where_to_keep())(once.missing)
+
+
 def compiled(once: CompileOnce) -> dict[str, Any]:
-    return once.all_of(lowering(HERE)(once.missing))
+    return once.all_of(machine_code(once))
 
 
 def test_equal_functions_are_compiled_once():
@@ -53,6 +67,14 @@ def test_the_next_build_compiles_what_has_changed(store: ObjectStore):
     assert len(changed.missing) == 1
 
 
+def test_what_is_compiled_is_kept_although_the_build_goes_no_further(
+    store: ObjectStore,
+):
+    once = CompileOnce(kernels(1.0, 2.0), HERE, store)
+    machine_code(once)
+    assert len(CompileOnce(kernels(1.0, 2.0, 3.0), HERE, store).missing) == 1
+
+
 def test_what_an_object_depends_on_makes_it_another_one(store: ObjectStore):
     compiled(CompileOnce(kernels(1.0), HERE, store))
     plain = Target("llvm -mtriple=x86_64-unknown-linux-gnu").resolved()
@@ -70,3 +92,20 @@ def test_what_an_object_depends_on_makes_it_another_one(store: ObjectStore):
     renamed = tir.PrimFunc((x, y), renamed.body, buffer_map=buffers)
     assert len(CompileOnce({"k": renamed}, HERE, store).missing) == 1
     assert len(CompileOnce(kernels(1.0), HERE, store).missing) == 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"config": {ON_FAILURE: "skip"}},
+        {"config": {OPT_BISECT_LIMIT: 1}},
+        {"instruments": [Vetoing()]},
+    ],
+)
+def test_while_passes_may_be_left_out_nothing_is_kept_or_taken(
+    settings: dict[str, Any], store: ObjectStore
+):
+    compiled(CompileOnce(kernels(1.0), HERE, store))
+    with PassContext(**settings):
+        once = CompileOnce(kernels(1.0), HERE, store)
+        assert (len(once.missing), once.where_to_keep()) == (1, None)

@@ -33,8 +33,10 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path):
         store.put({key: bytes(80)})
     store.get(["a"])
     store.put({"d": bytes(80)})
+    assert store.drop_old()
     assert {*store.get("abcd")} == {"a", "c", "d"}
     store.put({"e": bytes(300)})
+    store.drop_old()
     assert store.get("abcde") == {}
 
 
@@ -53,6 +55,8 @@ def test_a_store_that_cannot_be_used_is_as_good_as_an_empty_one(tmp_path: Path):
     for use in (lambda: store.get("a"), lambda: store.put({"a": b"1"}), store.size):
         with pytest.warns(SlowerRunWarning, match="objects are not kept"):
             assert not any(use() or ())
+    with pytest.warns(SlowerRunWarning, match="objects are not kept"):
+        assert not store.drop_old()
     with pytest.warns(SlowerRunWarning):
         store.clear()
     store.put({"a": b"1"})

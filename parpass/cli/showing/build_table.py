@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import click
 from rich.table import Column
 
 from parpass.cli.showing.file_times import FileTimes
@@ -23,11 +24,15 @@ class BuildTimes:
         files: Reading the network, and writing the library.
         reports: Of the runs: to loops, and from these to machine code.
         link: Seconds of putting the library together.
+        left_to_numpy: Why functions are no machine code, by name.
+        long_kernels: Characters of texts that are long for LLVM, by name.
     """
 
     files: FileTimes = field(default_factory=FileTimes)
     reports: list[RunReport] = field(default_factory=list["RunReport"])
     link: float = 0.0
+    left_to_numpy: dict[str, str] = field(default_factory=dict[str, str])
+    long_kernels: dict[str, int] = field(default_factory=dict[str, int])
 
     def lines(self) -> Iterator[tuple[str, float, str]]:
         """Yield what took time, the seconds, and a remark.
@@ -74,3 +79,8 @@ def print_build_times(times: BuildTimes) -> None:
     ]
     headings = [names("part"), "time on all cores", "share", Column("of which")]
     print_table("What the build took", headings, rows)
+    for name, why in times.left_to_numpy.items():
+        click.echo(f"Left to numpy: '{name}': {why}", err=True)
+    for name, size in times.long_kernels.items():
+        told = f"its text has {size:,} characters"
+        click.echo(f"Long for LLVM: '{name}': {told}", err=True)

@@ -19,10 +19,12 @@ from parpass.cli.work.pipeline import make_context
 from parpass.errors import TargetError
 from parpass.ir.module import IRModule
 from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
+from parpass.relay.backend.lowering import left_to_numpy
 from parpass.relay.backend.network_library import Run
 from parpass.relay.build_module import network_runs
 from parpass.runner import Runner, RunReport, open_runner
 from parpass.runner.report.figures import time_text
+from parpass.target.code_gen import long_kernels
 from parpass.target.target import Target
 from parpass.transform import PassContext, Sequential
 
@@ -69,6 +71,7 @@ def run(
             runs = network_runs(mod, machine, executor=executor, cache=cache)
             waiting = nullcontext if quiet else showing_progress
             lib = _driven(runs, runner, context, times, tell, waiting)
+            times.long_kernels = long_kernels(context)
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
             raise PassFailure(error, with_traceback=traceback) from None
     with times.files.writing():
@@ -106,6 +109,7 @@ def _driven(
                 context=context,
                 report=times.reports.append,
             )
+        times.left_to_numpy |= left_to_numpy(made)
         _tell_if_slow(times.reports[-1], tell)
 
 

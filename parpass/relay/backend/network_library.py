@@ -65,7 +65,7 @@ def library_runs(
     new = once.missing
     if len(new):
         what = f"compiling {len(new):,} of {len(new) + once.num_known:,} kernels"
-        new = yield Run(new, lowering(target), what)
+        new = yield Run(new, lowering(target, once.where_to_keep()), what)
     compiled = once.all_of(new)
     if executor == "aot":
         signatures = {name: one.signature for name, one in compiled.items()}

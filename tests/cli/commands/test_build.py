@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parpass.cli import main
+from parpass.target import code_gen
 from tests.support.commands import write_model
 
 X = "x=[[1, -2, 3], [4, 5, -6]]"
@@ -60,6 +62,13 @@ def test_it_is_shown_where_the_time_went_or_nothing():
         assert f"│ {part}" in shown
 
 
+def test_what_has_a_long_text_for_llvm_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(code_gen, "LARGE_TEXT", 100)
+    build = ("build", "model.onnx", "-o", "net.so", "-j0", "--explain-speed")
+    shown = parpass(*build).stderr
+    assert re.search(r"\nLong for LLVM: 'fused_\w+': its text has [\d,]+ char", shown)
+
+
 def test_a_header_is_written_for_c(folder: Path):
     result = parpass("build", "model.onnx", "-o", "net.so", "--header", "net.h", "-j0")
     assert (result.exit_code, result.stdout) == (0, "")
@@ -70,9 +79,10 @@ def test_what_numpy_computes_is_named(folder: Path):
     (folder / "sort.relay").write_text(
         "def @main(%x: Tensor[(2, 3), float32]) { sort(%x, axis=-1) }"
     )
-    result = parpass("build", "sort.relay", "-o", "net.so", "-j0")
-    assert "Note: numpy computes what no rule of lowering is for: " in result.stderr
-    assert "fused_sort" in result.stderr
+    result = parpass("build", "sort.relay", "-o", "net.so", "-j0", "--explain-speed")
+    told = "Note: numpy computes what no rule of lowering is for: fused_sort\n"
+    assert told in result.stderr
+    assert "Left to numpy: 'fused_sort': no rule for 'sort'\n" in result.stderr
     result = parpass("run", "net.so", "--input", X)
     assert result.stdout.endswith("[[-2.  1.  3.]\n [-6.  4.  5.]]\n")
 

@@ -1,0 +1,101 @@
+"""Row `build`: a network to a library of machine code, once and again, and loading."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import parpass
+from bench.limit import Limit
+from bench.measure import Setting, clocked, interleaved, median, ratio
+from bench.table import Goal, Line, Row
+from bench.work import USE_WORKERS
+from parpass import IRModule, PassContext, relay
+from parpass.runtime.graph_executor import GraphModule
+from parpass.runtime.ndarray import cpu
+from parpass.target.object_store import ObjectStore
+
+_CHANNELS, _SIDE = 32, 8
+
+
+@dataclass(frozen=True)
+class Convolutions:
+    """Networks of convolutions on images of different sizes, none behind another.
+
+    Attributes:
+        count: How many there are, each a kernel of its own.
+    """
+
+    count: int
+
+    def network(self, part: int = 0, parts: int = 1) -> IRModule:
+        """Return a share of them as a network."""
+        sides = range(_SIDE, _SIDE + self.count)[part::parts]
+        weight = relay.var("w", shape=(_CHANNELS, _CHANNELS, 3, 3))
+        images = [
+            relay.var(f"x{side}", shape=(1, _CHANNELS, side, side)) for side in sides
+        ]
+        results = [relay.nn.relu(relay.nn.conv2d(x, weight)) for x in images]
+        function = relay.Function([*images, weight], relay.Tuple(results))
+        return relay.transform.InferType()(IRModule.from_expr(function))
+
+    def __call__(
+        self, part: int, parts: int
+    ) -> tuple[IRModule, Callable[[IRModule], Any]]:
+        """Return a process's share, and what builds it, for `Limit`."""
+        return self.network(part, parts), _built_here
+
+
+def _built_here(mod: IRModule) -> Any:
+    with PassContext(opt_level=3):
+        return relay.build(mod, workers=0, cache=False)
+
+
+def _build(setting: Setting) -> Iterator[Line]:
+    work = Convolutions(setting.scaled(100, setting.workers))
+    what = f"a network of {work.count:,} convolutions, to a library"
+    mod = work.network()
+    with (
+        PassContext(opt_level=3, config=USE_WORKERS),
+        parpass.open_runner(workers=setting.workers) as runner,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        os.environ["PARPASS_CACHE_DIR"] = folder  # this process is the row's own
+
+        def first() -> Any:
+            ObjectStore().clear()
+            return relay.build(mod, runner=runner)
+
+        relay.build(mod, runner=runner, cache=False)
+        with Limit(work, setting.workers) as limit:
+            sides = {
+                "serial": clocked(lambda: _built_here(mod)),
+                "first": clocked(first),
+                "limit": limit.seconds,
+            }
+            times = interleaved(sides, setting.fewer)
+        path = Path(folder, "net.so")
+        first().export_library(path)
+        again = {
+            "second": clocked(lambda: relay.build(mod, runner=runner)),
+            "load": clocked(lambda: _loaded(path)),
+        }
+        times |= interleaved(again, setting.repeat)
+    yield Line(what, "serial : parallel", ratio(times, "serial", "first"), times=times)
+    against = "parallel : independent processes that link nothing together"
+    yield Line(what, against, ratio(times, "first", "limit"))
+    figure = ratio(times, "second", "first")
+    yield Line(what, "from what an earlier build kept : first", figure, Goal(0.15))
+    took = median(times["load"]).times(1e3, "ms")
+    yield Line(what, "loading it", took, Goal(50))
+
+
+def _loaded(path: Path) -> GraphModule:
+    return GraphModule(parpass.runtime.load_module(path)["default"](cpu()))
+
+
+ROWS = (Row("build", _build),)

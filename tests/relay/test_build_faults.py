@@ -1,0 +1,103 @@
+"""A kernel that cannot be made is named; the others are kept, and nothing is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import parpass as tvm
+from parpass import relay, tir
+from parpass.errors import FunctionTimeoutError, WorkerDiedError
+from parpass.relay.backend.lowering.template import register_injective
+from parpass.runner import Runner
+from parpass.runtime.graph_executor import GraphModule
+from parpass.target.object_store import ObjectStore
+from parpass.transform.config import FUNCTION_TIMEOUT
+from tests.support.ending import end
+from tests.support.pooled import POOLED, child_processes, comes_down_to, folders
+from tests.support.registering import registering_for_a_while
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
+    """Give a store of one's own, and have all rules as they were afterwards."""
+    monkeypatch.setenv("PARPASS_CACHE_DIR", str(tmp_path))
+    with registering_for_a_while():
+        yield ObjectStore()
+
+
+def of_another_machine(_: Any, sources: Sequence[Any], out: Any, at: Any) -> Any:
+    """Give loops whose code LLVM ends the process for: "Cannot select"."""
+    name = "llvm.amdgcn.rcp.f32"
+    return tir.call_pure_extern(out.dtype, name, sources[0].at(at))
+
+
+def segfaults(*_: Any) -> Any:
+    """End the process that lowers the operator."""
+    end("segfault")
+
+
+def hangs(*_: Any) -> Any:
+    """Have the operator be lowered for ever."""
+    end("hang")
+
+
+def network() -> tvm.IRModule:
+    """Return three kernels, of which the last one has `erf`."""
+    x, w = relay.var("x", shape=(2, 8)), relay.var("w", shape=(5, 8))
+    y = relay.nn.softmax(relay.nn.dense(x, w))
+    return tvm.IRModule.from_expr(relay.Function([x, w], relay.erf(relay.sum(y, 1))))
+
+
+def built(runner: Runner | None = None, **how: Any) -> Any:
+    config = {**POOLED, **how.pop("config", {})} if runner else {}
+    with tvm.transform.PassContext(opt_level=3, config=config):
+        return relay.build(network(), workers=0, runner=runner, **how)
+
+
+def test_a_kernel_that_kills_in_code_generation_is_named_and_the_others_are_kept(
+    runner: Runner, store: ObjectStore
+):
+    built(runner, cache=False)  # the workers are there
+    before, children = folders(), child_processes()
+    with registering_for_a_while():
+        register_injective("erf")(of_another_machine)
+        with pytest.raises(WorkerDiedError) as caught:
+            built(runner)
+    error = caught.value
+    assert (error.pass_name, error.cause) == ("target.CodeGen", "SIGABRT(-6)")
+    assert "erf" in error.function
+    assert folders() == before
+    assert comes_down_to(len(children))
+    kept = store.size().objects
+    reports: list[Any] = []
+    lib = built(runner, report=reports.append)
+    assert reports[1].functions == 1
+    assert store.size().objects == kept + 1
+    module = GraphModule(lib["default"](tvm.cpu()))
+    module.run(x=np.ones((2, 8)), w=np.ones((5, 8)))
+    assert np.allclose(module.get_output(0).numpy(), 0.8427008)
+
+
+def test_a_kernel_that_kills_while_it_is_lowered_is_named(runner: Runner):
+    register_injective("erf")(segfaults)
+    with pytest.raises(WorkerDiedError) as caught:
+        built(runner)
+    error = caught.value
+    assert (error.pass_name, error.cause) == ("LowerTE", "SIGSEGV(-11)")
+    assert "erf" in error.function
+    assert "in segfaults" in error.traceback
+
+
+def test_a_kernel_that_takes_too_long_is_named(runner: Runner):
+    register_injective("erf")(hangs)
+    with pytest.raises(FunctionTimeoutError) as caught:
+        built(runner, config={FUNCTION_TIMEOUT: 0.5})
+    assert caught.value.pass_name == "LowerTE"
+    assert "erf" in caught.value.function
