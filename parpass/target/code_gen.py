@@ -35,6 +35,7 @@ class CodeGen(PrimFuncPass):
     """
 
     pass_info = PassInfo(0, "target.CodeGen")
+    cost_follows_size = False  # but what the loops unroll to
 
     def __init__(self, target: Any = None) -> None:
         wanted = target or Target.current() or "llvm"

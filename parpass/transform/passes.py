@@ -42,6 +42,11 @@ class Pass:
     # How a pipeline runs it; overridden by the kinds of passes below.
     is_functionwise: ClassVar[bool] = False
 
+    # Whether what it takes for a function is told by the function's size, about. Where
+    # it is not, as with compiling, forecasts are made of it, but nobody holds workers
+    # to them.
+    cost_follows_size: ClassVar[bool] = True
+
     # Which functions it sees, if it works function by function and modules hold several
     # kinds: those of which the adapter says the same. For Relay's the word is empty.
     function_kind: str = ""

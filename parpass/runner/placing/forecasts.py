@@ -117,7 +117,30 @@ def best_place(
     known = _forecast(steps, functions, adapter)
     if known is None:
         return _NOT_KNOWN
-    return _weighed(known, len(functions), executor, asking, ledger)
+    if costs_follow_sizes(steps):
+        return _weighed(known, len(functions), executor, asking, ledger)
+    return _trusted(known, len(functions), executor, asking, ledger)
+
+
+def costs_follow_sizes(steps: Sequence[Pass]) -> bool:
+    """Return whether what a stage takes is told by sizes, and may be learnt from."""
+    return all(step.cost_follows_size for step in steps)
+
+
+def _trusted(
+    known: Forecast, functions: int, executor: Executor, asking: float, ledger: Ledger
+) -> Forecast:
+    """Tell where to run a stage of whose cost too little is known to learn of it.
+
+    What is known is the least that it took for a node (`Costs.learn`).
+    """
+    work = known.seconds, known.nodes, functions
+    saved = known.seconds - gain_of(executor).expected(*work)
+    if saved > asking:
+        return _IN_WORKERS
+    if known.place is Place.HERE:
+        ledger.forgo(saved)
+    return known
 
 
 def _weighed(
@@ -149,7 +172,7 @@ def seconds_here(
     steps: Sequence[Pass], functions: Mapping[str, Any], adapter: ModuleAdapter
 ) -> float | None:
     """Return what a stage takes in this process, by what was measured there."""
-    if COSTS.of_here(steps) is None:
+    if COSTS.of_here(steps) is None or not costs_follow_sizes(steps):
         return None
     known = _forecast(steps, functions, adapter)
     return None if known is None else known.seconds

@@ -14,6 +14,7 @@ from parpass.runner.placing.forecasts import (
     Place,
     best_place,
     correct,
+    seconds_here,
 )
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from parpass.transform.budget import UNLIMITED
@@ -158,3 +159,32 @@ def test_only_what_exceeds_the_asking_is_forgone():
     assert ledger.forgone == 0
     ledger.forgo(1.0)
     assert 0.9 < ledger.forgone < 1.0
+
+
+class Uneven(NeverMeasured):
+    """What it takes is not told by sizes."""
+
+    pass_info = PassInfo(0, "Uneven")
+    cost_follows_size = False
+
+
+def test_where_sizes_do_not_tell_what_is_spent_no_loss_is_held_against_workers(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    steps, mod = [Uneven()], program(*range(100))
+    monkeypatch.setattr(costs.DELIVERED, "drag", 8.0)
+    COSTS.learn(steps, [0.01], 1)
+    executor = ThreadExecutor()
+    try:
+        budgets, functions = [UNLIMITED], mod.functions
+        place = best_place(
+            steps, budgets, functions, CONTEXT, executor, ADAPTER, Ledger()
+        )
+        few = dict(list(functions.items())[:2])
+        little = best_place(steps, budgets, few, CONTEXT, executor, ADAPTER, Ledger())
+    finally:
+        executor.close()
+        assert seconds_here(steps, mod.functions, ADAPTER) is None
+        COSTS.forget(steps)
+    assert (place.place, place.seconds, place.expected) == (Place.WORKERS, 0, 0)
+    assert little.place is Place.HERE
