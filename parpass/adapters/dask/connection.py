@@ -25,6 +25,7 @@ from parpass.adapters.dask.site import SILENT_SECONDS
 from parpass.errors import RuntimeUseError
 
 _logger = logging.getLogger(__name__)
+_TRY_AGAIN = 0.5  # seconds until one is asked again that could not be reached
 _ALL = "all"  # the topic on which Dask's scheduler says which workers come and go
 
 Joined = Callable[[str, int], None]
@@ -130,10 +131,11 @@ class Connection:
 
     def _welcome(self, address: str, joined: Joined) -> None:
         """Have a worker that has come be used, if it is fit for it."""
-        with contextlib.suppress(Exception):  # it is gone again
+        with contextlib.suppress(Exception):  # it is gone again, or this is closed
             theirs = self.call(versions_there, at=address)
-            if theirs is None:
-                return
+            while isinstance(theirs, OSError) and not self._is_closed.wait(_TRY_AGAIN):
+                self._client.nthreads(workers=[address])  # as long as there is one
+                theirs = self.call(versions_there, at=address)
             if (why := _why_unfit(address, theirs)) is not None:
                 _logger.warning("%s; it is not used", why)
                 return

@@ -41,10 +41,9 @@ class Places:
         """How many jobs they run at once."""
         return sum([place.threads for place in self._by_address.values()])
 
-    def join(self, address: str, threads: int) -> None:
-        """Have a worker be one of them."""
-        if address not in self._by_address:
-            self._by_address[address] = Place(address, threads)
+    def join(self, address: str, threads: int) -> Place:
+        """Have a worker be one of them, and return it."""
+        return self._by_address.setdefault(address, Place(address, threads))
 
     def leave(self, address: str) -> None:
         """Have a worker be none of them, if it is one."""

@@ -1,0 +1,9 @@
+"""What passes say: diagnostics, logs, warnings, and their order: the runner's tests, on a Dask cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.runner.test_talking import *  # noqa: F403
+
+pytestmark = pytest.mark.stress
