@@ -30,9 +30,11 @@ NO_PLACES_FOR_LINES = [
     "def @f(%x) { add(%x, LINE) }",
     "type L[LINE] { C }",
     "type L { LINE }",
-    "@f = primfn(a: handle) -> ()\n"
-    "  buffers = {A: Buffer(LINE: Pointer(float32), float32, [8], [])}\n"
-    "  buffer_map = {a: A} {\n  0;\n}",
+    (
+        "@f = primfn(a: handle) -> ()\n"
+        "  buffers = {A: Buffer(LINE: Pointer(float32), float32, [8], [])}\n"
+        "  buffer_map = {a: A} {\n  0;\n}"
+    ),
 ]
 
 
