@@ -41,7 +41,9 @@ from parpass.relay.transform.normal_forms.to_basic_block_normal_form import (
     ToBasicBlockNormalForm,
     ToBasicBlockNormalFormExpr,
 )
+from parpass.relay.transform.normal_forms.to_cps import ToCPS, to_cps
 from parpass.relay.transform.normal_forms.to_graph_normal_form import ToGraphNormalForm
+from parpass.relay.transform.normal_forms.un_cps import UnCPS, un_cps
 from parpass.relay.transform.outline.inline_segments import InlineSegments
 from parpass.relay.transform.outline.outline_segments import OutlineSegments
 from parpass.relay.transform.pipelines import default_pipeline
@@ -117,12 +119,16 @@ __all__ = [
     "ToANormalFormExpr",
     "ToBasicBlockNormalForm",
     "ToBasicBlockNormalFormExpr",
+    "ToCPS",
     "ToGraphNormalForm",
     "ToMixedPrecision",
+    "UnCPS",
     "default_pipeline",
     "function_pass",
     "gradient",
     "mixed_precision",
     "module_pass",
     "recast",
+    "to_cps",
+    "un_cps",
 ]
