@@ -63,6 +63,7 @@ PASSES: dict[str, Callable[[], Pass]] = {
     "DeadCodeElimination": transform.DeadCodeElimination,
     "inline_once": lambda: transform.DeadCodeElimination(inline_once=True),
     "RemoveUnusedFunctions": lambda: transform.RemoveUnusedFunctions(["f0"]),
+    "Defunctionalize": transform.Defunctionalize,
     "UnCPS": lambda: Sequential([transform.ToCPS(), transform.UnCPS()]),
     "CanonicalizeCast": transform.CanonicalizeCast,
     "CanonicalizeOps": transform.CanonicalizeOps,

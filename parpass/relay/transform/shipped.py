@@ -22,6 +22,10 @@ from parpass.relay.transform.differentiation.lazy_gradient_init import LazyGradi
 from parpass.relay.transform.dynamic_to_static import DynamicToStatic
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from parpass.relay.transform.fold_constant import FoldConstant
+from parpass.relay.transform.functions.defunctionalization import (
+    Defunctionalization,
+    Defunctionalize,
+)
 from parpass.relay.transform.functions.eta_expand import EtaExpand
 from parpass.relay.transform.functions.inline import Inline
 from parpass.relay.transform.functions.lambda_lift import LambdaLift
@@ -85,6 +89,8 @@ __all__ = [
     "CombineParallelDense",
     "ConvertLayout",
     "DeadCodeElimination",
+    "Defunctionalization",
+    "Defunctionalize",
     "DefuseOps",
     "DynamicToStatic",
     "EliminateCommonSubexpr",
