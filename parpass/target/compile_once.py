@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from parpass.ir.loop_options import checks_bounds
 from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import structural_digest
 from parpass.target.compiled_func import CompiledFunc
@@ -111,7 +112,8 @@ def _settings(target: Target) -> tuple[str, ...]:
         for name, value in sorted(context.config.items())
         if name.startswith("tir.")
     ]
-    return (str(target), repr(passes), repr(options), _stamp(), llvmlite_version())
+    told = (repr(passes), repr(options), repr(checks_bounds(context)))
+    return (str(target), *told, _stamp(), llvmlite_version())
 
 
 def _all_passes_run() -> bool:
