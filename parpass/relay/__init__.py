@@ -182,7 +182,7 @@ _ROOMS = {
     "base": "parpass.diagnostic",
     "analysis": "parpass.relay.analysis",
     "build_module": "parpass.relay.build_module",
-    "data_dep_optimization": "parpass.relay.tvm_names.data_dep_optimization",
+    "data_dep_optimization": "parpass.relay.data_dep_optimization",
     "dataflow_pattern": "parpass.relay.dataflow_pattern",
     "expr_functor": "parpass.relay.functor",
     "function": "parpass.relay.expr",

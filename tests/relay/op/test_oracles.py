@@ -64,6 +64,7 @@ NUMPY: list[tuple[Expr | TupleWrapper, Any]] = [
     (op.annotation.compiler_end(X, "ext"), x),
     (op.annotation.stop_fusion(X), x),
     (op.annotation.on_device(X, "cpu"), x),
+    (op.debug(X, lambda _value: None), x),
     (op.device_copy(X, 1, 2), x),
     (op.copy(X), x),
     (dyn.all(B, const(np.array([1]))), b.all(axis=1)),
