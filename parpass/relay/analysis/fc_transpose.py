@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from parpass.ir.node import post_order
-from parpass.ir.operators.op_table import Op
 from parpass.ir.types.ty import TensorType
-from parpass.relay.expr import Call, Expr, Var
+from parpass.relay.analysis.calls import call_of
+from parpass.relay.expr import Expr, Var
 
 
 def transposed_weight(call: Expr) -> Var | None:
@@ -13,8 +15,9 @@ def transposed_weight(call: Expr) -> Var | None:
 
     None for every other expression.
     """
-    weight = call.args[1] if _calls(call, "nn.dense") else None
-    if not isinstance(weight, Call) or not _calls(weight, "transpose"):
+    dense = call_of(call, "nn.dense")
+    weight = call_of(dense.args[1], "transpose") if dense is not None else None
+    if weight is None:
         return None
     var = weight.args[0]
     if not isinstance(var, Var) or not isinstance(var.type_annotation, TensorType):
@@ -30,9 +33,5 @@ def search_fc_transpose(expr: Expr) -> list[str]:
     Those are `w` of `nn.dense(x, transpose(w))`, a name for each such layer, which is
     what SimplifyFCTranspose is given.
     """
-    found = map(transposed_weight, post_order(expr))
+    found = map(transposed_weight, cast("list[Expr]", post_order(expr)))
     return [var.name_hint for var in found if var is not None]
-
-
-def _calls(expr: object, name: str) -> bool:
-    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == name

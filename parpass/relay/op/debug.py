@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 from parpass.errors import EvaluationError
 from parpass.ir.attrs import Attrs
@@ -49,7 +48,7 @@ def _debug(data: Expr, debug_func: str = "") -> Call:
     ...
 
 
-def debug(data: Expr, debug_func: Callable[..., Any] | None = None) -> Call:
+def debug(data: Expr, debug_func: Callable[[NDArray], object] | None = None) -> Call:
     """Call a function with a value when it is computed; it is the value itself.
 
     Args:

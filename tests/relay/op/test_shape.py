@@ -132,6 +132,7 @@ def test_a_function_says_on_which_devices_it_is() -> None:
         "result_device_type": 1,
     }
     assert on_devices.body is function.body
+    assert isinstance(function.body, Call)
     assert function.body.attrs == op.annotation.OnDeviceAttrs(1, True)
     with pytest.raises(IRTypeError, match="expected 1 devices, one for each parameter"):
         op.annotation.function_on_device(function, [], "cpu")
