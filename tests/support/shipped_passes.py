@@ -63,6 +63,8 @@ PASSES: dict[str, Callable[[], Pass]] = {
     "DeadCodeElimination": transform.DeadCodeElimination,
     "inline_once": lambda: transform.DeadCodeElimination(inline_once=True),
     "RemoveUnusedFunctions": lambda: transform.RemoveUnusedFunctions(["f0"]),
+    "Defunctionalize": transform.Defunctionalize,
+    "UnCPS": lambda: Sequential([transform.ToCPS(), transform.UnCPS()]),
     "CanonicalizeCast": transform.CanonicalizeCast,
     "CanonicalizeOps": transform.CanonicalizeOps,
     "SimplifyExpr": transform.SimplifyExpr,
@@ -72,6 +74,7 @@ PASSES: dict[str, Callable[[], Pass]] = {
     "FunctionsFromFusion": transform.FunctionsFromFusion,
     "DefuseOps": transform.DefuseOps,
     "Inline": transform.Inline,
+    "InlinePrimitives": transform.InlinePrimitives,
     "OutlineSegments": lambda: transform.OutlineSegments(2, 2),
     "InlineSegments": lambda: segmented(transform.SimplifyExpr()),
     "CombineParallelBatchMatmul": lambda: transform.CombineParallelBatchMatmul(2),
@@ -81,6 +84,8 @@ PASSES: dict[str, Callable[[], Pass]] = {
     "FoldScaleAxis": transform.FoldScaleAxis,
     "ForwardFoldScaleAxis": transform.ForwardFoldScaleAxis,
     "BackwardFoldScaleAxis": transform.BackwardFoldScaleAxis,
+    "SimplifyFCTranspose": lambda: transform.SimplifyFCTranspose(["w"]),
+    "SplitArgs": lambda: transform.SplitArgs(3),
     "FoldExplicitPadding": transform.FoldExplicitPadding,
     "Legalize": lambda: transform.Legalize("FTVMLegalizeInTests"),
     "ConvertLayout": lambda: transform.ConvertLayout({"nn.conv2d": ["NHWC"]}),
@@ -94,14 +99,15 @@ PASSES: dict[str, Callable[[], Pass]] = {
 }
 VARIANTS = {"inline_once", "not exact", "dense_flat"}
 # Those that mark regions mark again what they find, each time they run; segments are
-# cut and put back each time.
+# cut and put back each time; UnCPS adds functions each time.
 MARKING = {
     "AnnotateTarget",
     "InlineSegments",
     "MergeCompilerRegions",
     "PartitionGraph",
+    "UnCPS",
 }
 # Those that make another program of one: its meaning and types are not what it keeps.
-DERIVING = {"FirstOrderGradient", "LazyGradientInit", "ToMixedPrecision"}
+DERIVING = {"FirstOrderGradient", "LazyGradientInit", "ToCPS", "ToMixedPrecision"}
 # Those that need arguments, or whose steps go by their own names.
 UNNAMED = {"AnnotateTarget", "ConvertLayout", "MergeComposite"} | MARKING

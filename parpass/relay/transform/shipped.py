@@ -22,8 +22,13 @@ from parpass.relay.transform.differentiation.lazy_gradient_init import LazyGradi
 from parpass.relay.transform.dynamic_to_static import DynamicToStatic
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from parpass.relay.transform.fold_constant import FoldConstant
+from parpass.relay.transform.functions.defunctionalization import (
+    Defunctionalization,
+    Defunctionalize,
+)
 from parpass.relay.transform.functions.eta_expand import EtaExpand
 from parpass.relay.transform.functions.inline import Inline
+from parpass.relay.transform.functions.inline_primitives import InlinePrimitives
 from parpass.relay.transform.functions.lambda_lift import LambdaLift
 from parpass.relay.transform.functions.remove_unused_functions import (
     RemoveUnusedFunctions,
@@ -31,6 +36,7 @@ from parpass.relay.transform.functions.remove_unused_functions import (
 from parpass.relay.transform.fusion.defuse_ops import DefuseOps
 from parpass.relay.transform.fusion.functions_from_fusion import FunctionsFromFusion
 from parpass.relay.transform.fusion.fuse_ops import FuseOps
+from parpass.relay.transform.fusion.split_args import SplitArgs
 from parpass.relay.transform.infer_type import InferType, InferTypeLocal
 from parpass.relay.transform.legalize import Legalize
 from parpass.relay.transform.normal_forms.to_a_normal_form import (
@@ -41,7 +47,9 @@ from parpass.relay.transform.normal_forms.to_basic_block_normal_form import (
     ToBasicBlockNormalForm,
     ToBasicBlockNormalFormExpr,
 )
+from parpass.relay.transform.normal_forms.to_cps import ToCPS, to_cps
 from parpass.relay.transform.normal_forms.to_graph_normal_form import ToGraphNormalForm
+from parpass.relay.transform.normal_forms.un_cps import UnCPS, un_cps
 from parpass.relay.transform.outline.inline_segments import InlineSegments
 from parpass.relay.transform.outline.outline_segments import OutlineSegments
 from parpass.relay.transform.pipelines import default_pipeline
@@ -61,6 +69,9 @@ from parpass.relay.transform.simplify.canonicalize_ops import CanonicalizeOps
 from parpass.relay.transform.simplify.fast_math import FastMath
 from parpass.relay.transform.simplify.fold_explicit_padding import FoldExplicitPadding
 from parpass.relay.transform.simplify.simplify_expr import SimplifyExpr
+from parpass.relay.transform.simplify.simplify_fc_transpose import (
+    SimplifyFCTranspose,
+)
 from parpass.relay.transform.simplify.simplify_inference import SimplifyInference
 from parpass.relay.transform.to_mixed_precision import ToMixedPrecision
 from parpass.transform import (
@@ -83,6 +94,8 @@ __all__ = [
     "CombineParallelDense",
     "ConvertLayout",
     "DeadCodeElimination",
+    "Defunctionalization",
+    "Defunctionalize",
     "DefuseOps",
     "DynamicToStatic",
     "EliminateCommonSubexpr",
@@ -99,6 +112,7 @@ __all__ = [
     "InferType",
     "InferTypeLocal",
     "Inline",
+    "InlinePrimitives",
     "InlineSegments",
     "LambdaLift",
     "LayoutConfig",
@@ -112,17 +126,23 @@ __all__ = [
     "RemoveUnusedFunctions",
     "Sequential",
     "SimplifyExpr",
+    "SimplifyFCTranspose",
     "SimplifyInference",
+    "SplitArgs",
     "ToANormalForm",
     "ToANormalFormExpr",
     "ToBasicBlockNormalForm",
     "ToBasicBlockNormalFormExpr",
+    "ToCPS",
     "ToGraphNormalForm",
     "ToMixedPrecision",
+    "UnCPS",
     "default_pipeline",
     "function_pass",
     "gradient",
     "mixed_precision",
     "module_pass",
     "recast",
+    "to_cps",
+    "un_cps",
 ]
