@@ -246,11 +246,11 @@ class DaskExecutor:
     def _lose_with_worker(self, posted: Posted) -> None:
         """Have a job be lost with a worker of Dask's: of what, nobody knows.
 
-        What it was at may have come too late to be told. If it had a single function
-        there is no other one to suspect.
+        What was told last of what it was at may be long ago, and so nothing. If it had
+        a single function there is no other one to suspect.
         """
         was_at = None
-        if posted.note is None and len(posted.functions) == 1:
+        if len(posted.functions) == 1:
             [at] = posted.functions
             was_at = WasAt((at, 0, at, 0, Phase.PASS), 0)
         self._lose(posted, "SIGKILL(-9)", was_at, "")

@@ -1,4 +1,4 @@
-"""Limits of time and memory, skipping and retrying: the runner's tests, on a Dask cluster."""
+"""Limits of time and memory, skip and retry: tests of the runner, on a Dask cluster."""
 
 from __future__ import annotations
 

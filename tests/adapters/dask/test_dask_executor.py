@@ -180,14 +180,17 @@ def test_a_worker_of_dasks_that_is_killed_at_work_costs_its_jobs_alone(
 
 
 @pytest.mark.stress
-def test_who_kills_each_worker_of_dasks_is_blamed_and_the_others_are_done(client: Any):
+def test_who_kills_each_worker_of_dasks_is_blamed_and_the_others_are_done():
     """Dask would give the job to one worker after the other."""
-    with executor_of(client) as executor, open_runner(executor=executor) as runner:
-        config = {**POOLED, "parpass.on_failure": "skip"}
-        with PassContext(config=config):
-            made = runner.run_sync(program(6, 7, 8), KillWorker(7))
+    with (
+        cluster_of(1) as cluster,
+        client_of(cluster) as mine,
+        executor_of(mine) as executor,
+        open_runner(executor=executor) as runner,
+        PassContext(config={**POOLED, "parpass.on_failure": "skip"}),
+    ):
+        made = runner.run_sync(program(6, 7, 8), KillWorker(7))
     assert values_of(made) == {"f0": (7,), "f1": (7,), "f2": (9,)}
-    client.wait_for_workers(2)
 
 
 @pytest.mark.stress

@@ -1,4 +1,4 @@
-"""What passes say: diagnostics, logs, warnings, and their order: the runner's tests, on a Dask cluster."""
+"""What passes say, and in which order: tests of the runner, on a Dask cluster."""
 
 from __future__ import annotations
 
