@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,15 +10,13 @@ import pytest
 from parpass.runner import Runner, open_runner
 from tests.adapters.dask.clusters import client_of, cluster_of, executor_of
 from tests.conftest import RunnerOf
+from tests.support.reducers import reducers_put_back
 
 
 @pytest.fixture(scope="package", autouse=True)
 def _reducers() -> Iterator[None]:
-    """Put back what Dask registers of how all exceptions are pickled."""
-    before = dict(copyreg.dispatch_table)
-    yield
-    copyreg.dispatch_table.clear()
-    copyreg.dispatch_table.update(before)
+    with reducers_put_back():
+        yield
 
 
 @pytest.fixture(scope="package")
