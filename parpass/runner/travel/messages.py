@@ -19,7 +19,7 @@ from parpass.runner.travel.pickling import pack_by_value, why_not_picklable
 from parpass.runner.travel.shipment import UnsendableError
 from parpass.runner.travel.snapshot import Snapshot
 from parpass.transform import ModuleAdapter, Pass
-from parpass.transform.budget import Budget, Limits
+from parpass.transform.budget import UNLIMITED, UNSET, Budget, Limits, are_limited
 
 
 def why_unsendable(name: str, function: Any, error: Exception) -> UnsendableError:
@@ -46,8 +46,45 @@ class StageSpec(msgspec.Struct, frozen=True):
     shell: bytes
     names: Sequence[str]
     budgets: Sequence[Budget] | None = None
-    limits: Limits = Limits()
+    limits: Limits = UNSET
     doubted: Collection[str] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An object takes as long to pickle as ten plain values, so these are as few as
+        # can be, and what nearly always is as it is goes without saying.
+        budgets, limits = self.budgets, self.limits
+        return _spec_of, (
+            self.steps,
+            self.snapshot,
+            self.adapter,
+            self.shell,
+            self.names,
+            budgets if budgets is None or are_limited(budgets) else len(budgets),
+            None if limits is UNSET else limits,
+            self.doubted,
+        )
+
+
+def _spec_of(
+    steps: Sequence[Pass],
+    snapshot: Snapshot,
+    adapter: ModuleAdapter,
+    shell: bytes,
+    names: Sequence[str],
+    budgets: Sequence[Budget] | int | None,
+    limits: Limits | None,
+    doubted: Collection[str],
+) -> StageSpec:
+    return StageSpec(
+        steps,
+        snapshot,
+        adapter,
+        shell,
+        names,
+        (UNLIMITED,) * budgets if isinstance(budgets, int) else budgets,
+        UNSET if limits is None else limits,
+        doubted,
+    )
 
 
 class Job(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from parpass.runner.travel.messages import JobTimes
 # Of this thread: nanoseconds on a processor, nanoseconds ready to run but without one,
 # and how often it had one (Linux, Documentation/scheduler/sched-stats.rst).
 _SCHEDSTAT = "/proc/thread-self/schedstat"
+_LITTLE = 1e-4  # seconds
 
 
 class JobClock:
@@ -35,10 +36,11 @@ class JobClock:
         """
         seconds = time.perf_counter() - self._began
         processor = self._processor() - self._had
-        before, now = self._queued, _queued()
         queued = seconds - processor
-        if before is not None and now is not None:
-            queued = now - before
+        # Of so little nothing is worth asking the system for.
+        if queued > _LITTLE and self._queued is not None:
+            now = _queued()
+            queued = queued if now is None else now - self._queued
         return JobTimes(seconds, processor, min(max(queued, 0.0), seconds))
 
 
