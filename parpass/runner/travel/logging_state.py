@@ -91,7 +91,8 @@ class LoggingState(msgspec.Struct, frozen=True):
             if logger.level != level:
                 logger.setLevel(level)
             logger.disabled = name in silent
-        logging.disable(self.disabled)
+        if logging.root.manager.disable != self.disabled:  # else no cache is emptied
+            logging.disable(self.disabled)
         warnings.resetwarnings()
         warnings.filters = list(self.filters)
 

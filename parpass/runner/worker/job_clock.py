@@ -11,7 +11,6 @@ from parpass.runner.travel.messages import JobTimes
 # Of this thread: nanoseconds on a processor, nanoseconds ready to run but without one,
 # and how often it had one (Linux, Documentation/scheduler/sched-stats.rst).
 _SCHEDSTAT = "/proc/thread-self/schedstat"
-_LITTLE = 1e-4  # seconds
 
 
 class JobClock:
@@ -20,27 +19,27 @@ class JobClock:
     Args:
         is_own_process: Whether the process is a worker's own: then what its other
             threads take of a processor counts as well.
+        asks: Whether to ask the system for the time in the queue.
     """
 
-    def __init__(self, *, is_own_process: bool) -> None:
+    def __init__(self, *, is_own_process: bool, asks: bool = True) -> None:
         self._processor = time.process_time if is_own_process else time.thread_time
         self._began = time.perf_counter()
         self._had = self._processor()
-        self._queued = _queued()
+        self._queued = _queued() if asks else None
 
     def times(self) -> JobTimes:
         """Return what was taken until now.
 
-        Where the system does not tell of the queue, all that the processor was not used
-        for counts as waiting for it.
+        Where the system does not tell of the queue, or is not asked, all that the
+        processor was not used for counts as waiting for it.
         """
         seconds = time.perf_counter() - self._began
         processor = self._processor() - self._had
+        before, now = self._queued, None if self._queued is None else _queued()
         queued = seconds - processor
-        # Of so little nothing is worth asking the system for.
-        if queued > _LITTLE and self._queued is not None:
-            now = _queued()
-            queued = queued if now is None else now - self._queued
+        if before is not None and now is not None:
+            queued = now - before
         return JobTimes(seconds, processor, min(max(queued, 0.0), seconds))
 
 
