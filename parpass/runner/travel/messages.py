@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from parpass.runner.travel.bundles import Packed
+from parpass.runner.travel.bundles import Bundle, Packed
 from parpass.runner.travel.function_outcome import End, Said, Verdicts
 from parpass.runner.travel.pickling import pack_by_value, why_not_picklable
 from parpass.runner.travel.shipment import UnsendableError
@@ -116,6 +116,25 @@ class Errand(msgspec.Struct, frozen=True):
     spec: bytes
     job: Job
     start_seconds: float
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        job = self.job
+        apart = [(at, *packed) for at, packed in job.apart.items()]
+        parts = job.functions, tuple(job.end), job.verdicts, apart
+        return _errand_of, (self.spec, self.start_seconds, *parts)
+
+
+def _errand_of(
+    spec: bytes,
+    start_seconds: float,
+    functions: Sequence[int],
+    end: tuple[int, int],
+    verdicts: Verdicts,
+    apart: Sequence[tuple[int, Bundle, int | None]],
+) -> Errand:
+    packed = {at: Packed(bundle, number) for at, bundle, number in apart}
+    job = Job("", 0, functions, End(*end), verdicts, packed)
+    return Errand(spec, job, start_seconds)
 
 
 class PackedOutcome(msgspec.Struct, frozen=True):
