@@ -82,20 +82,20 @@ def test_a_variable_that_has_no_value_yet_is_no_obstacle_to_the_answer():
 
 
 @pytest.fixture
-def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def module(monkeypatch: pytest.MonkeyPatch) -> Any:
     made = ModuleType("of_a_program")
     exec("class Kept: pass\ndef called(): return 1", vars(made))
     monkeypatch.setitem(sys.modules, "of_a_program", made)
     return made
 
 
-def test_classes_and_functions_of_modules_go_by_name(module: ModuleType):
+def test_classes_and_functions_of_modules_go_by_name(module: Any):
     packed = pack_by_value((module.Kept, module.called, module.Kept()))
     kind, function, one = pickle.loads(packed)
     assert (kind, function, type(one)) == (module.Kept, module.called, module.Kept)
 
 
-def test_what_its_module_no_longer_has_goes_by_value(module: ModuleType):
+def test_what_its_module_no_longer_has_goes_by_value(module: Any):
     kind, function = module.Kept, module.called
     del module.Kept
     module.called = None
@@ -105,7 +105,7 @@ def test_what_its_module_no_longer_has_goes_by_value(module: ModuleType):
 
 
 def test_modules_that_are_to_go_by_value_do(
-    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+    module: Any, monkeypatch: pytest.MonkeyPatch
 ):
     cloudpickle.register_pickle_by_value(module)
     try:
