@@ -8,7 +8,7 @@ import pytest
 from parpass.runtime.library_digest import digest_of
 
 PAGE = 64 << 10
-DATA = np.random.default_rng(0).bytes((5 << 20) + 3 * PAGE + 77)  # pieces, pages, a rest
+DATA = np.random.default_rng(0).bytes((5 << 20) + 3 * PAGE + 77)  # and a rest
 
 
 def digest(data: bytes) -> bytes:
