@@ -13,27 +13,27 @@ from tests.conftest import RunnerOf
 from tests.support.reducers import reducers_put_back
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _reducers() -> Iterator[None]:
     with reducers_put_back():
         yield
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def client(_reducers: None) -> Iterator[Any]:
     """Give a client of a cluster of two workers."""
     with cluster_of(2) as cluster, client_of(cluster) as client:
         yield client
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def runner(client: Any) -> Iterator[Runner]:
     """Give a runner on that cluster."""
     with executor_of(client) as executor, open_runner(executor=executor) as runner:
         yield runner
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def runner_of(runner: Runner) -> RunnerOf:
     """Give a function that returns it, whatever the number of workers."""
     return lambda workers: runner
