@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from parpass.ir.loop_options import checks_bounds
 from parpass.ir.module import IRModule
 from parpass.ir.relay_expr import BaseFunc
 from parpass.ir.structure.structural import structural_digest
@@ -125,7 +126,8 @@ def _settings(target: Target) -> tuple[str, ...]:
         for name, value in sorted(context.config.items())
         if name.startswith("tir.")
     ]
-    return (str(target), repr(passes), repr(options), _stamp(), llvmlite_version())
+    told = (repr(passes), repr(options), repr(checks_bounds(context)))
+    return (str(target), *told, _stamp(), llvmlite_version())
 
 
 def _all_passes_run() -> bool:

@@ -119,7 +119,8 @@ if __name__ == "__main__":
 
 
 def digest(**how: Any) -> str:
-    """Return that of a library's file."""
+    """Return that of a library's file, without the checks that tests have made."""
+    how["config"] = {**how.get("config", {}), "tir.instrument_bound_checkers": False}
     with tempfile.TemporaryDirectory() as folder:
         built(cache=False, **how).export_library(f"{folder}/net.so")
         return hashlib.sha256(Path(folder, "net.so").read_bytes()).hexdigest()
