@@ -7,8 +7,8 @@ import pytest
 
 from parpass.runtime.library_digest import digest_of
 
-PAGE = 4096
-DATA = np.random.default_rng(0).bytes((5 << 20) + 3 * PAGE + 77)  # pieces, rows, a rest
+PAGE = 64 << 10
+DATA = np.random.default_rng(0).bytes((5 << 20) + 3 * PAGE + 77)  # and a rest
 
 
 def digest(data: bytes) -> bytes:
@@ -32,7 +32,6 @@ def test_a_flipped_bit_is_told(at: int):
 
 
 def test_flipped_signs_do_not_make_up_for_each_other():
-    # As a sum of words with odd factors would have them.
     for other in (8, PAGE, PAGE + 8):
         data = bytearray(DATA)
         for at in (7, 7 + other):
