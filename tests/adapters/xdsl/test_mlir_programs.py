@@ -222,6 +222,19 @@ def test_dialect_resources_are_kept(tmp_path: Path):
     assert result.output == RESOURCES
 
 
+def test_the_pair_that_fails_is_found_though_nothing_can_be_evaluated(tmp_path: Path):
+    (tmp_path / "own.py").write_text(OWN)
+    path = tmp_path / "a.mlir"
+    path.write_text(PROGRAM)
+    words = ["bisect", "-j0", str(path), "--load", str(tmp_path / "own.py"), "-p"]
+    found = CliRunner().invoke(main, [*words, "cse,refuse{function=second},dce"])
+    assert found.exit_code == 0
+    assert "Pass 'refuse' on function 'second', number " in found.stdout
+    good = CliRunner().invoke(main, [*words, "cse"])
+    assert good.exit_code == 2
+    assert "no pass fails, and values cannot be compared" in good.stderr
+
+
 @pytest.mark.stress
 def test_failures_are_reduced(tmp_path: Path):
     (tmp_path / "own.py").write_text(OWN)
