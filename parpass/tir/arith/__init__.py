@@ -1,5 +1,8 @@
 """Analysis and simplification of integer expressions, under TVM's names."""
 
+from typing import TYPE_CHECKING
+
+from parpass.errors.lazy_names import lazy_names
 from parpass.tir.arith import int_set
 from parpass.tir.arith.analyzer import Analyzer
 from parpass.tir.arith.bound_deducer import deduce_bound
@@ -7,6 +10,13 @@ from parpass.tir.arith.const_int_bound import ConstIntBound
 from parpass.tir.arith.domain_touched import domain_touched
 from parpass.tir.arith.int_set import IntSet
 from parpass.tir.arith.linear_equation import detect_clip_bound, detect_linear_equation
+from parpass.tir.arith.linear_systems.equation_solver import solve_linear_equations
+from parpass.tir.arith.linear_systems.group_bounds import IntGroupBounds
+from parpass.tir.arith.linear_systems.inequality_solver import solve_linear_inequalities
+from parpass.tir.arith.linear_systems.int_constraints import (
+    IntConstraints,
+    IntConstraintsTransform,
+)
 from parpass.tir.arith.modular_set import ModularSet
 from parpass.tir.arith.region_bound import estimate_region_lower_bound
 from parpass.tir.arith.sets.interval_set import IntervalSet
@@ -14,6 +24,9 @@ from parpass.tir.arith.sets.interval_set import IntervalSet
 __all__ = [
     "Analyzer",
     "ConstIntBound",
+    "IntConstraints",
+    "IntConstraintsTransform",
+    "IntGroupBounds",
     "IntSet",
     "IntervalSet",
     "ModularSet",
@@ -23,4 +36,10 @@ __all__ = [
     "domain_touched",
     "estimate_region_lower_bound",
     "int_set",
+    "solve_linear_equations",
+    "solve_linear_inequalities",
 ]
+
+if not TYPE_CHECKING:
+    _ROOMS = {"_ffi_api": "parpass.tir.arith.tvm_functions"}
+    __getattr__, _ = lazy_names(__name__, {}, rooms=_ROOMS)

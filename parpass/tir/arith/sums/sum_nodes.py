@@ -40,8 +40,14 @@ class SumNodes:
 
     def node(self, form: Sum, dtype: str) -> Any:
         """Return a sum as an expression: what is added first, the greatest first."""
+        single = form.single
+        if single is not None:
+            result: Any = self._scaled(*single)
+            if single[1] != 1:
+                self._sums.setdefault(result, form)
+            return result
         ordered = sorted(form.scales.items(), key=_place)
-        result: Any = None
+        result = None
         for split, scale in ordered:
             if scale > 0:
                 result = self._plus(Add, result, self._scaled(split, scale))
@@ -53,9 +59,7 @@ class SumNodes:
                 result = self._plus(Sub, result, self._scaled(split, -scale))
         if form.base < 0 and ordered:
             result = self._plus(Sub, result, self.int_imm(-form.base, dtype))
-        single = form.single
-        if single is None or single[1] != 1:
-            self._sums.setdefault(result, form)
+        self._sums.setdefault(result, form)
         return result
 
     def int_imm(self, value: int, dtype: str) -> IntImm:
