@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from parpass.tir.binary_op import And, Or
 from parpass.tir.expr import Call, Cast, Not, Select, Var
 from parpass.tir.interpreter.lane_arithmetic import binary, intrinsic, typed
 from parpass.tir.iteration import Range
-from parpass.tir.prim_expr import FloatImm, IntImm, as_prim_expr
+from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, as_prim_expr
 
 _CHOICES: dict[type[Any], Callable[..., Any]] = {
     And: np.logical_and,
@@ -63,7 +63,7 @@ def _computed(node: Any, below: list[Any]) -> Any:
         return typed(below[0], node.dtype)
     if isinstance(node, Call) and isinstance(node.op, Op):
         return _called(node.op, below[1:], node.dtype)
-    kind: type[Any] = type(node)
+    kind = cast("type[PrimExpr]", type(node))
     choice = _CHOICES.get(kind)
     if choice is not None:
         return choice(*below)
