@@ -1,6 +1,6 @@
 """Smaller modules to try in place of one: the ways in which loop programs can shrink.
 
-See `parpass/relay/shrinking.py` for those of Relay's functions. A function that no
+See `parpass/relay/shrinking/` for those of Relay's functions. A function that no
 other refers to may lose parameters.
 """
 

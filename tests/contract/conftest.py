@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 import pytest
 
-from parpass.runner import Runner, open_runner
+from parpass.runner import Runner
 from parpass.runner.placing import forecasts
 from tests.support.marking import Run
-
-
-@pytest.fixture(scope="session")
-def pool() -> Generator[Runner]:
-    """Two workers, started when first used, and kept."""
-    with open_runner(workers=2) as runner:
-        yield runner
 
 
 @pytest.fixture(params=["serial", "parallel"])
@@ -27,7 +18,7 @@ def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
     """
     if request.param == "serial":
         return lambda a_pass, mod: a_pass(mod)
-    runner: Runner = request.getfixturevalue("pool")
+    runner: Runner = request.getfixturevalue("runner")
     monkeypatch.setattr(forecasts, "asking_seconds", _no_time)
     return lambda a_pass, mod: runner.run_sync(mod, a_pass)
 

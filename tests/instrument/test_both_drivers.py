@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from parpass import open_runner
 from parpass.errors import WellFormedError
 from parpass.instrument import (
     DumpIR,
@@ -17,6 +16,7 @@ from parpass.instrument import (
     PrintBeforeAll,
     WellFormedInstrument,
 )
+from parpass.runner import Runner
 from parpass.transform import Pass, PassContext, PassInfo, Sequential
 from tests.support.toy_ir import Program, checked_program, program
 from tests.support.toy_passes import Add, Duplicate, Keep
@@ -59,29 +59,27 @@ def seen(run: Run, directory: Path, pipeline: Pass) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_every_shipped_instrument_shows_the_same(tmp_path: Path):
+def test_every_shipped_instrument_shows_the_same(tmp_path: Path, runner: Runner):
     sound = Sequential([Add(), Keep(), Add(2), Duplicate(), Add()])
     broken = Sequential([Add(), Sequential([Keep(), Add(96), Add()])])
-    with open_runner(workers=2) as runner:
-        for number, pipeline in enumerate([sound, broken]):
-            serial = seen(lambda p, m: p(m), tmp_path / f"s{number}", pipeline)
-            parallel = seen(
-                lambda p, m: runner.run_sync(m, p), tmp_path / f"p{number}", pipeline
-            )
-            assert parallel == serial
-            assert bool(serial["error"]) == (pipeline is broken)
-            assert serial["files"]
+    for number, pipeline in enumerate([sound, broken]):
+        serial = seen(lambda p, m: p(m), tmp_path / f"s{number}", pipeline)
+        parallel = seen(
+            lambda p, m: runner.run_sync(m, p), tmp_path / f"p{number}", pipeline
+        )
+        assert parallel == serial
+        assert bool(serial["error"]) == (pipeline is broken)
+        assert serial["files"]
 
 
 @pytest.mark.slow
-def test_statistics_alone_do_not_part_stages():
+def test_statistics_alone_do_not_part_stages(runner: Runner):
     statistics = [PassStatisticsInstrument(), PassStatisticsInstrument()]
     pipeline = Sequential([Add(), Add(2), Duplicate(), Add()])
     with PassContext(instruments=[statistics[0]]):
         pipeline(checked_program(1, 2, 3))
     context = PassContext(instruments=[statistics[1]], config=CONFIG)
-    with open_runner(workers=2) as runner:
-        runner.run_sync(checked_program(1, 2, 3), pipeline, context=context)
+    runner.run_sync(checked_program(1, 2, 3), pipeline, context=context)
     assert statistics[0].render() == statistics[1].render()
     assert statistics[0].totals
 
@@ -98,7 +96,9 @@ class GiveWay(Blind):
             PassContext.current().override_instruments([self.other])
 
 
-def test_one_that_comes_in_during_a_stage_is_shown_the_module_that_it_began_with():
+def test_one_that_comes_in_during_a_stage_is_shown_the_module_that_it_began_with(
+    runner: Runner,
+):
     root, mod = Sequential([Add(1), Add(2), Add(4)]), program(1, 2)
 
     def shown(run: Run) -> list[str]:
@@ -114,7 +114,6 @@ def test_one_that_comes_in_during_a_stage_is_shown_the_module_that_it_began_with
         return found
 
     serial = shown(lambda root, mod: root(mod))
-    with open_runner(workers=1) as runner:
-        assert shown(lambda root, mod: runner.run_sync(mod, root)) == serial
+    assert shown(lambda root, mod: runner.run_sync(mod, root)) == serial
     assert f"before Add {mod}" in serial
     assert serial[-2] == f"after sequential {root(mod)}"

@@ -63,6 +63,8 @@ PASSES: dict[str, Callable[[], Pass]] = {
     "DeadCodeElimination": transform.DeadCodeElimination,
     "inline_once": lambda: transform.DeadCodeElimination(inline_once=True),
     "RemoveUnusedFunctions": lambda: transform.RemoveUnusedFunctions(["f0"]),
+    "Defunctionalize": transform.Defunctionalize,
+    "UnCPS": lambda: Sequential([transform.ToCPS(), transform.UnCPS()]),
     "CanonicalizeCast": transform.CanonicalizeCast,
     "CanonicalizeOps": transform.CanonicalizeOps,
     "SimplifyExpr": transform.SimplifyExpr,
@@ -94,14 +96,15 @@ PASSES: dict[str, Callable[[], Pass]] = {
 }
 VARIANTS = {"inline_once", "not exact", "dense_flat"}
 # Those that mark regions mark again what they find, each time they run; segments are
-# cut and put back each time.
+# cut and put back each time; UnCPS adds functions each time.
 MARKING = {
     "AnnotateTarget",
     "InlineSegments",
     "MergeCompilerRegions",
     "PartitionGraph",
+    "UnCPS",
 }
 # Those that make another program of one: its meaning and types are not what it keeps.
-DERIVING = {"FirstOrderGradient", "LazyGradientInit", "ToMixedPrecision"}
+DERIVING = {"FirstOrderGradient", "LazyGradientInit", "ToCPS", "ToMixedPrecision"}
 # Those that need arguments, or whose steps go by their own names.
 UNNAMED = {"AnnotateTarget", "ConvertLayout", "MergeComposite"} | MARKING

@@ -22,6 +22,10 @@ from parpass.relay.transform.differentiation.lazy_gradient_init import LazyGradi
 from parpass.relay.transform.dynamic_to_static import DynamicToStatic
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from parpass.relay.transform.fold_constant import FoldConstant
+from parpass.relay.transform.functions.defunctionalization import (
+    Defunctionalization,
+    Defunctionalize,
+)
 from parpass.relay.transform.functions.eta_expand import EtaExpand
 from parpass.relay.transform.functions.inline import Inline
 from parpass.relay.transform.functions.lambda_lift import LambdaLift
@@ -41,7 +45,9 @@ from parpass.relay.transform.normal_forms.to_basic_block_normal_form import (
     ToBasicBlockNormalForm,
     ToBasicBlockNormalFormExpr,
 )
+from parpass.relay.transform.normal_forms.to_cps import ToCPS, to_cps
 from parpass.relay.transform.normal_forms.to_graph_normal_form import ToGraphNormalForm
+from parpass.relay.transform.normal_forms.un_cps import UnCPS, un_cps
 from parpass.relay.transform.outline.inline_segments import InlineSegments
 from parpass.relay.transform.outline.outline_segments import OutlineSegments
 from parpass.relay.transform.pipelines import default_pipeline
@@ -83,6 +89,8 @@ __all__ = [
     "CombineParallelDense",
     "ConvertLayout",
     "DeadCodeElimination",
+    "Defunctionalization",
+    "Defunctionalize",
     "DefuseOps",
     "DynamicToStatic",
     "EliminateCommonSubexpr",
@@ -117,12 +125,16 @@ __all__ = [
     "ToANormalFormExpr",
     "ToBasicBlockNormalForm",
     "ToBasicBlockNormalFormExpr",
+    "ToCPS",
     "ToGraphNormalForm",
     "ToMixedPrecision",
+    "UnCPS",
     "default_pipeline",
     "function_pass",
     "gradient",
     "mixed_precision",
     "module_pass",
     "recast",
+    "to_cps",
+    "un_cps",
 ]

@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 import msgspec
+from cloudpickle import list_registry_pickle_by_value
 
 from parpass.transform import Pass
 
@@ -86,8 +87,13 @@ class Modules:
         with self._lock:
             self._look()
             used = [self._used(step) for step in steps]
+            whole = list_registry_pickle_by_value()  # they are imported by nobody
             sources = [
-                {name: one.source for name, one in seen.items() if one.source}
+                {
+                    name: one.source
+                    for name, one in seen.items()
+                    if one.source and name not in whole
+                }
                 for seen in used
             ]
             values = {

@@ -14,6 +14,7 @@ import pytest
 from parpass.errors import UnpicklablePassWarning
 from parpass.runner import Runner
 from parpass.runner.travel.reloading import MODULES, modules_of
+from parpass.transform.debug.origin import load_module
 from tests.conftest import RunnerOf
 from tests.support.pooled import run_pooled
 from tests.support.probing import seen_in_workers
@@ -147,6 +148,17 @@ def test_workers_that_loaded_it_before_it_changed_go_on(
     module: Any = importlib.import_module("changed_six")
     assert seen_in_workers(runner, module.Mine()) == 1
     write("changed_six", step=2)
+    assert seen_in_workers(runner, module.Mine()) == 1
+
+
+def test_a_file_that_was_loaded_is_not_taken_for_another_of_its_name_in_the_path(
+    runner: Runner, write: Write, tmp_path: Path
+):
+    folder = tmp_path / "of_the_user"
+    folder.mkdir()
+    write("loaded_six").rename(folder / "loaded_six.py")
+    module = load_module(str(folder / "loaded_six.py"))
+    write("loaded_six", seen="'of the path'")
     assert seen_in_workers(runner, module.Mine()) == 1
 
 

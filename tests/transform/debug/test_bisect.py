@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from parpass.errors import ConfigValueError
-from parpass.runner import run_pipeline_sync
+from parpass.runner import Runner, open_runner
 from parpass.transform import Pass, PassContext, PassInfo, Sequential
 from parpass.transform.debug.bisect import Gate, parse_ranges
+from tests.conftest import RunnerOf
 from tests.support.toy_ir import Fn, Program, checked_program, program, values_of
 from tests.support.toy_passes import Add, Keep
 
@@ -17,10 +18,14 @@ TWO = Sequential([Add(1), Keep(), Add(10)])
 
 
 def bisected(
-    mod: Program, config: dict[str, Any], workers: int = 0, pipeline: Pass = TWO
+    mod: Program,
+    config: dict[str, Any],
+    runner: Runner | None = None,
+    pipeline: Pass = TWO,
 ) -> dict[str, tuple[int, ...]]:
     context = PassContext(config={f"parpass.{key}": one for key, one in config.items()})
-    return values_of(run_pipeline_sync(mod, pipeline, context=context, workers=workers))
+    run = runner or open_runner(workers=0)
+    return values_of(run.run_sync(mod, pipeline, context=context))
 
 
 @pytest.mark.parametrize(
@@ -39,11 +44,14 @@ def test_what_has_no_number_among_those_given_does_not_run(
     config: dict[str, Any],
     expected: tuple[int, ...],
     workers: int,
+    runner_of: RunnerOf,
     capfd: pytest.CaptureFixture[str],
 ):
     # 1-3 are the first Add, 4 is the module pass Keep, 5-7 are the second.
     found = bisected(
-        program(0, 0, 0), {"asking_workers_seconds": 0.0, **config}, workers
+        program(0, 0, 0),
+        {"asking_workers_seconds": 0.0, **config},
+        runner_of(workers),
     )
     assert tuple(value for (value,) in found.values()) == expected
     lines = capfd.readouterr().err.splitlines()

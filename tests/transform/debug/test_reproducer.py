@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from parpass.relay.transform import FoldConstant, InferType
 from parpass.runner import run_pipeline_sync
 from parpass.transform import Pass, PassContext, parse_pipeline
 from parpass.transform.debug.reproducer import Reproducer
+from tests.conftest import RunnerOf
 from tests.support import breaking
 from tests.support.breaking import PROGRAM, CrashOnExp, FailOnExp
 from tests.support.toy_ir import Fn, checked_program, program
@@ -30,16 +31,24 @@ from tests.support.toy_passes import Add, FailOn, FailWhole, Say
 FOLDED = [InferType(), FoldConstant()]
 
 
-def failure(
-    mod: Any, passes: Sequence[Pass], path: Path, workers: int = 0, **settings: Any
-) -> Exception:
-    """Return what a run raises that writes reproducers to a path."""
-    own = {"parpass.reproducer": str(path), "parpass.asking_workers_seconds": 0.0}
-    config = {**settings.pop("config", {}), **own}
-    context = PassContext(config=config, **settings)
-    with pytest.raises(Exception) as caught:  # noqa: PT011 -- looked at by the callers
-        run_pipeline_sync(mod, passes, context=context, workers=workers)
-    return caught.value
+Failure = Callable[..., Exception]
+
+
+@pytest.fixture
+def failure(runner_of: RunnerOf) -> Failure:
+    """Give a function to what a run raises that writes reproducers to a path."""
+
+    def failure(
+        mod: Any, passes: Sequence[Pass], path: Path, workers: int = 0, **settings: Any
+    ) -> Exception:
+        own = {"parpass.reproducer": str(path), "parpass.asking_workers_seconds": 0.0}
+        config = {**settings.pop("config", {}), **own}
+        context = PassContext(config=config, **settings)
+        with pytest.raises(Exception) as caught:  # noqa: PT011 -- callers look at it
+            runner_of(workers).run_sync(mod, passes, context=context)
+        return caught.value
+
+    return failure
 
 
 def written(error: Exception) -> Reproducer:
@@ -69,7 +78,7 @@ def test_limits_are_written_wherever_they_were_set(tmp_path: Path):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_function_is_as_it_stood_when_the_failing_pass_began(
-    tmp_path: Path, workers: int
+    failure: Failure, tmp_path: Path, workers: int
 ):
     passes = [*FOLDED, FailOnExp("no")]
     error = failure(parse(PROGRAM), passes, tmp_path / "file", workers)
@@ -84,14 +93,14 @@ def test_the_function_is_as_it_stood_when_the_failing_pass_began(
     assert "multiply(%x, 2f" in found.text
 
 
-def test_both_drivers_write_the_same(tmp_path: Path):
+def test_both_drivers_write_the_same(failure: Failure, tmp_path: Path):
     passes = [*FOLDED, FailOnExp()]
     for workers in (0, 2):
         failure(parse(PROGRAM), passes, tmp_path / str(workers), workers)
     assert (tmp_path / "0").read_bytes() == (tmp_path / "2").read_bytes()
 
 
-def test_settings_and_versions_are_in_it(tmp_path: Path):
+def test_settings_and_versions_are_in_it(failure: Failure, tmp_path: Path):
     config = {"parpass.strict_required": True}
     settings: dict[str, Any] = {
         "opt_level": 3,
@@ -109,7 +118,7 @@ def test_settings_and_versions_are_in_it(tmp_path: Path):
     assert found.context().opt_level == 3
 
 
-def test_a_worker_that_died_is_a_failure(tmp_path: Path):
+def test_a_worker_that_died_is_a_failure(failure: Failure, tmp_path: Path):
     passes = [*FOLDED, CrashOnExp("exit")]
     error = failure(parse(PROGRAM), passes, tmp_path, workers=2)
     assert isinstance(error, WorkerDiedError)
@@ -118,7 +127,9 @@ def test_a_worker_that_died_is_a_failure(tmp_path: Path):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_the_first_function_with_an_error_is_named(tmp_path: Path, workers: int):
+def test_the_first_function_with_an_error_is_named(
+    failure: Failure, tmp_path: Path, workers: int
+):
     passes: list[Pass] = [Add(1), Say(DiagnosticLevel.ERROR), Add(1)]
     mod = program(a=Fn(()), b=Fn((1, 2)), c=Fn((3,)))
     error = failure(mod, passes, tmp_path / "file", workers)
@@ -130,7 +141,7 @@ def test_the_first_function_with_an_error_is_named(tmp_path: Path, workers: int)
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_pass_whose_result_cannot_be_restored_is_run_again(
-    tmp_path: Path, workers: int
+    failure: Failure, tmp_path: Path, workers: int
 ):
     passes: list[Pass] = [Add(1), Add(-5)]
     error = failure(checked_program(9, 1), passes, tmp_path / "file", workers)
@@ -140,7 +151,7 @@ def test_a_pass_whose_result_cannot_be_restored_is_run_again(
     assert found.text.strip().splitlines()[-1] == "f1: (2,)"
 
 
-def test_a_module_pass_has_the_whole_module(tmp_path: Path):
+def test_a_module_pass_has_the_whole_module(failure: Failure, tmp_path: Path):
     error = failure(program(1, 2), [Add(1), FailWhole()], tmp_path)
     found = written(error)
     assert (found.pass_name, found.function) == ("FailWhole", None)
@@ -148,7 +159,7 @@ def test_a_module_pass_has_the_whole_module(tmp_path: Path):
     assert os.listdir(tmp_path) == ["FailWhole-module.txt"]
 
 
-def test_in_a_folder_each_failure_has_its_own_file(tmp_path: Path):
+def test_in_a_folder_each_failure_has_its_own_file(failure: Failure, tmp_path: Path):
     for _ in range(2):
         failure(program(1), [FailOn(1)], tmp_path)
     assert sorted(os.listdir(tmp_path)) == ["FailOn-f0-2.txt", "FailOn-f0.txt"]
@@ -160,7 +171,9 @@ def test_without_the_option_nothing_is_written():
     assert not any("reproducer" in note for note in caught.value.__notes__)
 
 
-def test_a_file_that_cannot_be_written_does_not_hide_the_failure(tmp_path: Path):
+def test_a_file_that_cannot_be_written_does_not_hide_the_failure(
+    failure: Failure, tmp_path: Path
+):
     error = failure(program(1), [FailOn(1)], tmp_path / "nowhere" / "file")
     assert "reproducer: none, FileNotFoundError" in error.__notes__[-1]
     assert not isinstance(error, FileNotFoundError)
@@ -174,7 +187,7 @@ def test_a_file_that_cannot_be_written_does_not_hide_the_failure(tmp_path: Path)
     ],
 )
 def test_passes_that_nobody_registered_are_found_by_their_place(
-    tmp_path: Path, a_pass: Pass, pipeline: str
+    failure: Failure, tmp_path: Path, a_pass: Pass, pipeline: str
 ):
     found = written(failure(parse(PROGRAM), [*FOLDED, a_pass], tmp_path / "file"))
     assert found.pipeline == pipeline
@@ -183,7 +196,9 @@ def test_passes_that_nobody_registered_are_found_by_their_place(
     assert found.passes == {name: f"{breaking.__name__}:{name}"}
 
 
-def test_a_pass_that_nobody_could_find_is_said_to_be_so(tmp_path: Path):
+def test_a_pass_that_nobody_could_find_is_said_to_be_so(
+    failure: Failure, tmp_path: Path
+):
     class Local(FailOn):
         pass
 
@@ -208,7 +223,7 @@ def test_a_file_that_is_none_is_an_error(text: str, complaint: str):
         Reproducer.from_text(text.format(title=title))
 
 
-def test_lines_of_the_program_keep_their_numbers(tmp_path: Path):
+def test_lines_of_the_program_keep_their_numbers(failure: Failure, tmp_path: Path):
     error = failure(parse(PROGRAM), [*FOLDED, FailOnExp()], tmp_path / "file")
     text = (tmp_path / "file").read_text()
     kept = written(error).program()

@@ -1,0 +1,37 @@
+"""Recursion as deep as memory allows: generators that wait for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, TypeVar
+
+ResultT = TypeVar("ResultT")
+
+# What yields the steps that it needs, is sent the result of each, and returns its own.
+Steps = Generator[Any, Any, ResultT]
+
+
+def trampoline(first: Steps[ResultT]) -> ResultT:
+    """Return the result of steps, in Python's ordinary recursion depth.
+
+    An error of a step is raised where it was waited for.
+    """
+    waiting: list[Steps[Any]] = [first]
+    result: Any = None
+    error: BaseException | None = None
+    while waiting:
+        steps = waiting[-1]
+        try:
+            wanted = steps.send(result) if error is None else steps.throw(error)
+        except StopIteration as stop:
+            waiting.pop()
+            result, error = stop.value, None
+        except BaseException as raised:  # noqa: BLE001 -- handed on below
+            waiting.pop()
+            result, error = None, raised
+        else:
+            waiting.append(wanted)
+            result, error = None, None
+    if error is not None:
+        raise error
+    return result
