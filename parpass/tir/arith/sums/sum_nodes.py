@@ -10,6 +10,10 @@ from parpass.tir.binary_op import Add, Mul, Sub
 from parpass.tir.data_type import wrapped
 from parpass.tir.prim_expr import IntImm, PrimExpr
 
+# A longer sum is a term by itself where more is added to it, so that sums that grow
+# step by step, as the bounds of loops do, cost no more the longer they are.
+MAX_TERMS = 64
+
 
 class SumNodes:
     """Makes expressions of a table of sums, and remembers of which."""
@@ -59,7 +63,8 @@ class SumNodes:
                 result = self._plus(Sub, result, self._scaled(split, -scale))
         if form.base < 0 and ordered:
             result = self._plus(Sub, result, self.int_imm(-form.base, dtype))
-        self._sums.setdefault(result, form)
+        if len(ordered) <= MAX_TERMS:
+            self._sums.setdefault(result, form)
         return result
 
     def int_imm(self, value: int, dtype: str) -> IntImm:
