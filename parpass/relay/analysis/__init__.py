@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from parpass.errors.lazy_names import lazy_names
 from parpass.ir.references import called_globals
+from parpass.relay.analysis.annotated_regions import AnnotatedRegionSet
 from parpass.relay.analysis.basic_blocks import check_basic_block_normal_form
 from parpass.relay.analysis.call_graph import CallGraph
 from parpass.relay.analysis.constancy import check_constant
@@ -16,6 +17,7 @@ from parpass.relay.analysis.counts import (
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.exhaustiveness import unmatched_cases
 from parpass.relay.analysis.faults import function_faults
+from parpass.relay.analysis.fc_transpose import search_fc_transpose
 from parpass.relay.analysis.feature import Feature, detect_feature
 from parpass.relay.analysis.fused_functions import extract_fused_functions
 from parpass.relay.analysis.traversal import node_count, post_order_visit
@@ -33,6 +35,7 @@ from parpass.relay.analysis.variables import (
 )
 
 __all__ = [
+    "AnnotatedRegionSet",
     "CallGraph",
     "Effects",
     "Feature",
@@ -55,10 +58,13 @@ __all__ = [
     "list_op_freqs",
     "node_count",
     "post_order_visit",
+    "search_fc_transpose",
     "unmatched_cases",
     "well_formed",
 ]
 
 if not TYPE_CHECKING:
     _ROOMS = {"_ffi_api": "parpass.relay.tvm_names._ffi_api"}
-    __getattr__, _ = lazy_names(__name__, {}, rooms=_ROOMS)
+    # It runs programs, which analyses do not.
+    _HOME = {"get_calibration_data": "parpass.relay.interpreter.calibration"}
+    __getattr__, _ = lazy_names(__name__, _HOME, rooms=_ROOMS)

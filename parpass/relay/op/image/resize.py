@@ -70,16 +70,16 @@ class ResizeBuilder(Protocol):
     def __call__(
         self,
         data: Expr,
-        size: Ints,
-        roi: Iterable[float] | None = None,
+        size: Ints | Expr,
         layout: str = ...,
         method: str = "linear",
         coordinate_transformation_mode: str = "half_pixel",
         rounding_method: str = "",
         bicubic_alpha: float = -0.5,
         bicubic_exclude: bool = False,
-        extrapolation_value: float = 0.0,
         out_dtype: str = "",
+        roi: Iterable[float] | None = None,
+        extrapolation_value: float = 0.0,
     ) -> Call:
         """Return the call."""
         ...
@@ -143,27 +143,33 @@ def _resize(name: str, rank: int, doc: str) -> ResizeBuilder:
         resized,
         ResizeAttrs,
         doc=doc,
-        forms={"size": of_rank(rank), "roi": _roi(rank), "layout": in_layout(axes)},
+        forms={
+            "size": of_rank(rank),
+            "roi": roi_of_rank(rank),
+            "layout": in_layout(axes),
+        },
         pattern=INJECTIVE,
     )
     def build(
         data: Expr,
-        size: Ints,
-        roi: Iterable[float] | None = None,
+        size: Ints | Expr,
         layout: str = axes,
         method: str = "linear",
         coordinate_transformation_mode: str = "half_pixel",
         rounding_method: str = "",
         bicubic_alpha: float = -0.5,
         bicubic_exclude: bool = False,
-        extrapolation_value: float = 0.0,
         out_dtype: str = "",
+        roi: Iterable[float] | None = None,
+        extrapolation_value: float = 0.0,
     ) -> Call: ...
 
     return build
 
 
-def _roi(rank: int) -> Converter:
+def roi_of_rank(rank: int) -> Converter:
+    """Return the converter to the begins and ends of a part, from 0 to 1."""
+
     def convert(roi: Iterable[float], _what: str) -> tuple[float, ...] | None:
         found = tuple(float(one) for one in roi)
         if len(found) not in (0, 2 * rank):
