@@ -1,0 +1,406 @@
+"""An interpreter of programs of which some is known, which leaves code for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from parpass.errors import DiagnosticError, EvaluationError
+from parpass.ir.adt import Constructor
+from parpass.ir.module import IRModule
+from parpass.ir.node import children, post_order, reflection
+from parpass.ir.operators.effect import Effect
+from parpass.ir.operators.op_table import Op
+from parpass.ir.types.ty import IncompleteType, Type, TypeVar
+from parpass.ir.types.type_structure import substitute, type_vars_in
+from parpass.relay.adt import Clause, Match
+from parpass.relay.analysis import free_vars
+from parpass.relay.analysis.effects import Effects
+from parpass.relay.binding import with_new_variables
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from parpass.relay.transform.evaluator import Evaluator
+from parpass.relay.transform.fold_constant import may_evaluate
+from parpass.relay.transform.normal_forms.block_writer import is_opaque
+from parpass.relay.transform.normal_forms.to_a_normal_form import to_a_normal_form
+from parpass.relay.transform.partial_evaluation.fuel import Fuel, burnt
+from parpass.relay.transform.partial_evaluation.matching import Match3, matched
+from parpass.relay.transform.partial_evaluation.partial_values import (
+    Closure,
+    Fields,
+    Made,
+    Partial,
+    Reference,
+    Scope,
+)
+from parpass.relay.transform.partial_evaluation.residual import Block
+from parpass.relay.transform.trampoline import Steps, trampoline
+from parpass.relay.typing.infer import typed_function
+
+_NESTING = 16  # of tuples that are given to operators
+
+
+class PartialEvaluator:
+    """Evaluates the functions of a module.
+
+    Args:
+        mod: The module; its functions may be of other IRs, too.
+        evaluator: Evaluates operators on constants.
+        max_copied: How many bindings are evaluated in the place of calls; calls stay
+            that come after.
+    """
+
+    def __init__(self, mod: IRModule, evaluator: Evaluator, max_copied: int) -> None:
+        self._mod = mod
+        self._evaluator = evaluator
+        self._left = max_copied
+        self._time = 0
+        self._values: dict[Expr, Expr] = {}
+        self._effects = Effects(self._values, mod)
+        self._normal: dict[str, Function | None] = {}
+
+    def evaluated(self, name: str) -> Function:
+        """Return a global function with all evaluated that is known.
+
+        Raises:
+            DiagnosticError: The function is ill-typed, or shares effects between
+                branches.
+        """
+        normal = self._normal_form(name)
+        var = self._mod.get_global_var(name)
+        known = Closure(normal, None, None)
+        return trampoline(self._residual(known, Partial(var, known), None))
+
+    def _normal_form(self, name: str) -> Function:
+        typed = typed_function(self._mod[name], self._mod)
+        normal = to_a_normal_form(typed, self._mod)
+        self._normal[name] = normal
+        for node in post_order(normal):
+            if isinstance(node, Let):
+                self._values[node.var] = node.value
+        return normal
+
+    # Blocks and values.
+
+    def _block(self, expr: Expr, scope: Scope, block: Block) -> Steps[Partial]:
+        """Evaluate a block in A-normal form at the end of another one."""
+        while isinstance(expr, Let):
+            var, value = expr.var, expr.value
+            if scope.is_copy:
+                self._left -= 1
+            if isinstance(value, Call | If | Match):
+                found = yield self._branching(value, var, scope, block)
+            else:
+                found = self._value(value, var, scope, block)
+            scope.values[var] = found
+            expr = expr.body
+        return self._atom(expr, scope)
+
+    def _atom(self, atom: Expr, scope: Scope) -> Partial:
+        if isinstance(atom, Var):
+            return scope[atom]
+        if isinstance(atom, GlobalVar):
+            return self._global(atom)
+        return self._new(atom, atom if isinstance(atom, Constant) else None)
+
+    def _new(self, atom: Expr, known: Any = None, line: Any = None) -> Partial:
+        self._time += 1
+        return Partial(atom, known, line, self._time)
+
+    def _bind(
+        self,
+        block: Block,
+        origin: Expr,
+        var: Var,
+        value: Callable[[], Any],
+        known: Any = None,
+    ) -> Partial:
+        """Bind a value that may be left out, save if it writes."""
+        writes = self._effects.of(origin) is Effect.WRITES
+        span = getattr(origin, "span", None)
+        line = block.bind(var.name_hint, value, span, kept=writes)
+        return self._new(line.var, known, line)
+
+    def _global(self, var: GlobalVar) -> Partial:
+        name = var.name_hint
+        if name not in self._normal:
+            function: Any = self._mod[name]
+            self._normal[name] = None
+            if isinstance(function, Function) and not is_opaque(function):
+                try:
+                    self._normal_form(name)
+                except DiagnosticError:
+                    pass  # which is told where the function itself is evaluated
+        normal = self._normal[name]
+        known = None if normal is None else Closure(normal, None, None)
+        return self._new(var, known)
+
+    def _value(self, value: Expr, var: Var, scope: Scope, block: Block) -> Partial:
+        """Return what a value is that is neither a call nor a branch."""
+        if isinstance(value, Function):
+            return self._function(value, var, scope, block)
+        parts = [self._atom(part, scope) for part in children(value)]
+        if not parts:
+            return self._atom(value, scope)
+        known: Any = None
+        if isinstance(value, Tuple):
+            known = Fields(tuple(parts))
+        elif isinstance(value, TupleGetItem):
+            whole = parts[0].known
+            if isinstance(whole, Fields) and 0 <= value.index < len(whole.values):
+                return whole.values[value.index]
+        elif isinstance(value, RefCreate):
+            known = Reference()
+            block.store[known] = parts[0]
+        elif isinstance(value, RefRead):
+            if isinstance(parts[0].known, Reference):
+                read = block.store[parts[0].known]
+                if read is not None:
+                    return read
+        elif isinstance(value, RefWrite):
+            if isinstance(parts[0].known, Reference):
+                block.store[parts[0].known] = parts[1]
+            else:
+                block.store.forget()
+            known = Fields(())
+
+        def rebuilt() -> Expr:
+            new = [part.used() for part in parts]
+            return reflection(type(value)).rebuild(value, new)
+
+        return self._bind(block, value, var, rebuilt, known)
+
+    def _branching(
+        self, value: Expr, var: Var, scope: Scope, block: Block
+    ) -> Steps[Partial]:
+        if isinstance(value, Call):
+            return (yield self._call(value, var, scope, block))
+        if isinstance(value, If):
+            return (yield self._if(value, var, scope, block))
+        return (yield self._match(cast("Match", value), var, scope, block))
+
+    # Branches.
+
+    def _if(self, value: If, var: Var, scope: Scope, block: Block) -> Steps[Partial]:
+        cond = self._atom(value.cond, scope)
+        if isinstance(cond.known, Constant) and cond.known.data.shape == ():
+            holds = bool(cond.known.data.numpy())
+            taken = value.true_branch if holds else value.false_branch
+            return (yield self._block(taken, scope, block))
+        true = yield self._branch(value.true_branch, scope, block)
+        false = yield self._branch(value.false_branch, scope, block)
+        self._forget(value, block)
+        span = value.span
+        return self._bind(block, value, var, lambda: If(cond.used(), true, false, span))
+
+    def _branch(self, expr: Expr, scope: Scope, around: Block) -> Steps[Expr]:
+        block = Block(around)
+        found = yield self._block(expr, scope, block)
+        return (yield block.ending(found))
+
+    def _match(
+        self, value: Match, var: Var, scope: Scope, block: Block
+    ) -> Steps[Partial]:
+        data = self._atom(value.data, scope)
+        for clause in value.clauses:
+            bound: dict[Var, Partial] = {}
+            answer = matched(clause.lhs, data, bound)
+            if answer is Match3.YES:
+                scope.values.update(bound)
+                return (yield self._block(clause.rhs, scope, block))
+            if answer is Match3.UNKNOWN:
+                break
+        clauses: list[Clause] = []
+        for clause in value.clauses:
+            old = clause.lhs.variables
+            new = [self._param(one, scope.types) for one in old]
+            for before, after in zip(old, new, strict=True):
+                scope.values[before] = self._new(after)
+            rhs = yield self._branch(clause.rhs, scope, block)
+            clauses.append(Clause(clause.lhs.with_variables(new), rhs, clause.span))
+        self._forget(value, block)
+
+        def rebuilt() -> Expr:
+            return Match(data.used(), clauses, value.complete, value.span)
+
+        return self._bind(block, value, var, rebuilt)
+
+    def _forget(self, origin: Expr, block: Block) -> None:
+        if self._effects.of(origin) is Effect.WRITES:
+            block.store.forget()
+
+    # Calls.
+
+    def _call(self, call: Call, var: Var, scope: Scope, block: Block) -> Steps[Partial]:
+        args = [self._atom(arg, scope) for arg in call.args]
+        if isinstance(call.op, Op):
+            found = self._folded(call, call.op, args)
+            return found or self._kept(call, call.op, args, var, scope, block)
+        if isinstance(call.op, Constructor):
+            known = Made(call.op, tuple(args))
+            return self._kept(call, call.op, args, var, scope, block, known)
+        callee = self._atom(call.op, scope)
+        known = callee.known
+        fits = isinstance(known, Closure) and len(known.function.params) == len(args)
+        if fits and self._left > 0:
+            fuel, has_burnt = burnt(scope.fuel, known.function, args)
+            if has_burnt:
+                types = self._types_of(known, call, scope)
+                inner = Scope(known.scope, types, fuel, is_copy=True)
+                return (yield self._body(known, callee, args, inner, block))
+        self._forget(call, block)
+        return self._kept(call, callee, args, var, scope, block)
+
+    def _body(
+        self,
+        known: Closure,
+        callee: Partial,
+        args: Sequence[Partial],
+        scope: Scope,
+        block: Block,
+    ) -> Steps[Partial]:
+        scope.values.update(zip(known.function.params, args, strict=True))
+        if known.itself is not None:
+            scope.values[known.itself] = callee
+        return (yield self._block(known.function.body, scope, block))
+
+    def _kept(
+        self,
+        call: Call,
+        callee: Expr | Partial,
+        args: Sequence[Partial],
+        var: Var,
+        scope: Scope,
+        block: Block,
+        known: Any = None,
+    ) -> Partial:
+        types = tuple([substitute(one, scope.types) for one in call.type_args])
+
+        def rebuilt() -> Expr:
+            op = callee.used() if isinstance(callee, Partial) else callee
+            used = [arg.used() for arg in args]
+            return Call(op, used, call.attrs, types, call.span)
+
+        return self._bind(block, call, var, rebuilt, known)
+
+    def _folded(self, call: Call, op: Op, args: Sequence[Partial]) -> Partial | None:
+        """Return the value of an operator, if it is known."""
+        if not args or not may_evaluate(op):
+            return None
+        known = [_as_constant(arg, _NESTING) for arg in args]
+        given = [one for one in known if one is not None]
+        if len(given) < len(known):
+            return None
+        try:
+            result = self._evaluator.evaluate(op, call.attrs, given, call.span)
+        except EvaluationError:
+            return None  # it may never be run
+        return self._of_constant(result)
+
+    def _of_constant(self, value: Expr) -> Partial:
+        if not isinstance(value, Tuple):
+            return self._new(value, value)
+        return self._new(value, Fields(tuple(map(self._of_constant, value.fields))))
+
+    # Functions.
+
+    def _function(
+        self, function: Function, var: Var, scope: Scope, block: Block
+    ) -> Partial:
+        if is_opaque(function):
+            free = {one: scope[one] for one in free_vars(function)}
+
+            def copied() -> Expr:
+                values = {one: found.used() for one, found in free.items()}
+                return with_new_variables(function, values)
+
+            return self._bind(block, function, var, copied)
+        known = Closure(function, scope, var)
+        found: Partial
+
+        def residual() -> Any:
+            return self._residual(known, found, scope)
+
+        found = self._bind(block, function, var, residual, known)
+        return found
+
+    def _residual(
+        self, known: Closure, itself: Partial, around: Scope | None
+    ) -> Steps[Function]:
+        """Return the code of a function, of whose arguments nothing is known."""
+        function = known.function
+        types, own = _with_own_types(function, {} if around is None else around.types)
+        params = function.params
+        if around is not None:
+            params = tuple([self._param(param, types) for param in params])
+        args = [self._new(param) for param in params]
+        fuel, _ = burnt(None if around is None else around.fuel, function, args)
+        is_copy = around is not None and around.is_copy
+        scope, block = Scope(around, types, fuel, is_copy=is_copy), Block()
+        result = yield self._body(known, itself, args, scope, block)
+        body = yield block.ending(result)
+        ret_type = function.ret_type
+        if ret_type is not None:
+            ret_type = substitute(ret_type, types)
+        return Function(params, body, ret_type, own, function.attrs, function.span)
+
+    def _param(self, var: Var, types: Mapping[TypeVar, Type]) -> Var:
+        typ = var.type_annotation or var.checked_type_
+        if typ is not None:
+            typ = substitute(typ, types)
+        return Var(var.name_hint, typ, var.span)
+
+    def _types_of(
+        self, known: Closure, call: Call, scope: Scope
+    ) -> Mapping[TypeVar, Type]:
+        around = known.scope.types if known.scope is not None else {}
+        own = known.function.type_params
+        if not own:
+            return around
+        given = [substitute(one, scope.types) for one in call.type_args]
+        given += [IncompleteType()] * (len(own) - len(given))
+        return {**around, **dict(zip(own, given, strict=True))}
+
+
+def _with_own_types(
+    function: Function, around: Mapping[TypeVar, Type]
+) -> tuple[Mapping[TypeVar, Type], tuple[TypeVar, ...]]:
+    """Return what type variables stand for in a function, and its type parameters.
+
+    They get other names where types from outside have theirs.
+    """
+    if not function.type_params:
+        return around, ()
+    taken = {var.name_hint for typ in around.values() for var in type_vars_in(typ)}
+    own: list[TypeVar] = []
+    for param in function.type_params:
+        name = param.name_hint
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        own.append(param if name == param.name_hint else TypeVar(name, param.kind))
+    return {**around, **dict(zip(function.type_params, own, strict=True))}, tuple(own)
+
+
+def _as_constant(value: Partial, nesting: int) -> Expr | None:
+    """Return a value that is known as a constant, or a tuple of such."""
+    if isinstance(value.known, Constant):
+        return value.known
+    if not isinstance(value.known, Fields) or nesting == 0:
+        return None
+    fields = [_as_constant(one, nesting - 1) for one in value.known.values]
+    found = [one for one in fields if one is not None]
+    return Tuple(found) if len(found) == len(fields) else None
