@@ -35,9 +35,43 @@ class PartialEvaluate(ModulePass):
 
         def @main(%x: float32) -> float32 {
           let %r = ref(%x);
-          let %u = (%r := @power(ref_read(%r), 2));
+          %0 = @power(%x, 2);
+          let %u = ref_write(%r, %0);
           ref_read(%r)
         }
+
+    becomes::
+
+        def @power(%x: float32, %n: int32) -> float32 {
+          let %x_1 = equal(%n, 0);
+          if (%x_1) {
+            1f
+          } else {
+            let %x_2 = subtract(%n, 1);
+            let %x_3 = @power(%x, %x_2);
+            multiply(%x, %x_3)
+          }
+        }
+
+        def @main(%x: float32) -> float32 {
+          let %r = ref(%x);
+          let %x_1 = multiply(%x, 1f);
+          let %x_2 = multiply(%x, %x_1);
+          let %u = ref_write(%r, %x_2);
+          %x_2
+        }
+
+    What is known are constants, and what operators give on them; the fields of tuples
+    and of values of data types; functions; and what references have that were created
+    here, until something may write them of which nothing is known. Branches and matches
+    are taken, and functions evaluated in the place of their calls. Functions that call
+    themselves are, as long as an argument is part of one before, or counts down.
+
+    DeadCodeElimination with `inline_once` drops what is not needed any more, such as
+    `%r`. Operators with effects are called in their order, as often as before; what
+    FoldConstant leaves as it is stays here, too, with its limit of bytes. Calls stay
+    once more was evaluated in the place of calls than option `relay.max_copied_nodes`
+    of the context says. Functions that are marked `Primitive` or `Compiler` stay.
     """
 
     pass_info = PassInfo(1, "PartialEval", required=("InferType",))

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from parpass.errors import DiagnosticError, EvaluationError
 from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
-from parpass.ir.node import children, post_order, reflection
-from parpass.ir.operators.effect import Effect
+from parpass.ir.node import children, reflection
 from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import IncompleteType, Type, TypeVar
-from parpass.ir.types.type_structure import substitute, type_vars_in
+from parpass.ir.types.ty import Type, TypeVar
+from parpass.ir.types.type_structure import substitute
 from parpass.relay.adt import Clause, Match
 from parpass.relay.analysis import free_vars
-from parpass.relay.analysis.effects import Effects
 from parpass.relay.binding import with_new_variables
 from parpass.relay.expr import (
     Call,
@@ -33,24 +30,27 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.transform.evaluator import Evaluator
-from parpass.relay.transform.fold_constant import may_evaluate
 from parpass.relay.transform.normal_forms.block_writer import is_opaque
-from parpass.relay.transform.normal_forms.to_a_normal_form import to_a_normal_form
-from parpass.relay.transform.partial_evaluation.fuel import Fuel, burnt
+from parpass.relay.transform.partial_evaluation.fuel import burnt
+from parpass.relay.transform.partial_evaluation.known_values import (
+    evaluated_call,
+    referred,
+)
 from parpass.relay.transform.partial_evaluation.matching import Match3, matched
+from parpass.relay.transform.partial_evaluation.normal_program import NormalProgram
 from parpass.relay.transform.partial_evaluation.partial_values import (
     Closure,
     Fields,
     Made,
     Partial,
-    Reference,
     Scope,
 )
 from parpass.relay.transform.partial_evaluation.residual import Block
+from parpass.relay.transform.partial_evaluation.scoped_types import (
+    types_in_call,
+    types_in_code,
+)
 from parpass.relay.transform.trampoline import Steps, trampoline
-from parpass.relay.typing.infer import typed_function
-
-_NESTING = 16  # of tuples that are given to operators
 
 
 class PartialEvaluator:
@@ -65,12 +65,10 @@ class PartialEvaluator:
 
     def __init__(self, mod: IRModule, evaluator: Evaluator, max_copied: int) -> None:
         self._mod = mod
+        self._program = NormalProgram(mod)
         self._evaluator = evaluator
         self._left = max_copied
         self._time = 0
-        self._values: dict[Expr, Expr] = {}
-        self._effects = Effects(self._values, mod)
-        self._normal: dict[str, Function | None] = {}
 
     def evaluated(self, name: str) -> Function:
         """Return a global function with all evaluated that is known.
@@ -79,19 +77,10 @@ class PartialEvaluator:
             DiagnosticError: The function is ill-typed, or shares effects between
                 branches.
         """
-        normal = self._normal_form(name)
+        normal = self._program.normal(name)
         var = self._mod.get_global_var(name)
         known = Closure(normal, None, None)
         return trampoline(self._residual(known, Partial(var, known), None))
-
-    def _normal_form(self, name: str) -> Function:
-        typed = typed_function(self._mod[name], self._mod)
-        normal = to_a_normal_form(typed, self._mod)
-        self._normal[name] = normal
-        for node in post_order(normal):
-            if isinstance(node, Let):
-                self._values[node.var] = node.value
-        return normal
 
     # Blocks and values.
 
@@ -129,22 +118,13 @@ class PartialEvaluator:
         known: Any = None,
     ) -> Partial:
         """Bind a value that may be left out, save if it writes."""
-        writes = self._effects.of(origin) is Effect.WRITES
+        writes = self._program.writes(origin)
         span = getattr(origin, "span", None)
         line = block.bind(var.name_hint, value, span, kept=writes)
         return self._new(line.var, known, line)
 
     def _global(self, var: GlobalVar) -> Partial:
-        name = var.name_hint
-        if name not in self._normal:
-            function: Any = self._mod[name]
-            self._normal[name] = None
-            if isinstance(function, Function) and not is_opaque(function):
-                try:
-                    self._normal_form(name)
-                except DiagnosticError:
-                    pass  # which is told where the function itself is evaluated
-        normal = self._normal[name]
+        normal = self._program.to_call(var.name_hint)
         known = None if normal is None else Closure(normal, None, None)
         return self._new(var, known)
 
@@ -162,20 +142,10 @@ class PartialEvaluator:
             whole = parts[0].known
             if isinstance(whole, Fields) and 0 <= value.index < len(whole.values):
                 return whole.values[value.index]
-        elif isinstance(value, RefCreate):
-            known = Reference()
-            block.store[known] = parts[0]
-        elif isinstance(value, RefRead):
-            if isinstance(parts[0].known, Reference):
-                read = block.store[parts[0].known]
-                if read is not None:
-                    return read
-        elif isinstance(value, RefWrite):
-            if isinstance(parts[0].known, Reference):
-                block.store[parts[0].known] = parts[1]
-            else:
-                block.store.forget()
-            known = Fields(())
+        elif isinstance(value, RefCreate | RefRead | RefWrite):
+            known = referred(value, parts, block.store)
+            if isinstance(known, Partial):
+                return known
 
         def rebuilt() -> Expr:
             new = [part.used() for part in parts]
@@ -239,7 +209,7 @@ class PartialEvaluator:
         return self._bind(block, value, var, rebuilt)
 
     def _forget(self, origin: Expr, block: Block) -> None:
-        if self._effects.of(origin) is Effect.WRITES:
+        if self._program.writes(origin):
             block.store.forget()
 
     # Calls.
@@ -247,8 +217,10 @@ class PartialEvaluator:
     def _call(self, call: Call, var: Var, scope: Scope, block: Block) -> Steps[Partial]:
         args = [self._atom(arg, scope) for arg in call.args]
         if isinstance(call.op, Op):
-            found = self._folded(call, call.op, args)
-            return found or self._kept(call, call.op, args, var, scope, block)
+            result = evaluated_call(call, call.op, args, self._evaluator)
+            if result is not None:
+                return self._of_constant(result)
+            return self._kept(call, call.op, args, var, scope, block)
         if isinstance(call.op, Constructor):
             known = Made(call.op, tuple(args))
             return self._kept(call, call.op, args, var, scope, block, known)
@@ -258,7 +230,7 @@ class PartialEvaluator:
         if fits and self._left > 0:
             fuel, has_burnt = burnt(scope.fuel, known.function, args)
             if has_burnt:
-                types = self._types_of(known, call, scope)
+                types = types_in_call(known, call.type_args, scope)
                 inner = Scope(known.scope, types, fuel, is_copy=True)
                 return (yield self._body(known, callee, args, inner, block))
         self._forget(call, block)
@@ -296,20 +268,6 @@ class PartialEvaluator:
 
         return self._bind(block, call, var, rebuilt, known)
 
-    def _folded(self, call: Call, op: Op, args: Sequence[Partial]) -> Partial | None:
-        """Return the value of an operator, if it is known."""
-        if not args or not may_evaluate(op):
-            return None
-        known = [_as_constant(arg, _NESTING) for arg in args]
-        given = [one for one in known if one is not None]
-        if len(given) < len(known):
-            return None
-        try:
-            result = self._evaluator.evaluate(op, call.attrs, given, call.span)
-        except EvaluationError:
-            return None  # it may never be run
-        return self._of_constant(result)
-
     def _of_constant(self, value: Expr) -> Partial:
         if not isinstance(value, Tuple):
             return self._new(value, value)
@@ -342,7 +300,7 @@ class PartialEvaluator:
     ) -> Steps[Function]:
         """Return the code of a function, of whose arguments nothing is known."""
         function = known.function
-        types, own = _with_own_types(function, {} if around is None else around.types)
+        types, own = types_in_code(function, {} if around is None else around.types)
         params = function.params
         if around is not None:
             params = tuple([self._param(param, types) for param in params])
@@ -362,45 +320,3 @@ class PartialEvaluator:
         if typ is not None:
             typ = substitute(typ, types)
         return Var(var.name_hint, typ, var.span)
-
-    def _types_of(
-        self, known: Closure, call: Call, scope: Scope
-    ) -> Mapping[TypeVar, Type]:
-        around = known.scope.types if known.scope is not None else {}
-        own = known.function.type_params
-        if not own:
-            return around
-        given = [substitute(one, scope.types) for one in call.type_args]
-        given += [IncompleteType()] * (len(own) - len(given))
-        return {**around, **dict(zip(own, given, strict=True))}
-
-
-def _with_own_types(
-    function: Function, around: Mapping[TypeVar, Type]
-) -> tuple[Mapping[TypeVar, Type], tuple[TypeVar, ...]]:
-    """Return what type variables stand for in a function, and its type parameters.
-
-    They get other names where types from outside have theirs.
-    """
-    if not function.type_params:
-        return around, ()
-    taken = {var.name_hint for typ in around.values() for var in type_vars_in(typ)}
-    own: list[TypeVar] = []
-    for param in function.type_params:
-        name = param.name_hint
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        own.append(param if name == param.name_hint else TypeVar(name, param.kind))
-    return {**around, **dict(zip(function.type_params, own, strict=True))}, tuple(own)
-
-
-def _as_constant(value: Partial, nesting: int) -> Expr | None:
-    """Return a value that is known as a constant, or a tuple of such."""
-    if isinstance(value.known, Constant):
-        return value.known
-    if not isinstance(value.known, Fields) or nesting == 0:
-        return None
-    fields = [_as_constant(one, nesting - 1) for one in value.known.values]
-    found = [one for one in fields if one is not None]
-    return Tuple(found) if len(found) == len(fields) else None

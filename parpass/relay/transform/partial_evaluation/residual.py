@@ -16,30 +16,31 @@ from parpass.relay.transform.trampoline import Steps
 class Store:
     """What references have, as far as it is known.
 
-    Args:
-        around: What is known around a branch; it is not changed by the branch.
+    Attributes:
+        around: What is known around a branch, which does not change it.
+        values: What is known besides.
     """
 
     def __init__(self, around: Store | None = None) -> None:
-        self._around = around
-        self._values: dict[Reference, Partial] = {}
+        self.around = around
+        self.values: dict[Reference, Partial] = {}
 
-    def __getitem__(self, ref: Any) -> Partial | None:
+    def __getitem__(self, ref: Reference) -> Partial | None:
         store: Store | None = self
         while store is not None:
-            if ref in store._values:
-                found = self._values[ref] = store._values[ref]
+            if ref in store.values:
+                found = self.values[ref] = store.values[ref]
                 return found
-            store = store._around
+            store = store.around
         return None
 
-    def __setitem__(self, ref: Any, value: Partial) -> None:
-        self._values[ref] = value
+    def __setitem__(self, ref: Reference, value: Partial) -> None:
+        self.values[ref] = value
 
     def forget(self) -> None:
         """Forget all: something unknown may have written."""
-        self._values.clear()
-        self._around = None
+        self.values.clear()
+        self.around = None
 
 
 class Line:
