@@ -6,7 +6,7 @@ from parpass.errors import DiagnosticError
 from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import structural_equal
 from parpass.relay.analysis.findings import Finding, emit_errors
-from parpass.relay.expr import Function, Tuple
+from parpass.relay.expr import Function
 from parpass.relay.transform.evaluator import Evaluator
 from parpass.relay.transform.functions.copy_limit import max_copied_nodes
 from parpass.relay.transform.normal_forms.block_writer import is_opaque
@@ -80,19 +80,19 @@ class PartialEvaluate(ModulePass):
         """Return the module with its functions evaluated."""
         old = mod.functions_by_name
         functions, most = dict(old), max_copied_nodes(ctx)
-        with Evaluator.of(Tuple(()), ctx) as evaluator:
-            program = PartialEvaluator(mod, evaluator, most)
-            for name, function in old.items():
-                if not isinstance(function, Function) or is_opaque(function):
-                    continue
-                try:
-                    made = program.evaluated(name)
-                except DiagnosticError as error:
-                    found = [Finding(it.span, it.message) for it in error.diagnostics]
-                    emit_errors(found, ctx, name)
-                    continue
-                if not structural_equal(made, function):
-                    functions[name] = made
+        program = PartialEvaluator(mod, most)
+        for name, function in old.items():
+            if not isinstance(function, Function) or is_opaque(function):
+                continue
+            try:
+                with Evaluator.of(function, ctx) as evaluator:
+                    made = program.evaluated(name, evaluator)
+            except DiagnosticError as error:
+                found = [Finding(it.span, it.message) for it in error.diagnostics]
+                emit_errors(found, ctx, name)
+                continue
+            if not structural_equal(made, function):
+                functions[name] = made
         changed = sum(function is not old[name] for name, function in functions.items())
         if not changed:
             return mod

@@ -58,25 +58,29 @@ class PartialEvaluator:
 
     Args:
         mod: The module; its functions may be of other IRs, too.
-        evaluator: Evaluates operators on constants.
         max_copied: How many bindings are evaluated in the place of calls; calls stay
             that come after.
     """
 
-    def __init__(self, mod: IRModule, evaluator: Evaluator, max_copied: int) -> None:
+    def __init__(self, mod: IRModule, max_copied: int) -> None:
         self._mod = mod
         self._program = NormalProgram(mod)
-        self._evaluator = evaluator
+        self._evaluator: Evaluator
         self._left = max_copied
         self._time = 0
 
-    def evaluated(self, name: str) -> Function:
+    def evaluated(self, name: str, evaluator: Evaluator) -> Function:
         """Return a global function with all evaluated that is known.
+
+        Args:
+            name: Its name.
+            evaluator: Evaluates operators on constants.
 
         Raises:
             DiagnosticError: The function is ill-typed, or shares effects between
                 branches.
         """
+        self._evaluator = evaluator
         normal = self._program.normal(name)
         var = self._mod.get_global_var(name)
         known = Closure(normal, None, None)

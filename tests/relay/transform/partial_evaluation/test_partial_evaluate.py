@@ -31,7 +31,7 @@ from parpass.relay.transform import DeadCodeElimination, InferType, PartialEvalu
 from parpass.relay.transform.partial_evaluation.scoped_types import types_in_code
 from parpass.transform import PassContext, Sequential
 from tests.support.adts import head_or, list_of, with_lists
-from tests.support.deep import KINDS, function_of
+from tests.support.deep import TYPED_KINDS, function_of
 from tests.support.docs import shows
 from tests.support.effects import effect, read
 from tests.support.meaning import assert_keeps_meaning
@@ -183,7 +183,7 @@ def test_what_is_normal_and_unknown_stays_the_same_object() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TYPED_KINDS)
 def test_programs_may_be_deep(kind: Callable[[int], Expr]) -> None:
     mod = InferType()(IRModule({"main": function_of(kind(2_000))}))
     assert "main" in PartialEvaluate()(mod)
