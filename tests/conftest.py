@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import settings
 
+from parpass.ir import loop_options
 from parpass.runner import Runner, open_runner
 
 RunnerOf = Callable[[int], Runner]
@@ -65,4 +66,15 @@ def _no_cache_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """Have objects be kept in a folder of the tests' own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PARPASS_CACHE_DIR", str(tmp_path_factory.mktemp("objects")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_kernel_leaves_its_buffers() -> Iterator[None]:
+    """Have machine code check each access, whatever a test compiles, and however.
+
+    A test that looks at the code itself sets `tir.instrument_bound_checkers` to False.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop_options, "CHECKS_BOUNDS", True)
         yield

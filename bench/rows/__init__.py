@@ -15,6 +15,7 @@ _FILES = {
     "loops": ("loops", "loop_node"),
     "kernels": ("kernels",),
     "build": ("build",),
+    "inference": ("inference",),
     "fixed_cost": ("fixed",),
     "small_work": ("small",),
     "behind": ("behind",),

@@ -53,6 +53,15 @@ def loop_option(ctx: PassContext, kind: type[ConfigT]) -> ConfigT:
     return ctx.config.get(_KEYS[kind]) or kind()
 
 
+CHECKS_BOUNDS = False  # where a context does not say; the tests have all checked
+
+
+def checks_bounds(ctx: PassContext) -> bool:
+    """Return whether machine code checks its accesses against the bounds of memory."""
+    return bool(ctx.config.get(_CHECK_BOUNDS, CHECKS_BOUNDS))
+
+
+_CHECK_BOUNDS = "tir.instrument_bound_checkers"
 _KEYS: dict[type[Any], str] = {
     UnrollLoopConfig: "tir.UnrollLoop",
     HoistIfThenElseConfig: "tir.HoistIfThenElse",
@@ -65,7 +74,7 @@ def _register() -> None:
     for key, kind, doc in (
         ("tir.noalias", bool, "arguments of kernels do not alias"),
         ("tir.detect_global_barrier", bool, "look for barriers across all threads"),
-        ("tir.instrument_bound_checkers", bool, "check accesses against bounds"),
+        (_CHECK_BOUNDS, bool, "check accesses against bounds"),
         ("tir.disable_assert", bool, "drop assertions"),
         ("tir.disable_vectorize", bool, "leave loops scalar"),
         ("tir.is_entry_func", bool, "the function is the entry of its module"),

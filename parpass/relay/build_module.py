@@ -10,11 +10,11 @@ from parpass.errors import ArgumentError
 from parpass.errors.missing_names import refusing
 from parpass.ir.module import IRModule
 from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
-from parpass.relay.backend.lowering.lower_te import LowerTE
 from parpass.relay.backend.network_library import Run, library_runs
 from parpass.relay.binding import bind_params_by_name
 from parpass.relay.expr import Function
 from parpass.relay.interpreter.interpreter import create_executor
+from parpass.relay.transform.fusion.functions_from_fusion import FunctionsFromFusion
 from parpass.relay.transform.pipelines import default_pipeline
 from parpass.runner import Runner, RunReport, open_runner
 from parpass.runtime.compiled_module import Module
@@ -68,8 +68,8 @@ def build(
             `workers` says nothing.
         cache: Whether kernels that an earlier build compiled are taken from disk, and
             new ones kept there; see `parpass.target.object_store`.
-        report: Called with the report of each of the two runs: of the passes of Relay
-            and the lowering, and of those from loops to machine code.
+        report: Called with the report of each of the two runs: of the passes of Relay,
+            and of those from its kernels to machine code, unless all are known.
 
     Raises:
         ArgumentError: `executor` or `mod_name` is none.
@@ -124,16 +124,16 @@ async def build_async(
                 made = await by.run(run.mod, run.pipeline, report=report)
 
 
-def network_pipeline(target: Target) -> Sequential:
-    """Return the passes from a network to a module of kernels as loops.
+def network_pipeline() -> Sequential:
+    """Return the passes from a network to a module of kernels, which Relay describes.
 
     Those are the passes of the current context's level, which end with fusion, and
-    `LowerTE`.
+    `FunctionsFromFusion`.
     """
     context = PassContext.current()
     passes: list[Pass] = [
         default_pipeline(context.opt_level, ["main"], required=context.required_pass),
-        LowerTE(target),
+        FunctionsFromFusion(),
     ]
     return Sequential(passes, name="network")
 
@@ -157,10 +157,10 @@ def network_runs(
     if not mod_name.isidentifier():
         raise ArgumentError(f"expected a name such as 'net', got {mod_name!r}")
     mod = _bound(given, params)
-    pipeline = network_pipeline(target)
-    lowered = yield Run(mod, pipeline, "fusing operators, and lowering them to loops")
+    what = "simplifying the network, and fusing its operators"
+    fused = yield Run(mod, network_pipeline(), what)
     store = ObjectStore() if cache else None
-    image = yield from library_runs(lowered, target, mod_name, store, executor)
+    image = yield from library_runs(fused, target, mod_name, store, executor)
     return GraphExecutorFactoryModule(Module(image))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from parpass.errors import CodeGenError, kind_of
+from parpass.ir.loop_options import checks_bounds
 from parpass.ir.module import IRModule
 from parpass.runner import run_pipeline_sync
 from parpass.runtime.compiled_module import Module
@@ -31,7 +32,6 @@ from parpass.tir.transform import (
 from parpass.transform import Pass, PassContext, Sequential
 
 _DISABLE_VECTORIZE = "tir.disable_vectorize"
-_CHECK_BOUNDS = "tir.instrument_bound_checkers"
 
 
 def lowering(target: Any = None, kept: KeptObjects | None = None) -> Sequential:
@@ -44,12 +44,12 @@ def lowering(target: Any = None, kept: KeptObjects | None = None) -> Sequential:
         target: The machine; the current target, or this machine, if none is given.
         kept: Where what is compiled is kept, as soon as it is; None for nowhere.
     """
-    config = PassContext.current().config
-    checks = bool(config.get(_CHECK_BOUNDS))
+    context = PassContext.current()
+    checks = checks_bounds(context)
     passes: list[Pass] = [
         StorageFlatten(create_bound_attribute=True) if checks else FlattenBuffer(),
         LowerElementary(),
-        VectorizeLoop(enable_vectorize=not config.get(_DISABLE_VECTORIZE)),
+        VectorizeLoop(enable_vectorize=not context.config.get(_DISABLE_VECTORIZE)),
         InjectDoubleBuffer(),
         UnrollLoop(),
         RewriteUnsafeSelect(),

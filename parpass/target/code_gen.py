@@ -16,7 +16,9 @@ from parpass.tir.function import PrimFunc
 from parpass.tir.transform import PrimFuncPass
 from parpass.transform import PassContext, PassInfo, register_pass
 
-LARGE_TEXT = 200_000  # characters; LLVM takes a second for so many
+# Characters, for which LLVM takes some 50 ms. Templates write no more results out than
+# there are registers, which keeps to it unless much is fused to each of them.
+LARGE_TEXT = 60_000
 _LONG_KERNEL = "characters of "  # begins the counters of what has more
 
 
@@ -26,8 +28,8 @@ class CodeGen(PrimFuncPass):
 
     Workers do so in parallel, one function at a time; what comes of one depends on
     nothing but it, the target and the version of LLVM. Buffers are flattened before. A
-    function whose text for LLVM is very long, and which therefore takes long, is named
-    in the context's statistics: `characters of` and its symbol.
+    function whose text for LLVM is longer than `LARGE_TEXT`, and which therefore takes
+    long, is named in the context's statistics: `characters of` and its symbol.
 
     Args:
         target: The machine that code is made for; the current target, or this machine

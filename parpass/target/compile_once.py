@@ -1,9 +1,9 @@
 """What of a module has to be compiled: equal functions once, known ones not at all.
 
-A function is known by the digest of all that its object depends on: its structure, the
-names that its interface tells, the target, the settings, and the versions of parpass
-and of LLVM. Its symbol has the digest in it, so that neither a number in its name nor
-what was compiled before shows in a library.
+A function, of whichever IR, is known by the digest of all that its object depends on:
+its structure, the names that its interface tells, the target, the settings, and the
+versions of parpass and of LLVM. Its symbol has the digest in it, so that neither a
+number in its name nor what was compiled before shows in a library.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import functools
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from parpass.ir.loop_options import checks_bounds
 from parpass.ir.module import IRModule
+from parpass.ir.relay_expr import BaseFunc
 from parpass.ir.structure.structural import structural_digest
-from parpass.target.compiled_func import CompiledFunc
 from parpass.target.kept_objects import KeptObjects
 from parpass.target.llvm_object import llvmlite_version
 from parpass.target.object_store import ObjectStore
@@ -38,6 +40,8 @@ class CompileOnce:
         functions: The functions by name.
         target: The machine, resolved.
         store: Where objects of earlier builds are; None for nowhere.
+        tells_all: Whether a function's structure tells what its object is, as far as
+            parpass goes; what of some it does not is compiled, and not kept.
 
     Attributes:
         missing: Those that are to be compiled, each under its symbol.
@@ -45,27 +49,29 @@ class CompileOnce:
 
     def __init__(
         self,
-        functions: Mapping[str, PrimFunc],
+        functions: Mapping[str, BaseFunc],
         target: Target,
         store: ObjectStore | None = None,
+        tells_all: Callable[[BaseFunc], bool] = lambda _: True,
     ) -> None:
         settings = _settings(target)
-        self._keys: dict[str, str] = {}  # by symbol
+        keys: dict[str, str] = {}  # by symbol, of those that may be kept
         self._symbols: dict[str, str] = {}  # by name
-        unique: dict[str, PrimFunc] = {}
+        unique: dict[str, BaseFunc] = {}
         for name, function in functions.items():
             base = _NUMBERED.sub("", name)
             key = _key(function, (*settings, base))
             symbol = f"{base}_{key[:16]}"
-            self._symbols[name], self._keys[symbol] = symbol, key
-            unique.setdefault(symbol, function)
+            self._symbols[name] = symbol
+            if unique.setdefault(symbol, function) is function and tells_all(function):
+                keys[symbol] = key
         if not _all_passes_run():
             store = None
-        self._kept = KeptObjects(store, self._keys) if store is not None else None
+        self._kept = KeptObjects(store, keys) if store is not None else None
         self._known = self._kept.of_earlier_builds(target) if self._kept else {}
         self.missing = IRModule(
             {
-                symbol: function.with_attr("global_symbol", symbol)
+                symbol: _named(function, symbol)
                 for symbol, function in unique.items()
                 if symbol not in self._known
             }
@@ -77,11 +83,11 @@ class CompileOnce:
         # If it cannot be used that is said here; workers need not, of each function.
         return kept if kept is not None and kept.store.drop_old() else None
 
-    def all_of(self, compiled: IRModule) -> dict[str, CompiledFunc]:
+    def all_of(self, compiled: IRModule) -> dict[str, BaseFunc]:
         """Return all functions by name, and see to it that not too many are kept.
 
         Args:
-            compiled: What has come of those that were missing.
+            compiled: What has come of those that were missing: mostly machine code.
         """
         if self._kept is not None and len(compiled):
             self._kept.store.drop_old()
@@ -94,9 +100,18 @@ class CompileOnce:
         return len(self._known)
 
 
-def _key(function: PrimFunc, settings: tuple[str, ...]) -> str:
-    buffers = function.buffer_map.values()
-    names = [one.name for one in (*function.params, *buffers)]
+def _named(function: BaseFunc, symbol: str) -> BaseFunc:
+    """Return a function under its symbol; those of other IRs are lowered under it."""
+    if isinstance(function, PrimFunc):
+        return function.with_attr("global_symbol", symbol)
+    return function
+
+
+def _key(function: BaseFunc, settings: tuple[str, ...]) -> str:
+    params: Sequence[Any] = getattr(function, "params", ())
+    names = [one.name_hint for one in params]
+    if isinstance(function, PrimFunc):
+        names += [buffer.name for buffer in function.buffer_map.values()]
     plain = function.without_attr("global_symbol")
     digest = structural_digest(plain).hex()
     return hashlib.sha256(repr((digest, names, settings)).encode()).hexdigest()
@@ -111,7 +126,8 @@ def _settings(target: Target) -> tuple[str, ...]:
         for name, value in sorted(context.config.items())
         if name.startswith("tir.")
     ]
-    return (str(target), repr(passes), repr(options), _stamp(), llvmlite_version())
+    told = (repr(passes), repr(options), repr(checks_bounds(context)))
+    return (str(target), *told, _stamp(), llvmlite_version())
 
 
 def _all_passes_run() -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from hypothesis import strategies as st
 
-from parpass.relay.expr import const
+from parpass.ir.types.ty import TensorType
+from parpass.relay.expr import Call, const
 from parpass.relay.op import image, nn
-from tests.support.op_calls import floats, ints
+from tests.support.op_calls import floats, ints, related
 from tests.support.op_shapes import (
     SIDES,
     Built,
@@ -119,6 +120,17 @@ def pool(name: str, rank: int) -> Maker:
             **window(draw, rank),
             **more,
         )
+
+    return make
+
+
+def pool_grad(name: str) -> Maker:
+    def make(draw: st.DrawFn) -> Built:
+        pooled = cast("Call", pool(name, 2)(draw))
+        attrs = {key: pooled.attrs[key] for key in pooled.attrs.__struct_fields__}
+        shape_of_grad = cast("TensorType", related(pooled)).concrete_shape
+        grad = floats(*shape_of_grad, seed=1)
+        return getattr(nn, f"{name}_grad")(grad, pooled.args[0], **attrs)
 
     return make
 
@@ -295,6 +307,8 @@ NETWORKS: dict[str, Maker] = {
        for rank in (1, 2, 3)},
     **{f"nn.{kind}_pool{rank}d": pool(f"{kind}_pool{rank}d", rank)
        for rank in (1, 2, 3) for kind in ("max", "avg")},
+    **{f"nn.{kind}_pool2d_grad": pool_grad(f"{kind}_pool2d")
+       for kind in ("max", "avg")},
     **{f"nn.adaptive_{kind}_pool{rank}d": adaptive(f"adaptive_{kind}_pool{rank}d", rank)
        for rank in (1, 2, 3) for kind in ("max", "avg")},
     **{f"nn.global_{kind}_pool2d": whole(f"global_{kind}_pool2d")

@@ -412,6 +412,7 @@ TENSORS: dict[str, Maker] = {
     "annotation.stop_fusion": lambda draw: op.annotation.stop_fusion(
         floats(*shape(draw))
     ),
+    "debug": lambda draw: op.debug(floats(*shape(draw)), lambda _value: None),
     "on_device": lambda draw: op.annotation.on_device(floats(*shape(draw)), "cpu"),
     "device_copy": lambda draw: op.device_copy(floats(*shape(draw)), 1, 2),
 }  # fmt: skip

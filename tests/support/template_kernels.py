@@ -75,15 +75,14 @@ class TemplateKernel:
         return None if body is None else tir.PrimFunc(buffers, body)
 
     def check(self, *targets: str) -> None:
-        """Run machine code for targets, with checks of bounds."""
+        """Run machine code for targets."""
         for target in targets:
             func = self.function(target)
             assert func is not None, target
-            config = {"tir.instrument_bound_checkers": True}
             if not {*Target(target).features()} <= {*Target("llvm").features()}:
                 continue  # the processor would stop at what it does not know
             result = np.full(self._result.shape, np.nan, self._dtype)
-            compiled(func, target, **config)["main"](*self.arrays, result)
+            compiled(func, target)["main"](*self.arrays, result)
             self._check(result)
 
     def interpret(self, target: str = PLAIN) -> None:

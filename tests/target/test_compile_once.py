@@ -59,7 +59,7 @@ def test_the_next_build_compiles_what_has_changed(store: ObjectStore):
     first = compiled(CompileOnce(kernels(1.0, 2.0), HERE, store))
     again = CompileOnce(kernels(1.0, 2.0), HERE, store)
     assert (len(again.missing), again.num_known) == (0, 2)
-    found = again.all_of(again.missing)
+    found: dict[str, Any] = {**again.all_of(again.missing)}
     for name, one in first.items():
         assert (found[name].code, found[name].interface) == (one.code, one.interface)
         assert found[name].target == one.target

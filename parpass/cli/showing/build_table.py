@@ -22,7 +22,7 @@ class BuildTimes:
 
     Attributes:
         files: Reading the network, and writing the library.
-        reports: Of the runs: to loops, and from these to machine code.
+        reports: Of the runs: of Relay, and from its kernels to machine code.
         link: Seconds of putting the library together.
         left_to_numpy: Why functions are no machine code, by name.
         long_kernels: Characters of texts that are long for LLVM, by name.

@@ -231,7 +231,13 @@ class Cursor:
 
 def is_name(token: str) -> bool:
     """Return whether a token is a name, such as `x` or `nn.relu`."""
-    return token[:1] in _LETTERS and token not in _KEYWORDS and token[-1] != "]"
+    # What ends so begins with one: `meta[relay.Constant][0]`, or a whole line.
+    return token[:1] in _LETTERS and token[-1] not in "];" and token not in _KEYWORDS
+
+
+def is_variable(token: str) -> bool:
+    """Return whether a token is a variable, such as `%x` or `%0`."""
+    return token[:1] == "%" and token[-1] != ";"
 
 
 def is_line(token: str) -> bool:

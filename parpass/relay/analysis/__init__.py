@@ -16,6 +16,7 @@ from parpass.relay.analysis.counts import (
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.exhaustiveness import unmatched_cases
 from parpass.relay.analysis.faults import function_faults
+from parpass.relay.analysis.fc_transpose import search_fc_transpose
 from parpass.relay.analysis.feature import Feature, detect_feature
 from parpass.relay.analysis.fused_functions import extract_fused_functions
 from parpass.relay.analysis.traversal import node_count, post_order_visit
@@ -55,6 +56,7 @@ __all__ = [
     "list_op_freqs",
     "node_count",
     "post_order_visit",
+    "search_fc_transpose",
     "unmatched_cases",
     "well_formed",
 ]

@@ -1,4 +1,4 @@
-"""A lowered network becomes a library: its kernels compiled, its graph laid out."""
+"""A network of kernels becomes a library: these compiled, its graph laid out."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ from collections.abc import Generator
 from typing import NamedTuple
 
 from parpass.ir.module import IRModule
+from parpass.ir.relay_expr import BaseFunc
 from parpass.relay.backend.aot_executor_codegen import aot_main
 from parpass.relay.backend.graph_executor_codegen import Generated, graph_of
+from parpass.relay.backend.lowering.lower_te import (
+    LowerTE,
+    is_lowered_by_shipped_rules,
+    is_to_lower,
+)
 from parpass.relay.backend.numpy_function import as_json
 from parpass.relay.expr import Function
 from parpass.runtime.library_file import LibraryImage
 from parpass.target.build_library import library_image, lowering
 from parpass.target.compile_once import CompileOnce
+from parpass.target.compiled_func import CompiledFunc
 from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
 from parpass.tir.function import PrimFunc
-from parpass.transform import Pass
+from parpass.transform import Pass, Sequential
 
 
 class Run(NamedTuple):
@@ -38,7 +45,7 @@ Runs = Generator[Run, IRModule, LibraryImage]
 
 
 def library_runs(
-    lowered: IRModule,
+    fused: IRModule,
     target: Target,
     module_name: str = "default",
     store: ObjectStore | None = None,
@@ -46,8 +53,11 @@ def library_runs(
 ) -> Runs:
     """Compile the kernels that `main` calls, and lay out its graph.
 
+    What an earlier build compiled is not even lowered; the rest travels to the workers
+    as functions of a few nodes, and comes back as machine code.
+
     Args:
-        lowered: The module; see `graph_of`.
+        fused: The module; see `graph_of`. Of its kernels those of Relay are lowered.
         target: The machine, resolved.
         module_name: Under which name the library has the network.
         store: Where objects of earlier builds are; None for nowhere.
@@ -57,16 +67,18 @@ def library_runs(
         CodeGenError: `main` has control flow, a shape is not known, or a kernel has no
             machine code.
     """
-    generated = graph_of(lowered)
+    generated = graph_of(fused)
     called = dict.fromkeys(node.function for node in generated.graph.nodes)
-    functions = {name: lowered[name] for name in called if name}
-    kernels = {n: f for n, f in functions.items() if isinstance(f, PrimFunc)}
-    once = CompileOnce(kernels, target, store)
+    functions = {name: fused[name] for name in called if name}
+    kernels = {n: f for n, f in functions.items() if _is_kernel(f)}
+    once = CompileOnce(kernels, target, store, is_lowered_by_shipped_rules)
     new = once.missing
     if len(new):
         what = f"compiling {len(new):,} of {len(new) + once.num_known:,} kernels"
-        new = yield Run(new, lowering(target, once.where_to_keep()), what)
-    compiled = once.all_of(new)
+        passes = [LowerTE(target), lowering(target, once.where_to_keep())]
+        new = yield Run(new, Sequential(passes, name="kernels"), what)
+    functions |= once.all_of(new)
+    compiled = {n: f for n, f in functions.items() if isinstance(f, CompiledFunc)}
     if executor == "aot":
         signatures = {name: one.signature for name, one in compiled.items()}
         symbol = f"{module_name}_run"
@@ -78,6 +90,10 @@ def library_runs(
     return _with_network(
         library_image(compiled, target), generated, module_name, others
     )
+
+
+def _is_kernel(function: BaseFunc) -> bool:
+    return isinstance(function, PrimFunc) or is_to_lower(function)
 
 
 def _with_network(

@@ -13,6 +13,7 @@ from parpass.ir.operators.op_registration import register as register
 from parpass.ir.operators.op_registration import register_pattern as register_pattern
 from parpass.ir.operators.op_registration import register_stateful as register_stateful
 from parpass.ir.operators.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.relay.expr import const as const
 from parpass.relay.op import (
     annotation,
     broadcast,
@@ -43,6 +44,7 @@ from parpass.relay.op.broadcast import *
 from parpass.relay.op.collapse import *
 from parpass.relay.op.convert import *
 from parpass.relay.op.create import *
+from parpass.relay.op.debug import debug
 from parpass.relay.op.elementwise import *
 from parpass.relay.op.grid import *
 from parpass.relay.op.hooks.gradient_hooks import register_gradient as register_gradient
@@ -74,7 +76,8 @@ from parpass.relay.op.shape import *
 get = Op.get  # not in __all__, whose names are those of `relay` too
 
 __all__: list[str] = [
-    "Attrs", "Op", "OpPattern", "TypeRelationError", "annotation", "device_copy", "dyn",
+    "Attrs", "Op", "OpPattern", "TypeRelationError", "annotation", "debug",
+    "device_copy", "dyn",
     "image", "nn", "register_op", "vm",
 ]  # fmt: skip
 __all__ += broadcast.__all__

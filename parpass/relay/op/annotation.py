@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from parpass.errors import IRTypeError, did_you_mean
 from parpass.errors.missing_names import refusing
 from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array
-from parpass.relay.expr import Call, Expr
+from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op.build import operator
 from parpass.relay.op.relations import identity, same_value
+from parpass.runtime.devices import Device
 
 # TVM's numbers of device types.
 _DEVICE_TYPES = {
@@ -27,9 +29,11 @@ _DEVICE_TYPES = {
 }
 
 
-def _device_type(device: str | int, _what: str) -> int:
+def _device_type(device: str | int | Device, _what: str = "") -> int:
     if isinstance(device, int):
         return device
+    if isinstance(device, Device):
+        return device.device_type
     if device not in _DEVICE_TYPES:
         raise IRTypeError(
             f"no device named '{device}'{did_you_mean(device, _DEVICE_TYPES)}"
@@ -59,14 +63,46 @@ def _as_it_is(_attrs: Attrs, data: Array) -> Array:
     non_computational=True,
     moves=True,
 )
-def _on_device(data: Expr, device_type: str | int, is_fixed: bool) -> Call:
+def _on_device(data: Expr, device_type: int, is_fixed: bool) -> Call:
     """Build the call."""
     ...
 
 
-def on_device(data: Expr, device: str | int, is_fixed: bool = False) -> Call:
-    """Say that a value is to be computed on a device, a name or TVM's number."""
-    return _on_device(data, device, is_fixed)
+def on_device(data: Expr, device: str | int | Device, is_fixed: bool = False) -> Call:
+    """Say on which device a value is to be: a device, its name, or TVM's number.
+
+    Args:
+        data: The value.
+        device: The device, of which the kind alone counts.
+        is_fixed: Whether what uses the value has to be there too.
+    """
+    return _on_device(data, _device_type(device), is_fixed)
+
+
+def function_on_device(
+    function: Function,
+    param_devices: Sequence[str | int | Device],
+    result_device: str | int | Device,
+) -> Function:
+    """Return a function that says on which devices its parameters and result are.
+
+    Args:
+        function: The function.
+        param_devices: The device of each parameter, as of `on_device`.
+        result_device: The device of the result.
+
+    Raises:
+        IRTypeError: There are more devices than parameters, or fewer, or one has an
+            unknown name.
+    """
+    if len(param_devices) != len(function.params):
+        raise IRTypeError(
+            f"expected {len(function.params)} devices, one for each parameter, "
+            f"got {len(param_devices)}"
+        )
+    devices = tuple(map(_device_type, param_devices))
+    with_params = function.with_attr("param_device_types", devices)
+    return with_params.with_attr("result_device_type", _device_type(result_device))
 
 
 class DeviceCopyAttrs(Attrs, frozen=True):

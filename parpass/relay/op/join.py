@@ -33,8 +33,6 @@ TensorTuple = Expr | TupleWrapper | Iterable[Operand]
 
 def as_tuple(data: TensorTuple) -> Expr:
     """Return tensors as one argument; a tuple already stays as it is."""
-    if isinstance(data, TupleWrapper):
-        return data.astuple()
     if isinstance(data, Expr):
         return data
     fields = tuple(as_expr(field) for field in data)

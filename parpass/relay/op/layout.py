@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
 
 import msgspec
 import numpy as np
@@ -30,11 +31,15 @@ class Layout(msgspec.Struct, frozen=True):
         name: The name, such as `OIHW4i8o`.
         axes: The letter of each dimension; a small one is a block.
         blocks: How long the block of each dimension is; 0 for an axis itself.
+        primal: The axes alone, in their order: `NCHW` of `NCHW16c`.
+        inner: How long the blocks of each axis are together, 1 where it has none.
     """
 
     name: str
     axes: tuple[str, ...]
     blocks: tuple[int, ...]
+    primal: str
+    inner: Mapping[str, int]
 
     @staticmethod
     def of(name: str) -> Layout:
@@ -46,11 +51,6 @@ class Layout(msgspec.Struct, frozen=True):
         """
         return _parse(name)
 
-    @property
-    def primal(self) -> str:
-        """The axes alone, in their order: `NCHW` of `NCHW16c`."""
-        return "".join(axis for axis in self.axes if axis.isupper())
-
     def index(self, axis: str) -> int:
         """Return at which dimension an axis is."""
         return self.axes.index(axis)
@@ -61,8 +61,7 @@ class Layout(msgspec.Struct, frozen=True):
 
     def block(self, axis: str) -> int:
         """Return how long an axis's blocks are together; 1 where it has none."""
-        pairs = zip(self.axes, self.blocks, strict=True)
-        return int(np.prod([size for at, size in pairs if at == axis.lower()] or [1]))
+        return self.inner.get(axis.upper(), 1)
 
     def shape_of(self, dims: dict[str, Dim]) -> Shape:
         """Return the shape of a tensor in this layout whose axes have these lengths.
@@ -73,7 +72,7 @@ class Layout(msgspec.Struct, frozen=True):
         shape: list[Dim] = []
         for axis, block in zip(self.axes, self.blocks, strict=True):
             dim: Dim = block or dims[axis]
-            inner = 1 if block else self.block(axis)
+            inner = 1 if block else self.inner[axis]
             if isinstance(dim, int) and inner > 1:
                 if dim % inner:
                     raise TypeRelationError(
@@ -104,9 +103,9 @@ class Layout(msgspec.Struct, frozen=True):
         """
         self.require_fit(shape)
         return {
-            axis: product((dim, self.block(axis)))
+            axis: product((dim, self.inner[axis]))
             for axis, dim in zip(self.axes, shape, strict=True)
-            if axis.isupper()
+            if axis in self.inner
         }
 
 
@@ -124,7 +123,9 @@ def _parse(name: str) -> Layout:
     )
     if not is_layout:
         raise IRTypeError(f"expected a layout such as 'NCHW' or 'NCHW4c', got {name!r}")
-    return Layout(name, axes, blocks)
+    sizes = dict(zip(axes, blocks, strict=True))
+    inner = {axis: sizes.get(axis.lower(), 1) for axis in capitals}
+    return Layout(name, axes, blocks, "".join(capitals), inner)
 
 
 def layout_of(name: str, axes: str, what: str) -> str:

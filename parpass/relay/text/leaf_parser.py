@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from parpass.ir.adt import Constructor
 from parpass.ir.operators.op_table import Op
-from parpass.ir.text.cursor import is_name
+from parpass.ir.text.cursor import is_name, is_variable
 from parpass.ir.text.environment import Environment
 from parpass.ir.text.global_names import GlobalNames
 from parpass.ir.text.literals import read_scalar
@@ -53,7 +53,7 @@ class LeafParser(TypeParser):
             self.at = at + 1
             data, typ = known
             return Constant(data, self.span(at, at), typ)
-        if first == "%":
+        if is_variable(token):
             return self._variable()
         if first == "@":
             return self._global_var()

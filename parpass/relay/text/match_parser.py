@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
+from parpass.ir.text.cursor import is_variable
 from parpass.ir.text.infix import Operand
 from parpass.ir.types.type_structure import MAX_NESTING
 from parpass.relay.adt import (
@@ -74,7 +75,7 @@ class MatchParser(BlockParser):
         token = self.texts[at]
         if depth > MAX_NESTING:
             self.fail(f"patterns in each other at most {MAX_NESTING} deep")
-        if token[:1] == "%":
+        if is_variable(token):
             key, var = self.annotated_var("a variable such as %x")
             self.names.bind(key, var)
             return PatternVar(var, self.span(at, self.at - 1))

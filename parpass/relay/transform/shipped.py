@@ -28,6 +28,7 @@ from parpass.relay.transform.functions.defunctionalization import (
 )
 from parpass.relay.transform.functions.eta_expand import EtaExpand
 from parpass.relay.transform.functions.inline import Inline
+from parpass.relay.transform.functions.inline_primitives import InlinePrimitives
 from parpass.relay.transform.functions.lambda_lift import LambdaLift
 from parpass.relay.transform.functions.remove_unused_functions import (
     RemoveUnusedFunctions,
@@ -35,6 +36,7 @@ from parpass.relay.transform.functions.remove_unused_functions import (
 from parpass.relay.transform.fusion.defuse_ops import DefuseOps
 from parpass.relay.transform.fusion.functions_from_fusion import FunctionsFromFusion
 from parpass.relay.transform.fusion.fuse_ops import FuseOps
+from parpass.relay.transform.fusion.split_args import SplitArgs
 from parpass.relay.transform.infer_type import InferType, InferTypeLocal
 from parpass.relay.transform.legalize import Legalize
 from parpass.relay.transform.normal_forms.to_a_normal_form import (
@@ -68,6 +70,9 @@ from parpass.relay.transform.simplify.canonicalize_ops import CanonicalizeOps
 from parpass.relay.transform.simplify.fast_math import FastMath
 from parpass.relay.transform.simplify.fold_explicit_padding import FoldExplicitPadding
 from parpass.relay.transform.simplify.simplify_expr import SimplifyExpr
+from parpass.relay.transform.simplify.simplify_fc_transpose import (
+    SimplifyFCTranspose,
+)
 from parpass.relay.transform.simplify.simplify_inference import SimplifyInference
 from parpass.relay.transform.to_mixed_precision import ToMixedPrecision
 from parpass.transform import (
@@ -108,6 +113,7 @@ __all__ = [
     "InferType",
     "InferTypeLocal",
     "Inline",
+    "InlinePrimitives",
     "InlineSegments",
     "LambdaLift",
     "LayoutConfig",
@@ -122,7 +128,9 @@ __all__ = [
     "RemoveUnusedFunctions",
     "Sequential",
     "SimplifyExpr",
+    "SimplifyFCTranspose",
     "SimplifyInference",
+    "SplitArgs",
     "ToANormalForm",
     "ToANormalFormExpr",
     "ToBasicBlockNormalForm",

@@ -9,7 +9,7 @@ from typing import Any
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.operators.op_table import Op
-from parpass.ir.text.cursor import is_name, is_string
+from parpass.ir.text.cursor import is_name, is_string, is_variable
 from parpass.ir.text.global_names import GlobalNames
 from parpass.ir.text.infix import Operand, Operator, Row
 from parpass.ir.text.problems import Problems
@@ -103,7 +103,7 @@ class ExprReader(LeafReader):
         if token == "?":
             self.at = at + 1
             return self.made(AnyExpr, at)
-        if token[:1] == "%" or (is_name(token) and token not in {"True", "False"}):
+        if is_variable(token) or (is_name(token) and token not in {"True", "False"}):
             if following in {"(", "["}:
                 return None
             return self.meaning()

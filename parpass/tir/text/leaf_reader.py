@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, SizeLimitError
 from parpass.ir.attrs import DictAttrs
-from parpass.ir.text.cursor import GivenUp, is_name, is_string
+from parpass.ir.text.cursor import GivenUp, is_name, is_string, is_variable
 from parpass.ir.text.environment import Environment
 from parpass.ir.text.global_names import GlobalNames
 from parpass.ir.text.literals import read_number_of
@@ -159,7 +159,7 @@ class LeafReader(TypeParser):
         """Go over the name of a variable and return it."""
         at = self.at
         token = self.texts[at]
-        if token[:1] == "%":
+        if is_variable(token):
             self.at = at + 1
             return self.name(at)
         if not is_name(token) or token in RESERVED:

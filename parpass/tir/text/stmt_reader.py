@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from parpass.ir.text.cursor import is_name
+from parpass.ir.text.cursor import is_name, is_variable
 from parpass.ir.text.global_names import GlobalNames
 from parpass.ir.text.infix import Operand
 from parpass.ir.text.problems import Problems
@@ -109,7 +109,7 @@ class StmtReader(ExprReader):
 
     def _is_variable(self, at: int) -> bool:
         token = self.texts[at]
-        return token[:1] == "%" or (is_name(token) and token not in RESERVED)
+        return is_variable(token) or (is_name(token) and token not in RESERVED)
 
     def _begins_expr(self, at: int) -> bool:
         token = self.texts[at]

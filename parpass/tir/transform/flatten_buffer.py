@@ -79,7 +79,7 @@ class StorageFlatten(PrimFuncPass):
     ) -> PrimFunc:
         """Return the function without accesses by indices."""
         body = flattened(func.body)
-        if self.create_bound_attribute and body is not func.body:
+        if self.create_bound_attribute:
             for buffer in reversed(list(func.buffer_map.values())):
                 body = AttrStmt(buffer.data, "buffer_bound", _elements(buffer), body)
         return func.with_body(body)

@@ -6,29 +6,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from parpass.ir.module import IRModule
-from parpass.ir.node import Node, children
-from parpass.ir.operators.op_table import Op
-from parpass.tir.binary_op import LogicalExpr
+from parpass.ir.node import Node
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Call, Let, Load, Ramp, Select, Var
+from parpass.tir.expr import Load, Var
 from parpass.tir.function import PrimFunc
-from parpass.tir.op import add, const, less, logical_and, multiply
+from parpass.tir.op import const, logical_and, multiply
 from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import (
     Allocate,
     AssertStmt,
     AttrStmt,
     Evaluate,
+    For,
     IfThenElse,
     LetStmt,
     Stmt,
     Store,
 )
 from parpass.tir.stmt_expr_functor import StmtMutator
+from parpass.tir.transform.bounds.guarded_loads import guarded_loads
+from parpass.tir.transform.bounds.lanes_inside import is_inside
 from parpass.tir.transform.function_pass import PrimFuncPass
 from parpass.transform import PassContext, PassInfo, register_pass
 
-_IF_THEN_ELSE = Op.get("tir.if_then_else")
 MESSAGE = "OUT OF THE BOUNDS"
 
 
@@ -44,14 +44,15 @@ class InstrumentBoundCheckers(PrimFuncPass):
     becomes::
 
         attr buffer_bound(B) = 8:
-            if 0 <= i and i < 8:
+            if not i < 0 and i < 8:
                 B[i] = 1
             else:
-                assert 0 <= i and i < 8, "OUT OF THE BOUNDS"
+                assert not i < 0 and i < 8, "OUT OF THE BOUNDS"
 
     How much memory there is, an allocation says, or the attribute that
-    `StorageFlatten` makes. Loads that a name is given to (`LetStmt`) are checked, too;
-    those that are only perhaps evaluated are not checked.
+    `StorageFlatten` makes. What names (`LetStmt`), conditions, extents of loops and
+    calls load is checked, too, and what is only perhaps evaluated, on the condition
+    that it is. The condition of a `While` is not checked.
     """
 
     pass_info = PassInfo(0, "tir.InstrumentBoundCheckers")
@@ -87,63 +88,51 @@ class BoundChecker(StmtMutator):
         return (yield from self.visit_children(op))
 
     def visit_store_(self, op: Store) -> Node:
-        """Check a store, and what is loaded for it."""
-        return self._checked(op, [op, *_loads(op.index, op.value)])
+        """Check what is loaded for a store, and the store."""
+        loads = self._of_loads(op.index, op.predicate, op.value)
+        return _checked(op, [*loads, *self._of(op)])
 
     def visit_let_stmt_(self, op: LetStmt) -> Any:
         """Check what is loaded for a name."""
         new = yield from self.visit_children(op)
-        return self._checked(new, _loads(new.value))
+        return _checked(new, self._of_loads(new.value))
 
-    def _checked(self, stmt: Stmt, accesses: Sequence[Load | Store]) -> Stmt:
-        checks = [check for one in accesses for check in self._checks(one)]
-        if not checks:
-            return stmt
-        condition = checks[0]
-        for check in checks[1:]:
-            condition = logical_and(condition, check)
-        if isinstance(condition, IntImm) and condition.value:
-            return stmt
-        return IfThenElse(condition, stmt, AssertStmt(condition, MESSAGE, Evaluate(1)))
+    def visit_if_then_else_(self, op: IfThenElse) -> Any:
+        """Check what is loaded for a condition."""
+        new = yield from self.visit_children(op)
+        return _checked(new, self._of_loads(new.condition))
 
-    def _checks(self, access: Any) -> list[PrimExpr]:
-        bound, index = self._bounds.get(access.buffer_var), access.index
-        if bound is None or not _is_always(access.predicate):
-            return []
-        ends = [index]
-        if isinstance(index, Ramp):
-            last = multiply(index.stride, const(index.lanes - 1, index.stride.dtype))
-            ends = [index.base, add(index.base, last)]
-        elif data_type(index.dtype).lanes > 1:
-            return []
-        checks: list[PrimExpr] = []
-        for one in ends:
-            checks += (one >= const(0, one.dtype), less(one, bound))
-        return checks
+    def visit_for_(self, op: For) -> Any:
+        """Check what is loaded for the extent of a loop."""
+        new = yield from self.visit_children(op)
+        return _checked(new, self._of_loads(new.min, new.extent))
+
+    def visit_assert_stmt_(self, op: AssertStmt) -> Any:
+        """Check what is loaded for an assertion."""
+        new = yield from self.visit_children(op)
+        return _checked(new, self._of_loads(new.condition))
+
+    def visit_evaluate_(self, op: Evaluate) -> Node:
+        """Check what is loaded for a call."""
+        return _checked(op, self._of_loads(op.value))
+
+    def _of_loads(self, *exprs: PrimExpr) -> list[PrimExpr]:
+        """Return the checks of what expressions load."""
+        return [
+            one.if_evaluated(check)
+            for one in guarded_loads(*exprs)
+            for check in self._of(one.load)
+        ]
+
+    def _of(self, access: Load | Store) -> list[PrimExpr]:
+        bound = self._bounds.get(access.buffer_var)
+        return [] if bound is None else [is_inside(access, bound)]
 
 
-def _is_always(predicate: PrimExpr) -> bool:
-    found: Any = getattr(predicate, "value", None)
-    value: Any = getattr(found, "value", found)
-    return value == 1
-
-
-def _loads(*exprs: PrimExpr) -> list[Load]:
-    """Return the loads that are evaluated, whatever comes of their conditions."""
-    found: list[Load] = []
-    stack: list[Node] = [*exprs]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Load):
-            found.append(node)
-        if isinstance(node, Select):
-            stack.append(node.condition)
-        elif isinstance(node, LogicalExpr):
-            stack.append(node.a)
-        elif isinstance(node, Let):
-            stack.append(node.value)
-        elif isinstance(node, Call) and node.op is _IF_THEN_ELSE:
-            stack.append(node.args[0])
-        else:
-            stack += reversed(children(node))
-    return found
+def _checked(stmt: Stmt, checks: Sequence[PrimExpr]) -> Stmt:
+    condition: PrimExpr = const(True, "bool")
+    for check in checks:
+        condition = logical_and(condition, check)
+    if isinstance(condition, IntImm) and condition.value:
+        return stmt
+    return IfThenElse(condition, stmt, AssertStmt(condition, MESSAGE, Evaluate(1)))

@@ -82,7 +82,8 @@ def test_what_numpy_computes_is_named(folder: Path):
     result = parpass("build", "sort.relay", "-o", "net.so", "-j0", "--explain-speed")
     told = "Note: numpy computes what no rule of lowering is for: fused_sort\n"
     assert told in result.stderr
-    assert "Left to numpy: 'fused_sort': no rule for 'sort'\n" in result.stderr
+    why = r"\nLeft to numpy: 'fused_sort_\w+': no rule for 'sort'\n"
+    assert re.search(why, result.stderr)
     result = parpass("run", "net.so", "--input", X)
     assert result.stdout.endswith("[[-2.  1.  3.]\n [-6.  4.  5.]]\n")
 

@@ -56,6 +56,12 @@ def test_one_argument_is_the_tuple() -> None:
     assert isinstance(call.args[0], Tuple)
 
 
+def test_what_unpacks_in_python_is_a_tuple_of_its_fields() -> None:
+    (fields,) = op.concatenate(op.split(floats(4), 2), 0).args
+    assert isinstance(fields, Tuple)
+    assert len(fields) == 2
+
+
 def test_a_tuple_expression_is_taken_as_it_is() -> None:
     fields = Tuple((floats(1), floats(1)))
     assert op.stack(fields, 0).args == (fields,)

@@ -193,10 +193,11 @@ def test_a_name_is_registered_once() -> None:
     assert str(caught.value) == "operator 'add' is registered already"
 
 
-def test_only_annotations_are_not_computed_and_nothing_writes() -> None:
+def test_only_annotations_are_not_computed_and_debug_alone_writes() -> None:
     annotations = [entry.name for entry in shipped() if entry.non_computational]
     assert annotations == ["on_device"]
-    assert not [entry.name for entry in shipped() if entry.effect is Effect.WRITES]
+    writing = [entry.name for entry in shipped() if entry.effect is Effect.WRITES]
+    assert writing == ["debug"]
 
 
 def test_python_operators_build_calls() -> None:
@@ -253,6 +254,8 @@ def test_fusion_patterns_and_state_are_tvms() -> None:
     for entry in shipped():
         wanted = known.get(entry.name) or Facts(LATER[entry.name], stateful=False)
         got = Facts(entry.pattern, bool(entry.get_attr("TOpIsStateful")))
+        if entry.name == "debug":  # stays where it is, as for-tvm-users.md says
+            wanted = wanted._replace(stateful=True)
         opaque = wanted._replace(pattern=OpPattern.OPAQUE)
         assert got == (opaque if wanted.pattern is None else wanted), entry.name
 

@@ -145,7 +145,7 @@ ATTRIBUTES: list[tuple[Callable[[], Any], str]] = [
         "expected 'DCR' or 'CRD' for mode, got",
     ),
     (
-        lambda: image.resize2d(X, 2, (0, 1)),
+        lambda: image.resize2d(X, 2, roi=(0, 1)),
         "expected 4 numbers for roi, got (0.0, 1.0)",
     ),
     (

@@ -12,7 +12,8 @@ from parpass.errors import IRTypeError
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import TensorType
 from parpass.relay import op
-from parpass.relay.expr import Call
+from parpass.relay.expr import Call, Function, var
+from parpass.runtime.devices import cpu
 from tests.support.op_calls import array, floats, related, type_of, value
 
 DATA = floats(2, 3, 4)
@@ -120,6 +121,21 @@ def test_squeezing_unknown_dimensions_needs_an_axis() -> None:
     call = op.squeeze(DATA)
     with pytest.raises(op.TypeRelationError, match="expected the axis to squeeze from"):
         op.Op.get("squeeze").relation([TensorType((UNKNOWN, 3))], call.attrs)
+
+
+def test_a_function_says_on_which_devices_it_is() -> None:
+    x = var("x", shape=(2,))
+    function = Function((x,), op.annotation.on_device(x, cpu(), is_fixed=True))
+    on_devices = op.annotation.function_on_device(function, ["cuda"], cpu(0))
+    assert on_devices.attributes == {
+        "param_device_types": (2,),
+        "result_device_type": 1,
+    }
+    assert on_devices.body is function.body
+    assert isinstance(function.body, Call)
+    assert function.body.attrs == op.annotation.OnDeviceAttrs(1, True)
+    with pytest.raises(IRTypeError, match="expected 1 devices, one for each parameter"):
+        op.annotation.function_on_device(function, [], "cpu")
 
 
 @pytest.mark.parametrize(

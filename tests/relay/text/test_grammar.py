@@ -116,7 +116,7 @@ def test_many_damaged_texts_are_read_alike():
             at = rng.randrange(len(pieces))
             pieces[at] = rng.choice(["", pieces[at] * 2, *INSERTED])
         accepted += is_read_alike("".join(pieces))
-    assert accepted > 300
+    assert accepted > 200
 
 
 @pytest.mark.parametrize("text", [HANDWRITTEN, PRINTED])

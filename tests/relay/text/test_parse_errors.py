@@ -22,6 +22,28 @@ def errors_of(text: str) -> list[tuple[str, str]]:
     ]
 
 
+LINES = ["%a = abs(1);", "let %a = abs(1);"]  # as the printer writes them
+NO_PLACES_FOR_LINES = [
+    "def @f<A, LINE>(%x) { %x }",
+    "def @f(%x, LINE: int32) { %x }",
+    "def @f(%x) { match (%x) { LINE => 1 } }",
+    "def @f(%x) { add(%x, LINE) }",
+    "type L[LINE] { C }",
+    "type L { LINE }",
+    (
+        "@f = primfn(a: handle) -> ()\n"
+        "  buffers = {A: Buffer(LINE: Pointer(float32), float32, [8], [])}\n"
+        "  buffer_map = {a: A} {\n  0;\n}"
+    ),
+]
+
+
+@pytest.mark.parametrize("text", NO_PLACES_FOR_LINES)
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_stands_for_no_name(text: str, line: str):
+    assert errors_of(text.replace("LINE", line))
+
+
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [

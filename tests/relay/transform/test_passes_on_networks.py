@@ -11,7 +11,7 @@ from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.relay import transform
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.transform import Sequential
+from parpass.transform import PassContext, Sequential
 from tests.support.onnx_models import imported
 
 CONV = relay.op.get("nn.conv2d")
@@ -40,7 +40,7 @@ def test_a_network_gives_the_same_values(name: str) -> None:
         transform.CombineParallelConv2D(),
         transform.FastMath(),
     ]
-    with relay.build_config(opt_level=4):
+    with PassContext(opt_level=4):
         after = Sequential(passes)(before)
     image = list(example_input(model).values())
     expected, got = (

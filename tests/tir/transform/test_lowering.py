@@ -161,3 +161,83 @@ def test_what_is_loaded_for_a_name_is_checked(place: int, fails: bool):
         return
     with pytest.raises(EvaluationError, match="OUT OF THE BOUNDS"):
         evaluate(checked, args)
+
+
+def fails(body: tir.Stmt, *params: Any, args: Any) -> bool:
+    """Return whether a checked function says that an access is out of bounds."""
+    checked = rewritten(CHECKED, tir.PrimFunc(params, body))
+    try:
+        evaluate(checked, list(args))
+    except EvaluationError as error:
+        assert "OUT OF THE BOUNDS" in str(error)  # noqa: PT017 -- else it is another one
+        return True
+    return False
+
+
+A, B = tir.decl_buffer((8,), "int32", "A"), tir.decl_buffer((8,), "int32", "B")
+N = tir.Var("n")
+READ = tir.BufferLoad(A, [N])
+NOT_BEFORE = {
+    "if_then_else": tir.if_then_else(N >= 0, READ, 0),
+    "its other side": tir.if_then_else(N < 0, 0, READ),
+    "and": tir.all(N >= 0, READ == 5).astype("int32"),
+    "or": tir.any(N < 0, READ == 5).astype("int32"),
+}
+
+
+@pytest.mark.parametrize("guard", NOT_BEFORE)
+def test_a_load_is_checked_on_the_condition_that_it_is_evaluated(guard: str):
+    body = tir.BufferStore(B, NOT_BEFORE[guard], [0])
+    found = [
+        fails(body, A, B, N, args=[np.zeros(8, "int32"), np.zeros(8, "int32"), n])
+        for n in (-1, 0, 7, 8)
+    ]
+    assert found == [False, False, False, True]
+
+
+def test_the_index_of_a_load_is_checked_before_the_load():
+    body = tir.BufferStore(B, tir.BufferLoad(A, [READ]), [0])
+    given = np.array([7, 8, 0, 0, 0, 0, 0, 0], "int32")
+    found = [fails(body, A, B, N, args=[given, given.copy(), n]) for n in (0, 1, 99)]
+    assert found == [False, True, True]
+
+
+def test_what_a_condition_and_an_extent_load_is_checked():
+    stored = tir.BufferStore(B, 1, [0])
+    for body in (
+        tir.IfThenElse(READ > 0, stored),
+        tir.For(tir.Var("i"), 0, READ, 0, stored),
+        tir.Evaluate(tir.sin(READ.astype("float32"))),
+    ):
+        args = [np.zeros(8, "int32"), np.zeros(8, "int32")]
+        assert [fails(body, A, B, N, args=[*args, n]) for n in (7, 8)] == [False, True]
+
+
+def loaded(index: Any, predicate: Any = None) -> tir.Stmt:
+    value = tir.Load("int32x4", A.data, index, predicate)
+    return tir.Store(B.data, value, tir.Ramp(0, 1, 4))
+
+
+FOUR = tir.Ramp(0, 1, 4)
+LANES = {
+    "neighbours": (loaded(tir.Ramp(N, 1, 4)), 4),
+    "of which three are read": (
+        loaded(tir.Ramp(N, 1, 4), tir.LT(FOUR, tir.Broadcast(3, 4))),
+        5,
+    ),
+    "of which some are read": (
+        loaded(tir.Ramp(N, 1, 4), tir.LT(FOUR, tir.Broadcast(8 - N, 4))),
+        99,
+    ),
+    "any": (loaded(tir.Ramp(0, 1, 4) * tir.Broadcast(N, 4)), 2),
+}
+
+
+@pytest.mark.parametrize("which", LANES)
+def test_each_lane_that_is_accessed_is_checked(which: str):
+    body, last = LANES[which]
+    args = [np.zeros(8, "int32"), np.zeros(8, "int32")]
+    assert not fails(body, A, B, N, args=[*args, last])
+    if last < 99:
+        assert fails(body, A, B, N, args=[*args, last + 1])
+    assert fails(body, A, B, N, args=[*args, -1])

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.operators.op_table import Op
 from parpass.ir.relay_expr import BaseFunc
 from parpass.relay.backend.lowering import rules, templates
 from parpass.relay.backend.lowering.kernel_builder import kernel
 from parpass.relay.backend.lowering.template import NoRuleError
 from parpass.relay.expr import Function
 from parpass.relay.typing.infer import typed_function
+from parpass.tables import program_entries
 from parpass.target.target import Target
 from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_pass
 
@@ -77,8 +80,7 @@ Tensor[(4), float32] {
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> BaseFunc:
         """Return the kernel of a primitive function; other functions as they are."""
-        is_others = func.attrs is not None and "Compiler" in func.attrs
-        if not func.has_nonzero_attr("Primitive") or is_others:
+        if not is_to_lower(func):
             return func
         name = ctx.function_name or "main"
         try:
@@ -87,6 +89,25 @@ Tensor[(4), float32] {
             ctx.count("left to numpy")
             named = func.with_attr("Compiler", NUMPY).with_attr("global_symbol", name)
             return named.with_attr(WITHOUT_RULE, str(error))
+
+
+def is_to_lower(func: BaseFunc) -> bool:
+    """Return whether LowerTE is to make a kernel of a function."""
+    if not isinstance(func, Function) or not func.has_nonzero_attr("Primitive"):
+        return False
+    return "Compiler" not in func.attributes
+
+
+def is_lowered_by_shipped_rules(func: BaseFunc) -> bool:
+    """Return whether neither an operator nor a rule of a function is the program's.
+
+    If so a kernel depends on nothing but the function, the target, and this library.
+    """
+    known = {entry.key for entry in program_entries()}
+    if not known:
+        return True
+    nodes = post_order(func)
+    return known.isdisjoint(one.name for one in nodes if isinstance(one, Op))
 
 
 def left_to_numpy(mod: IRModule) -> dict[str, str]:

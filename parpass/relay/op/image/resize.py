@@ -71,15 +71,15 @@ class ResizeBuilder(Protocol):
         self,
         data: Expr,
         size: Ints,
-        roi: Iterable[float] | None = None,
         layout: str = ...,
         method: str = "linear",
         coordinate_transformation_mode: str = "half_pixel",
         rounding_method: str = "",
         bicubic_alpha: float = -0.5,
         bicubic_exclude: bool = False,
-        extrapolation_value: float = 0.0,
         out_dtype: str = "",
+        roi: Iterable[float] | None = None,
+        extrapolation_value: float = 0.0,
     ) -> Call:
         """Return the call."""
         ...
@@ -149,15 +149,15 @@ def _resize(name: str, rank: int, doc: str) -> ResizeBuilder:
     def build(
         data: Expr,
         size: Ints,
-        roi: Iterable[float] | None = None,
         layout: str = axes,
         method: str = "linear",
         coordinate_transformation_mode: str = "half_pixel",
         rounding_method: str = "",
         bicubic_alpha: float = -0.5,
         bicubic_exclude: bool = False,
-        extrapolation_value: float = 0.0,
         out_dtype: str = "",
+        roi: Iterable[float] | None = None,
+        extrapolation_value: float = 0.0,
     ) -> Call: ...
 
     return build

@@ -16,6 +16,7 @@ from parpass.relay.op.nn import (
     norm,
     padding,
     pool,
+    pool_grad,
     upsample,
 )
 from parpass.relay.op.nn.activation import *
@@ -28,6 +29,7 @@ from parpass.relay.op.nn.loss import *
 from parpass.relay.op.nn.norm import *
 from parpass.relay.op.nn.padding import *
 from parpass.relay.op.nn.pool import *
+from parpass.relay.op.nn.pool_grad import *
 from parpass.relay.op.nn.upsample import *
 
 __all__: list[str] = []
@@ -41,6 +43,7 @@ __all__ += loss.__all__
 __all__ += norm.__all__
 __all__ += padding.__all__
 __all__ += pool.__all__
+__all__ += pool_grad.__all__
 __all__ += upsample.__all__
 
 if not TYPE_CHECKING:

@@ -79,7 +79,7 @@ class AnnotateTarget(Sequential):
     Args:
         targets: The name of a compiler, or names; the first one wins.
         include_non_call_ops: Whether to mark tuples and projections, too, by what they
-            are made of.
+            are made of, and what makes and uses references, as `default`.
 
     Raises:
         ArgumentError: `targets` is no name and no list of names.
@@ -193,13 +193,21 @@ class _Annotator(ExprMutator):
         return self._around_data_flow(cast("Any", clause))
 
     def visit_ref_create(self, ref_create: RefCreate) -> Expr:
-        return self._around_data_flow(ref_create)
+        return self._reference(ref_create)
 
     def visit_ref_read(self, ref_read: RefRead) -> Expr:
-        return self._around_data_flow(ref_read)
+        return self._reference(ref_read)
 
     def visit_ref_write(self, ref_write: RefWrite) -> Expr:
-        return self._around_data_flow(ref_write)
+        return self._reference(ref_write)
+
+    def _reference(self, expr: Expr) -> Expr:
+        """Return what makes or uses a reference, which no other compiler does."""
+        new = [self.visit(child) for child in children(expr)]
+        compiler, entering = self._entering(new, DEFAULT)
+        marked = reflection(type(expr)).rebuild(expr, entering)
+        self._compilers[marked] = compiler
+        return marked
 
     def _around_data_flow(self, expr: Expr) -> Expr:
         """Return what takes values out of the data flow, these marked."""
@@ -298,6 +306,9 @@ class _CallAnnotator(_Annotator):
 
     def _let_value(self, value: Expr) -> Expr:
         return self._leaving(value)
+
+    def _reference(self, expr: Expr) -> Expr:
+        return self._around_data_flow(expr)
 
 
 def _is_decided(mark: Expr) -> bool:

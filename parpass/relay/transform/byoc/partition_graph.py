@@ -6,6 +6,8 @@ import re
 from collections.abc import Container, Sequence
 from typing import cast
 
+from msgspec import structs
+
 from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
@@ -33,6 +35,7 @@ from parpass.relay.transform.byoc.regions import (
 )
 from parpass.relay.transform.infer_type import InferType
 from parpass.relay.typing.infer import typed_function
+from parpass.runtime.registry import get_global_func
 from parpass.transform import (
     ModulePass,
     PassContext,
@@ -70,7 +73,9 @@ Tensor[(10, 10), float32] {
 
     A function pass leaves such functions alone; the interpreter runs them. A region
     with several results gives a tuple. Marks of the compiler `default`, and marks that
-    enclose no data flow, such as around a `let`, are dropped.
+    enclose no data flow, such as around a `let`, are dropped. If a function is
+    registered as `relay.ext.COMPILER.optimize`, it is called with a module of each such
+    function as `main`, and the `main` of what it returns is used instead.
 
     Args:
         mod_name: The part of the functions' names that says which module it was.
@@ -118,6 +123,15 @@ class _PartitionGraph(ModulePass):
             lifted += len(partitioner.functions)
         ctx.count("lifted", lifted)
         return result
+
+
+def _optimized(function: Function, compiler: str) -> Function:
+    """Return a region's function as the compiler's own passes leave it."""
+    optimize = get_global_func(f"relay.ext.{compiler}.optimize", allow_missing=True)
+    if optimize is None:
+        return function
+    mod = optimize(InferType()(IRModule.from_expr(function)))
+    return mod["main"]
 
 
 def _has_marks(function: Function) -> bool:
@@ -286,14 +300,18 @@ class _RegionBody(ExprMutator):
     def function(self, name: str) -> Function:
         """Return the function of the region."""
         body = self._fields[0] if len(self._fields) == 1 else Tuple(self._fields)
+        compiler, span = self._region.compiler, self._region.outputs[0].span
+        params = tuple(var for _, var in self.arguments)
+        plain = Function(params, body, span=span)
+        made = _optimized(plain, compiler)
         attrs = {
+            **made.attributes,
             "global_symbol": name,
             "Primitive": 1,
-            "Compiler": self._region.compiler,
+            "Compiler": compiler,
             "Inline": 1,
         }
-        params = tuple(var for _, var in self.arguments)
-        return Function(params, body, None, (), attrs, self._region.outputs[0].span)
+        return structs.replace(made, attrs=attrs, checked_type_=None)
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
         return children(expr) if self._is_inside(expr) else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from parpass.errors import IRError
@@ -11,11 +11,15 @@ from parpass.ir.operators.op_table import Op
 from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Tuple, TupleGetItem
 from parpass.relay.op.hooks.gradient_hooks import PRIMAL_GRADIENT
+from parpass.relay.transform.differentiation.indexing_gradients import INDEXING
 from parpass.relay.transform.differentiation.pointwise_gradients import (
     POINTWISE,
     Gradient,
 )
 from parpass.relay.transform.differentiation.structural_gradients import STRUCTURAL
+from parpass.relay.transform.differentiation.window_gradients import WINDOWS
+
+SHIPPED: Mapping[str, Gradient] = {**POINTWISE, **STRUCTURAL, **WINDOWS, **INDEXING}
 
 
 class Gradients:
@@ -32,7 +36,7 @@ class Gradients:
         """
         name = cast("Op", call.op).name
         rule: Gradient | None = self._own.get(name)
-        rule = rule or POINTWISE.get(name) or STRUCTURAL.get(name)
+        rule = rule or SHIPPED.get(name)
         if rule is None:
             raise IRError(
                 f"operator '{name}' has no gradient; relay.op.register_gradient gives "

@@ -109,8 +109,8 @@ def _where(call: Call, grad: Expr) -> list[Expr]:
 
 
 def _cast(call: Call, grad: Expr) -> list[Expr]:
-    (x,) = call.args
-    return [op.cast_like(grad, x)]
+    x, *others = call.args
+    return [op.cast_like(grad, x), *map(op.zeros_like, others)]
 
 
 POINTWISE: Mapping[str, Gradient] = {
@@ -123,6 +123,7 @@ POINTWISE: Mapping[str, Gradient] = {
     "atan": _unary(lambda x, _: number(1.0, x) / (x * x + number(1.0, x))),
     "atanh": _unary(lambda x, _: number(1.0, x) / (number(1.0, x) - x * x)),
     "cast": _cast,
+    "cast_like": _cast,
     "clip": _clip,
     "cos": _unary(lambda x, _: op.negative(op.sin(x))),
     "cosh": _unary(lambda x, _: op.sinh(x)),

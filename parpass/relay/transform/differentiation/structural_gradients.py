@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from parpass.errors import IRError
 from parpass.ir.types.ty import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, Expr, Tuple
 from parpass.relay.op import nn
 from parpass.relay.op.relations import normal_axes
+from parpass.relay.op.select import slices_of
 from parpass.relay.transform.differentiation.pointwise_gradients import (
     Gradient,
     number,
@@ -56,7 +56,7 @@ def _axes(call: Call) -> tuple[int, ...]:
 
 def _spread(call: Call, reduced: Expr) -> Expr:
     """Return what has the shape of a reduction's result in that of its argument."""
-    (data,) = call.args
+    data, *_ = call.args
     if not call.attrs.keepdims:
         for axis in sorted(_axes(call)):
             reduced = op.expand_dims(reduced, axis)
@@ -71,6 +71,15 @@ def _mean(call: Call, grad: Expr) -> list[Expr]:
     (data,) = call.args
     ones = op.sum(op.ones_like(data), _axes(call), call.attrs.keepdims)
     return [_spread(call, grad / ones)]
+
+
+def _variance(call: Call, grad: Expr) -> list[Expr]:
+    data, around = call.args
+    attrs = call.attrs
+    ones = op.sum(op.ones_like(data), _axes(call), attrs.keepdims)
+    count = ones - number(1.0, data) if attrs.unbiased else ones
+    away = _spread(call, grad * number(2.0, data) / count) * (data - around)
+    return [away, op.collapse_sum_like(op.negative(away), around)]
 
 
 def _extremum(call: Call, grad: Expr) -> list[Expr]:
@@ -107,13 +116,15 @@ def _split(call: Call, grad: Expr) -> list[Expr]:
 
 def _strided_slice(call: Call, grad: Expr) -> list[Expr]:
     (data,) = call.args
-    attrs = call.attrs
-    if attrs.slice_mode != "end" or attrs.axes is not None:
-        raise IRError(
-            "expected a 'strided_slice' with ends and without axes to differentiate"
-        )
-    bounds = (attrs.begin, attrs.end, attrs.strides)
-    return [op.strided_set(op.zeros_like(data), grad, *bounds)]
+    shape = cast("TensorType", data.checked_type).concrete_shape
+    parts = [
+        part.indices(dim)
+        for part, dim in zip(slices_of(call.attrs, shape), shape, strict=True)
+    ]
+    begin, end, strides = zip(*parts, strict=True)
+    # An end before the first element is one that counting from behind does not reach.
+    ends = [at if at >= 0 else -1 - dim for at, dim in zip(end, shape, strict=True)]
+    return [op.strided_set(op.zeros_like(data), grad, begin, ends, strides)]
 
 
 def _full(call: Call, grad: Expr) -> list[Expr]:
@@ -132,6 +143,23 @@ def _dense(call: Call, grad: Expr) -> list[Expr]:
     flat = grad if rows[1] is call else op.reshape(grad, (-1, _shape(call)[-1]))
     along = nn.dense(grad, op.transpose(weight))
     return [along, nn.dense(op.transpose(flat), op.transpose(rows[0]))]
+
+
+def _matmul(call: Call, grad: Expr) -> list[Expr]:
+    a, b = (
+        op.transpose(arg) if is_transposed else arg
+        for arg, is_transposed in zip(
+            call.args, (call.attrs.transpose_a, call.attrs.transpose_b), strict=True
+        )
+    )
+    by_a, by_b = (
+        nn.matmul(grad, b, transpose_b=True),
+        nn.matmul(a, grad, transpose_a=True),
+    )
+    return [
+        op.transpose(by_a) if call.attrs.transpose_a else by_a,
+        op.transpose(by_b) if call.attrs.transpose_b else by_b,
+    ]
 
 
 def _batch_matmul(call: Call, grad: Expr) -> list[Expr]:
@@ -175,6 +203,7 @@ STRUCTURAL: Mapping[str, Gradient] = {
     "nn.cross_entropy_with_logits": _cross_entropy(lambda x, y: [y, x]),
     "nn.dense": _dense,
     "nn.log_softmax": _log_softmax,
+    "nn.matmul": _matmul,
     "nn.softmax": _softmax,
     "ones": lambda _call, _grad: [],
     "split": _split,
@@ -182,13 +211,14 @@ STRUCTURAL: Mapping[str, Gradient] = {
     "strided_slice": _strided_slice,
     "sum": _sum,
     "transpose": _transpose,
+    "variance": _variance,
     "zeros": lambda _call, _grad: [],
     **dict.fromkeys(("broadcast_to", "broadcast_to_like"), _broadcast),
     **dict.fromkeys(("collapse_sum_like", "collapse_sum_to"), _collapse),
     **dict.fromkeys(("max", "min"), _extremum),
     **dict.fromkeys(
-        ("contrib_reverse_reshape", "expand_dims", "nn.batch_flatten", "reshape",
-         "reshape_like", "squeeze"),
+        ("contrib_reverse_reshape", "dyn.reshape", "expand_dims", "nn.batch_flatten",
+         "reshape", "reshape_like", "squeeze"),
         _reshape,
     ),
 }  # fmt: skip

@@ -9,11 +9,13 @@ from parpass.relay.analysis.calls import call_of
 from parpass.relay.expr import Call, Expr
 from parpass.relay.transform.simplify.peephole import Peephole, Rule
 
+_RESHAPES = ("contrib_reverse_reshape", "reshape")
+
 
 def _reshape(peephole: Peephole, call: Call) -> Expr | None:
     """Reshape once, or not at all."""
     found, data = peephole.tensor(call), call.args[0]
-    inner = call_of(data, "reshape", "nn.batch_flatten")
+    inner = call_of(data, *_RESHAPES, "nn.batch_flatten")
     if found is None:
         return None
     if peephole.type_of(data) == found:
@@ -89,6 +91,6 @@ def _is_plain(layout: str) -> bool:
 
 RULES: Mapping[str, Sequence[Rule]] = {
     "layout_transform": [_layout_transform],
-    "reshape": [_reshape],
+    **{name: [_reshape] for name in _RESHAPES},
     "transpose": [_transpose],
 }

@@ -16,12 +16,14 @@ from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, const
 from parpass.relay.op.annotation import compiler_begin, compiler_end
 from parpass.relay.transform import (
     AnnotateTarget,
+    FoldConstant,
     InferType,
     MergeCompilerRegions,
     PartitionGraph,
 )
 from parpass.relay.transform.byoc.regions import RegionError, is_call_of
 from parpass.runner import Runner
+from parpass.runtime.registry import register_func, remove_global_func
 from parpass.transform import Pass, Sequential
 from tests.support.docs import shows
 from tests.support.higher_order import higher_order_modules
@@ -310,3 +312,45 @@ def test_regions_that_a_variable_joins_do_not_close_a_circle() -> None:
         TempOpAttr("exp", "target.t", _always),
     ):
         assert_keeps_meaning(Sequential(passes), mod)
+
+
+@pytest.mark.usefixtures("supported")
+def test_what_makes_and_uses_references_is_marked_default() -> None:
+    def program(enter: Callable[[Expr], Expr], leave: Callable[[Expr], Expr]) -> Expr:
+        made = relay.RefCreate(enter(const(1.0)))
+        read = relay.RefRead(enter(leave(made)))
+        relu = end(relay.nn.relu(begin(leave(read))))
+        return leave(relay.RefWrite(enter(leave(made)), enter(relu)))
+
+    def same(value: Expr) -> Expr:
+        return value
+
+    made = relay.RefCreate(const(1.0))
+    before = main(relay.RefWrite(made, relay.nn.relu(relay.RefRead(made))))
+    marked = InferType()(main(program(other_begin, other_end)))
+    assert_structural_equal(AnnotateTarget("test")(before), marked)
+    calls_only = InferType()(main(program(same, same)))
+    only = AnnotateTarget("test", include_non_call_ops=False)
+    assert_structural_equal(only(before), calls_only)
+
+
+def test_a_compilers_own_passes_run_on_each_of_its_functions() -> None:
+    seen: list[IRModule] = []
+
+    def optimize(mod: IRModule) -> IRModule:
+        seen.append(mod)
+        return FoldConstant()(mod)
+
+    twice = relay.add(begin(const(1.0), "folding"), begin(const(1.0), "folding"))
+    mod = main(relay.multiply(X, end(twice, "folding")))
+    register_func("relay.ext.folding.optimize", optimize)
+    try:
+        after = assert_keeps_meaning(PartitionGraph(), mod)
+    finally:
+        remove_global_func("relay.ext.folding.optimize")
+    function = after["tvmgen_default_folding_main_0"]
+    assert isinstance(function.body, relay.Constant)
+    assert function.attributes["Compiler"] == "folding"
+    assert seen[0]["main"].checked_type == relay.FuncType(
+        [], relay.scalar_type("float32")
+    )

@@ -14,8 +14,7 @@ from parpass.errors import IRError, IRTypeError
 from parpass.relay import nn
 from parpass.relay.testing import check_grad, run_infer_type
 from parpass.relay.transform import FirstOrderGradient, InferType, gradient
-from parpass.relay.transform.differentiation.pointwise_gradients import POINTWISE
-from parpass.relay.transform.differentiation.structural_gradients import STRUCTURAL
+from parpass.relay.transform.differentiation.operator_gradients import SHIPPED
 
 MODES = ["first_order", "higher_order"]
 Built = relay.Expr
@@ -33,6 +32,13 @@ def weighted(expr: Built) -> Built:
     weights = np.arange(1.0, 1 + math.prod(shape)).reshape(shape) / 7
     return relay.sum(expr * relay.const(weights))
 
+
+SIGNAL = relay.var("signal", shape=(1, 5, 4), dtype="float64")
+IMAGE = relay.var("image", shape=(1, 4, 5, 4), dtype="float64")
+WEIGHT = relay.var("weight", shape=(4, 2, 2, 1), dtype="float64")
+# No two elements of a window are so near that a small step changes their order.
+RUGGED = IMAGE + relay.const(np.arange(80.0).reshape(1, 4, 5, 4) * 7 % 11)
+PLACES = relay.const(np.array([[1, 0], [1, 1]]), "int32")
 
 UNARY = [
     "abs", "acosh", "asinh", "atan", "copy", "cos", "cosh", "erf", "exp", "log",
@@ -98,6 +104,54 @@ BUILT: dict[str, Built] = {
     "nn.bias_add": nn.bias_add(X * X, ROW),
     "nn.softmax": nn.softmax(X, 1),
     "nn.log_softmax": nn.log_softmax(X, 0),
+    "cast_like": relay.cast_like(X * X, ROW),
+    "nn.matmul": nn.matmul(X, relay.transpose(Y)),
+    "matmul of transposed": nn.matmul(
+        relay.transpose(X), Y, transpose_a=True, transpose_b=True
+    ),
+    "matmul of one": nn.matmul(relay.transpose(X), relay.transpose(Y), None, "", True),
+    "variance": relay.variance(X * X, 1),
+    "unbiased": relay.variance(X, None, keepdims=True, unbiased=True, with_mean=ROW),
+    "backwards": relay.strided_slice(X * X, (1, 2), (-5, 0), (-1, -2)),
+    "of a size": relay.strided_slice(
+        CUBE * CUBE, (1,), (2,), axes=(1,), slice_mode="size"
+    ),
+    "gather": relay.gather(X * X, 1, PLACES),
+    "gather_nd": relay.gather_nd(X * X, PLACES),
+    "take": relay.take(CUBE * CUBE, PLACES, 1),
+    "take from all": relay.take(X * X, PLACES, mode="wrap"),
+    "one_hot": relay.one_hot(
+        PLACES, relay.sum(X), relay.sum(ROW), 3, 0, dtype="float64"
+    ),
+    "arange": relay.sum(
+        relay.arange(
+            relay.sum(ROW), relay.const(9.0, "float64"), relay.max(ROW), "float64"
+        )
+    ),
+    "nn.conv1d": nn.conv1d(
+        SIGNAL,
+        relay.reshape(CUBE, (3, 4, 2)),
+        2,
+        1,
+        1,
+        data_layout="NWC",
+        kernel_layout="OIW",
+    ),
+    "nn.conv2d": nn.conv2d(IMAGE, WEIGHT, (2, 1), (1, 0, 0, 1), (1, 2), groups=2),
+    "nn.conv3d": nn.conv3d(
+        relay.reshape(IMAGE, (1, 2, 2, 5, 4)), relay.reshape(WEIGHT, (2, 2, 2, 1, 2))
+    ),
+    "nn.max_pool2d": nn.max_pool2d(RUGGED, 2, (2, 1), padding=1),
+    "nn.avg_pool2d": nn.avg_pool2d(IMAGE, 2, 2, 1, 1, ceil_mode=True),
+    "with padding": nn.avg_pool2d(
+        relay.transpose(IMAGE, (0, 2, 3, 1)),
+        (2, 3),
+        layout="NHWC",
+        dilation=(2, 1),
+        padding=1,
+        count_include_pad=True,
+    ),
+    "nn.global_avg_pool2d": nn.global_avg_pool2d(IMAGE * IMAGE),
     "nn.cross_entropy": nn.cross_entropy(X, Y),
     "nn.cross_entropy_with_logits": nn.cross_entropy_with_logits(X, Y),
 }
@@ -123,11 +177,12 @@ def test_each_operator_with_a_gradient_has_one_that_was_compared() -> None:
     beside = {
         # They have no influence, or are like others here.
         "annotation.stop_fusion", "broadcast_to_like", "collapse_sum_like",
-        "contrib_reverse_reshape", "device_copy", "expand_dims", "full_like",
+        "contrib_reverse_reshape", "device_copy", "dyn.reshape", "expand_dims",
+        "full_like",
         "on_device", "ones", "ones_like", "reshape_like", "round", "sign", "trunc",
         "zeros", "zeros_like",
     }  # fmt: skip
-    assert {*POINTWISE, *STRUCTURAL} - {*BUILT} == beside
+    assert {*SHIPPED} - {*BUILT} == beside
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -209,9 +264,17 @@ def test_a_tuple_is_a_parameter_as_others_are(mode: str) -> None:
 
 
 def test_what_cannot_be_differentiated_is_refused_by_name() -> None:
-    taken = relay.take(X, relay.const(1))
-    with pytest.raises(IRError, match="operator 'take' has no gradient"):
-        gradient(function(taken))
+    with pytest.raises(IRError, match="operator 'sort' has no gradient"):
+        gradient(function(relay.sort(X)))
+    for picked in (
+        relay.take(X, PLACES, 1, batch_dims=1),
+        relay.gather_nd(CUBE, PLACES, batch_dims=1),
+    ):
+        with pytest.raises(IRError, match="without batch_dims to differentiate, got 1"):
+            gradient(function(picked))
+    unknown = relay.var("unknown", shape=(1, 4, relay.Any(), 4), dtype="float64")
+    with pytest.raises(IRError, match="expected a known shape to differentiate by"):
+        gradient(function(nn.conv2d(unknown, WEIGHT, groups=2)))
     branch = relay.If(relay.const(True), X, Y)
     with pytest.raises(IRError, match="operators and tuples alone"):
         gradient(function(branch), mode="first_order")

@@ -72,6 +72,7 @@ def test_the_documented_program_is_one_reshape() -> None:
     [
         (reshape(reshape(x, (1, -1)), (3, 4)), reshape(x, (3, 4))),
         (reshape(x, (2, -1)), x),
+        (relay.reverse_reshape(reshape(x, (3, 4)), (6, -1)), reshape(x, (6, 2))),
         (reshape(reshape(x, (3, 4)), (2, 6)), x),
         (
             relay.reshape(relay.nn.batch_flatten(image), (12, 10)),

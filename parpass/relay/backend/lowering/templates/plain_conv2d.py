@@ -105,8 +105,13 @@ class _PlainConv2D:
         self._data, self._weight = sources
         registers = VectorRegisters.of(target)
         self._lanes = registers.lanes(self._data.dtype)
-        vectors = -(-shape.counts[1] // self._lanes)
-        self._tile = best_tile(shape.outputs, vectors, registers.number)
+        vectors, rest = (
+            -(-shape.counts[1] // self._lanes),
+            shape.counts[1] % self._lanes,
+        )
+        self._tile = best_tile(
+            *(shape.outputs, vectors, registers.number), last_is_shorter=rest > 0
+        )
         count = self._tile.rows * self._tile.columns
         self._sums = Accumulators(count, self._lanes, self._data.dtype)
 

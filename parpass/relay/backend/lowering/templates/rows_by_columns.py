@@ -40,8 +40,9 @@ class RowsByColumns(ProductNest):
 
     def chosen_tile(self, registers: int) -> tuple[int, int]:
         """Return how many rows, and vectors of columns, are a tile."""
-        vectors = -(-self.lengths.columns // self.lanes)
-        return best_tile(self.lengths.rows, vectors, registers)
+        rows, columns = self.lengths.rows, self.lengths.columns
+        vectors, rest = -(-columns // self.lanes), columns % self.lanes
+        return best_tile(rows, vectors, registers, last_is_shorter=rest > 0)
 
     def _results(
         self,

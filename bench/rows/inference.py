@@ -1,0 +1,125 @@
+"""Row `inference`: real networks run by their machine code, on one thread."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import parpass
+from bench.measure import Figure, Setting, clocked, interleaved, ratio
+from bench.peers import onnxruntime
+from bench.table import Goal, Line, Row
+from parpass import PassContext, relay
+from parpass.runtime.graph_executor import GraphModule
+from parpass.runtime.ndarray import cpu
+
+_OURS, _THEIRS = "parpass", onnxruntime.NAME
+_AGAINST = f"a run : {_THEIRS}'s, one thread"
+_FIRST = "resnet50"  # what is measured of a part of the work
+_TOLERANCE = 1e-4  # of the largest element
+_NEAR, _OF_NEAR = 1.5, 6  # so many networks are to be within that
+_FARTHEST = 2.5
+
+# CPU seconds that others take to compile ResNet-50, measured once on the machine that
+# the goals were set on: TVM 0.27's wheel, and a fifth of IREE 3.13's.
+_TVM, _FIFTH_OF_IREE = 6.2, 37.5 / 5
+
+
+class _Network(NamedTuple):
+    """A network as both run it.
+
+    Attributes:
+        what: What it is called in the table.
+        times: The seconds of a run of each.
+        kernels: How many kernels it has.
+        compiling: The CPU seconds that building it took.
+    """
+
+    what: str
+    times: dict[str, list[float]]
+    kernels: int
+    compiling: float
+
+
+def _inference(setting: Setting) -> Iterator[Line]:
+    # Here, because loading onnx takes long and the other rows do without it.
+    from examples.real_networks import example_input, load, network_paths
+
+    names = sorted(network_paths(), key=lambda name: (name != _FIRST, name))
+    factors: list[float] = []
+    for name in names[: setting.scaled(len(names))]:
+        model = load(name)
+        given = example_input(model)
+        theirs = onnxruntime.prepared(model.SerializeToString(), given)
+        network, output = _built(name, model, given, theirs, setting)
+        if isinstance(theirs, str):
+            yield Line(network.what, _AGAINST, None, note=theirs)
+        else:
+            yield _compared(network, output, theirs[1])
+            factors.append(ratio(network.times, _OURS, _THEIRS).value)
+        if name == _FIRST:
+            yield from _compiling(network)
+    if len(factors) >= _OF_NEAR:
+        yield from _all_together(sorted(factors))
+
+
+def _built(
+    name: str, model: Any, given: dict[str, Any], theirs: Any, setting: Setting
+) -> tuple[_Network, Any]:
+    """Build a network and run it, by turns with the other, if that is there."""
+    mod, params = relay.frontend.from_onnx(model)
+    began = time.process_time()
+    with PassContext(opt_level=3):
+        lib = relay.build(mod, params=params, workers=0, cache=False)
+    compiling = time.process_time() - began
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "net.so")
+        lib.export_library(path)
+        ours = GraphModule(parpass.runtime.load_module(path)["default"](cpu()))
+    for key, value in given.items():
+        ours.set_input(key, value)
+    ours.run()
+    sides = {_OURS: clocked(ours.run)}
+    if not isinstance(theirs, str):
+        sides[_THEIRS] = clocked(theirs[0])
+    times = interleaved(sides, 2 * setting.repeat + 1, collect=False)
+    kernels = len(lib.module.manifest.functions)
+    output = ours.get_output(0).numpy().copy()
+    return _Network(name, times, kernels, compiling), output
+
+
+def _compared(network: _Network, found: Any, expected: Any) -> Line:
+    """Return a network's line; that it computes something else is an error."""
+    far = float(np.abs(found - expected).max() / np.abs(expected).max())
+    note = f"{1e3 * min(network.times[_OURS]):.1f} ms, outputs {far:.0e} apart"
+    return Line(
+        *(network.what, _AGAINST, ratio(network.times, _OURS, _THEIRS)),
+        *(Goal(_FARTHEST), note, network.times),
+        is_error=not far <= _TOLERANCE,
+    )
+
+
+def _compiling(network: _Network) -> Iterator[Line]:
+    figure = Figure(network.compiling, unit="s")
+    note = f"{network.kernels} kernels, one process"
+    for peer, goal in (("TVM's wheel", _TVM), ("a fifth of IREE", _FIFTH_OF_IREE)):
+        against = f"CPU time to build it; the goal is {peer}'s, measured before"
+        yield Line(network.what, against, figure, Goal(goal), note)
+
+
+def _all_together(factors: list[float]) -> Iterator[Line]:
+    what = f"{len(factors)} real networks"
+    figures = {
+        f"the {_OF_NEAR}th best of these": (factors[_OF_NEAR - 1], _NEAR),
+        "the worst of these": (factors[-1], _FARTHEST),
+    }
+    for compares, (value, goal) in figures.items():
+        yield Line(what, f"{_AGAINST}: {compares}", Figure(value), Goal(goal))
+
+
+ROWS = (Row("inference", _inference),)

@@ -1,0 +1,65 @@
+"""An operator that shows a value while a program is computed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+from parpass.errors import EvaluationError
+from parpass.ir.attrs import Attrs
+from parpass.ir.operators.effect import Effect
+from parpass.ir.operators.op_table import Array
+from parpass.relay.expr import Call, Expr
+from parpass.relay.op.build import operator
+from parpass.relay.op.relations import same_value
+from parpass.runtime.ndarray import NDArray
+from parpass.runtime.registry import get_global_func, register_func
+
+__all__ = ["debug"]
+
+# Programs from elsewhere call no other functions than those that `debug` registered.
+_PREFIX = "debugger_func"
+_numbers = itertools.count()
+
+
+class DebugAttrs(Attrs, frozen=True):
+    """Attributes of `debug`: the name of a function, empty for none."""
+
+    debug_func: str = ""
+
+
+def _shown(attrs: DebugAttrs, data: Array) -> Array:
+    name = attrs.debug_func
+    if not name:
+        return data
+    shown = get_global_func(name, True) if name.startswith(_PREFIX) else None
+    if shown is None:
+        raise EvaluationError(
+            f"'debug': this process has registered no function '{name}'; "
+            "relay.debug(data, function) does"
+        )
+    shown(NDArray(data))
+    return data
+
+
+@operator("debug", same_value, _shown, DebugAttrs, effect=Effect.WRITES, moves=True)
+def _debug(data: Expr, debug_func: str = "") -> Call:
+    """Build the call."""
+    ...
+
+
+def debug(data: Expr, debug_func: Callable[[NDArray], object] | None = None) -> Call:
+    """Call a function with a value when it is computed; it is the value itself.
+
+    Args:
+        data: The value.
+        debug_func: Is called with it, in the process that made the call alone; without
+            one the debugger is entered, as `breakpoint` has it.
+    """
+    name = f"{_PREFIX}{next(_numbers)}"
+    register_func(name, debug_func or _stop)
+    return _debug(data, name)
+
+
+def _stop(_value: NDArray) -> None:
+    breakpoint()

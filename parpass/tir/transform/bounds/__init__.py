@@ -1,0 +1,1 @@
+"""What `InstrumentBoundCheckers` is made of."""
