@@ -36,8 +36,8 @@ from parpass.relay.transform.partial_evaluation.known_values import (
     evaluated_call,
     referred,
 )
-from parpass.relay.transform.partial_evaluation.matching import Match3, matched
 from parpass.relay.transform.partial_evaluation.normal_program import NormalProgram
+from parpass.relay.transform.partial_evaluation.partial_matching import Match3, matched
 from parpass.relay.transform.partial_evaluation.partial_values import (
     Closure,
     Fields,
