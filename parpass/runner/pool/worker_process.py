@@ -241,7 +241,7 @@ def _is_readable(connection: Connection, seconds: float) -> bool:
     """
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)
-    return bool(waiting.poll(1000 * seconds))
+    return bool(waiting.poll(max(0.0, 1000 * seconds)))  # less would be for ever
 
 
 def _new_process(
