@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from parpass.adapters.dask.job_cost import JobCost
@@ -42,8 +41,8 @@ class Costs:
     """
 
     pack: float = 0.0001
-    send: float = 0.0015
-    route: float = 0.001
+    send: float = 0.0012
+    route: float = 0.0016
     way: float = 0.004
     restart: float = 10.0
 
@@ -260,23 +259,3 @@ class _Simulation:
 def simulated(cluster: Cluster) -> Simulated:
     """Simulate one stage."""
     return _Simulation(cluster).run()
-
-
-def efficiencies(
-    workers: Iterable[int], per_worker: float, seconds: float, **settings: object
-) -> list[float]:
-    """Return the efficiency for numbers of workers, each with as much work.
-
-    Args:
-        workers: The numbers.
-        per_worker: Seconds of work for each worker.
-        seconds: What a function takes.
-        settings: More of `Cluster`.
-    """
-    counts = {
-        count: max(count, round(count * per_worker / seconds)) for count in workers
-    }
-    return [
-        simulated(Cluster(count, functions, seconds, **settings)).efficiency  # pyright: ignore[reportArgumentType]
-        for count, functions in counts.items()
-    ]
