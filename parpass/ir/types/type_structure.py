@@ -34,16 +34,13 @@ class Type(msgspec.Struct, frozen=True):
             another one.
         visitor: The method of a `TypeFunctor` that is for this kind.
         is_composed: Whether it may be made of other types.
+        span: None, but of definitions: equal types are shared, so they have no place.
     """
 
     namespace: ClassVar[str] = "relay"
     visitor: ClassVar[str] = "visit_default"
     is_composed: ClassVar[bool] = False
-
-    @property
-    def span(self) -> None:
-        """None: types are shared by all that have them, so they have no place."""
-        return None
+    span: ClassVar[Any] = None
 
     @property
     def parts(self) -> tuple[Type, ...]:
