@@ -9,7 +9,7 @@ from parpass import relay, save_json, te, tir
 from parpass.diagnostic import SourceName, Span
 from parpass.errors import IRTypeError
 from parpass.ir.adt import GlobalTypeVar, TypeData
-from parpass.ir.types.ty import tensor_type
+from parpass.ir.types.ty import TensorType, tensor_type
 from parpass.runtime.dtypes import DTYPES
 
 TENSOR = relay.TensorType((2, 3), "float32")
