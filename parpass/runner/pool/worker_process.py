@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import sys
 import threading
@@ -131,9 +132,9 @@ class Process:
     def _heard(self, connection: Connection | None) -> bytes | None:
         assert connection is not None
         try:
-            while not connection.poll(_LOOK_SECONDS):
+            while not _is_readable(connection, _LOOK_SECONDS):
                 # What it forked off may hold its end of the connection open.
-                if self._is_over() and not connection.poll(0):
+                if self._is_over() and not _is_readable(connection, 0.0):
                     return None
             return connection.recv_bytes()
         except (EOFError, OSError):
@@ -200,7 +201,7 @@ class Process:
         assert self._ours is not None
         began = time.monotonic()
         with contextlib.suppress(EOFError, OSError):
-            while not self._ours.poll(min(_LOOK_SECONDS, seconds())):
+            while not _is_readable(self._ours, min(_LOOK_SECONDS, seconds())):
                 if self._is_over():
                     break
                 if time.monotonic() >= began + seconds():
@@ -240,6 +241,19 @@ def _new_process(
         return ForkedProcess(target=serve, args=(None, *connections), name=_NAME)
     args = (os.getpid(), *connections)
     return OwnInterpreter(target=serve, args=args, name=_NAME, env=dict(env))
+
+
+def _is_readable(connection: Connection, seconds: float) -> bool:
+    """Wait so long for something to read, such as that there is nothing any more.
+
+    By the connection's own `poll` that takes longer than to read it.
+
+    Raises:
+        OSError: The connection is closed.
+    """
+    waiting = select.poll()
+    waiting.register(connection.fileno(), select.POLLIN)
+    return bool(waiting.poll(1000 * seconds))
 
 
 def _is_sent(connection: Connection | None, message: bytes) -> bool:

@@ -19,23 +19,24 @@ class JobClock:
     Args:
         is_own_process: Whether the process is a worker's own: then what its other
             threads take of a processor counts as well.
+        asks: Whether to ask the system for the time in the queue.
     """
 
-    def __init__(self, *, is_own_process: bool) -> None:
+    def __init__(self, *, is_own_process: bool, asks: bool = True) -> None:
         self._processor = time.process_time if is_own_process else time.thread_time
         self._began = time.perf_counter()
         self._had = self._processor()
-        self._queued = _queued()
+        self._queued = _queued() if asks else None
 
     def times(self) -> JobTimes:
         """Return what was taken until now.
 
-        Where the system does not tell of the queue, all that the processor was not used
-        for counts as waiting for it.
+        Where the system does not tell of the queue, or is not asked, all that the
+        processor was not used for counts as waiting for it.
         """
         seconds = time.perf_counter() - self._began
         processor = self._processor() - self._had
-        before, now = self._queued, _queued()
+        before, now = self._queued, None if self._queued is None else _queued()
         queued = seconds - processor
         if before is not None and now is not None:
             queued = now - before

@@ -19,6 +19,8 @@ from tests.support.op_calls import array, bools, floats, related, value
 X = floats(2, 3, 4)
 B = bools(2, 3)
 x, b = array(X), array(B)
+IMAGES = floats(1, 3, 4, 2)
+images = array(IMAGES)
 
 
 def vector(*values: int) -> Expr:
@@ -52,6 +54,7 @@ MEANINGS: list[tuple[Expr | TupleWrapper, Any]] = [
      x[1:2, -1:-4:-2]),
     (dyn.nn.pad(X, const(np.array([[0, 1], [0, 0], [2, 0]])), 7.0),
      np.pad(x, ((0, 1), (0, 0), (2, 0)), constant_values=7)),
+    (op.nn.upsampling(IMAGES, 1.0, const(3), "NHWC"), images.repeat(3, 2)),
 ]  # fmt: skip
 
 
