@@ -266,6 +266,21 @@ def test_the_pair_that_fails_is_found_though_nothing_can_be_evaluated(tmp_path: 
     assert "no pass fails, and values cannot be compared" in good.stderr
 
 
+def test_programs_get_smaller_by_operations_for_which_arguments_stand_in():
+    programs = MLIRPrograms()
+    mod = programs.parse(PROGRAM, "a.mlir")
+    [way] = programs.ways()
+    smaller = way.without(mod, way.items(mod))
+    assert programs.astext(smaller) == (
+        "builtin.module {\n  func.func private @outside(i32) -> ()\n"
+        "  func.func @first(%a: i32) -> i32 {\n    func.return %a : i32\n  }\n"
+        "  func.func @second(%a: i32) -> i32 {\n    func.return %a : i32\n  }\n}\n"
+    )
+    assert programs.module_size(smaller) < programs.module_size(mod)
+    assert way.without(smaller, way.items(smaller)) is smaller
+    assert programs.astext(mod) == programs.astext(programs.parse(PROGRAM, "a.mlir"))
+
+
 @pytest.mark.stress
 def test_failures_are_reduced(tmp_path: Path):
     (tmp_path / "own.py").write_text(OWN)
