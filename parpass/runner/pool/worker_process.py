@@ -231,18 +231,6 @@ class Process:
         return None if self._process is None else self._process.exitcode
 
 
-def _new_process(
-    connections: Sequence[Connection], env: Mapping[str, str], preload: Sequence[str]
-) -> ServingProcess:
-    if preload:
-        from parpass.runner.pool.forked_process import ForkedProcess  # as systems have
-
-        load_ahead(preload)
-        return ForkedProcess(target=serve, args=(None, *connections), name=_NAME)
-    args = (os.getpid(), *connections)
-    return OwnInterpreter(target=serve, args=args, name=_NAME, env=dict(env))
-
-
 def _is_readable(connection: Connection, seconds: float) -> bool:
     """Wait so long for something to read, such as that there is nothing any more.
 
@@ -253,7 +241,19 @@ def _is_readable(connection: Connection, seconds: float) -> bool:
     """
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)
-    return bool(waiting.poll(1000 * seconds))
+    return bool(waiting.poll(max(0.0, 1000 * seconds)))  # less would be for ever
+
+
+def _new_process(
+    connections: Sequence[Connection], env: Mapping[str, str], preload: Sequence[str]
+) -> ServingProcess:
+    if preload:
+        from parpass.runner.pool.forked_process import ForkedProcess  # as systems have
+
+        load_ahead(preload)
+        return ForkedProcess(target=serve, args=(None, *connections), name=_NAME)
+    args = (os.getpid(), *connections)
+    return OwnInterpreter(target=serve, args=args, name=_NAME, env=dict(env))
 
 
 def _is_sent(connection: Connection | None, message: bytes) -> bool:
