@@ -232,6 +232,14 @@ def test_what_cannot_be_read_is_told_when_it_is_to_be_written(tmp_path: Path):
         assert f"{path}:12:" in result.stderr
 
 
+def test_a_level_has_no_passes_for_them(tmp_path: Path):
+    path = tmp_path / "a.mlir"
+    path.write_text(PROGRAM)
+    result = opt(str(path), "-O3", "-j0")
+    assert result.exit_code == 1
+    assert "-O stands for passes on an IRModule, and got a XDSLModule" in result.stderr
+
+
 def test_programs_are_compared_line_by_line(tmp_path: Path):
     path, other = tmp_path / "a.mlir", tmp_path / "b.mlir"
     path.write_text(PROGRAM)
