@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from parpass.runner.executor import Executor
     from parpass.runner.report.report import RunReport
     from parpass.transform import Pass, PassContext
-    from parpass.transform.budget import Limits
 
 ModT = TypeVar("ModT")
 FailurePolicy = Literal["fail", "skip", "retry"]
@@ -204,7 +203,7 @@ class Runner:
         with folding, called_from_here():
             if self._runs is None:
                 await _in_thread(self._loaded)
-            limits = _limits(function_timeout, memory_limit, on_failure)
+            limits = function_timeout, memory_limit, on_failure
             runs = self._loaded()
             return await runs.run(mod, pipeline, context, limits, report, began)
 
@@ -221,7 +220,7 @@ class Runner:
     ) -> ModT:
         """Run a pipeline and wait for it; see `run_pipeline_sync`."""
         began = time.perf_counter()
-        limits = _limits(function_timeout, memory_limit, on_failure)
+        limits = function_timeout, memory_limit, on_failure
         with folding:
             runs = self._loaded()
             return runs.run_sync(mod, pipeline, context, limits, report, began)
@@ -291,15 +290,6 @@ async def _in_thread(load: Any) -> None:
             import asyncio  # likewise
 
             await asyncio.to_thread(load)
-
-
-def _limits(
-    function_timeout: float | None, memory_limit: int | None, on_failure: str | None
-) -> Limits:
-    from parpass.transform.budget import UNSET, Limits  # loaded by now
-
-    given = function_timeout, memory_limit, on_failure
-    return UNSET if given == (None, None, None) else Limits(*given)
 
 
 def _check(workers: int | None, executor: Executor | None, isolated: bool) -> None:

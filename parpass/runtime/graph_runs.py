@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from parpass.errors import ArgumentError, LibraryError, UnknownFunctionError
 from parpass.runtime.dtypes import numpy_dtype
-from parpass.runtime.graph_json import Graph, GraphNode
+from parpass.runtime.graph_json import Graph, GraphNode, GraphValue
 from parpass.runtime.kernel_call import KernelCall, aligned_bytes
 from parpass.runtime.ndarray import NDArray
 
@@ -52,7 +52,7 @@ class GraphRuns:
         self.inputs = {graph.nodes[at].name: at for at in graph.arg_nodes}
         self._row_ptr = graph.row_ptr()
         self._functions = [self._found(node, library) for node in graph.nodes]
-        self._arrays = self._laid_out()
+        self._arrays = self._laid_out(params)
         self._calls: list[tuple[int, Callable[[], object]]] | None = None
         for name, value in params.items():
             try:
@@ -74,8 +74,11 @@ class GraphRuns:
             ) from None
         return getattr(found, "body", found)
 
-    def _laid_out(self) -> list[Array]:
-        """Return the array of each value; inputs share memory with nothing."""
+    def _laid_out(self, params: Container[str]) -> list[Array]:
+        """Return the array of each value; inputs share memory with nothing.
+
+        Those that are given values, where these are, get no memory.
+        """
         sizes: dict[int, int] = {}
         for one in self.graph.values:
             sizes[one.storage] = max(one.nbytes, sizes.get(one.storage, 0))
@@ -84,11 +87,11 @@ class GraphRuns:
         for storage, size in sizes.items():
             places[storage] = at
             at += _rounded(size)
-        inputs = {self._row_ptr[at] for at in self.inputs.values()}
+        inputs = {self._row_ptr[at]: name for name, at in self.inputs.items()}
         found: list[Array] = []
         for number, one in enumerate(self.graph.values):
             if number in inputs:
-                found.append(np.zeros(one.shape, numpy_dtype(one.dtype)))
+                found.append(_zeros(one, as_one=inputs[number] in params))
                 continue
             place = places[one.storage]
             flat = whole[place : place + one.nbytes].view(numpy_dtype(one.dtype))
@@ -209,6 +212,14 @@ def _ready(
 
 def _workspace_of(function: Any) -> int:
     return function.signature.workspace if isinstance(function, KernelCall) else 0
+
+
+def _zeros(value: GraphValue, *, as_one: bool) -> Array:
+    """Return zeros; `as_one` says that they are not written, and may share memory."""
+    dtype = numpy_dtype(value.dtype)
+    if as_one:
+        return np.broadcast_to(np.zeros((), dtype), value.shape)
+    return np.zeros(value.shape, dtype)
 
 
 def _rounded(size: int) -> int:

@@ -11,7 +11,6 @@ is not: to load a library runs its code.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import mmap
 import os
@@ -19,7 +18,6 @@ import platform
 import struct
 import tempfile
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -34,6 +32,7 @@ from parpass.errors import (
 )
 from parpass.runtime.cpu_features import architecture, host_features
 from parpass.runtime.dtypes import numpy_dtype
+from parpass.runtime.library_digest import digest_of
 from parpass.runtime.manifest_form import check_form
 from parpass.runtime.ndarray import NDArray
 from parpass.runtime.signature import Signature
@@ -43,7 +42,6 @@ ABI = 1  # of kernels and of this format; another number is refused
 _MAGIC = b"PARPASS\x01"
 _TRAILER = struct.Struct("<8sQQ32s")
 _PAGE = 4096
-_CHUNK = 4 << 20
 
 
 class Manifest(NamedTuple):
@@ -231,25 +229,6 @@ def _manifest(mapped: mmap.mmap, path: Any) -> dict[str, Any]:
         ) from None
     _check_machine(manifest, path)
     return manifest
-
-
-def digest_of(data: memoryview) -> bytes:
-    """Return the digest of what is before a file's: of the digests of its chunks.
-
-    These are computed by as many threads as there are cores: all of a file is read when
-    it is loaded, and weights are large.
-    """
-    chunks = [data[at : at + _CHUNK] for at in range(0, len(data), _CHUNK)]
-    if len(chunks) == 1:
-        digests = [_sha256(data)]
-    else:
-        with ThreadPoolExecutor(min(len(chunks), os.cpu_count() or 1)) as threads:
-            digests = [*threads.map(_sha256, chunks)]
-    return _sha256(b"".join(digests))
-
-
-def _sha256(data: bytes | memoryview) -> bytes:
-    return hashlib.sha256(data).digest()
 
 
 def _check_abi(said: dict[str, Any], path: Any) -> None:

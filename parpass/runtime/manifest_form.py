@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import count, repeat
 from typing import Any, cast
 
 from parpass.errors import quoted
@@ -61,7 +62,7 @@ def check_form(said: Any, begin: int) -> dict[str, Any]:
     Raises:
         ValueError: A part is missing, is of another kind, or is where nothing is.
     """
-    _check(said, _FORM, "the manifest")
+    _check(said, _FORM)
     if said["format"] not in ("so", "tar"):
         raise ValueError(f"expected format 'so' or 'tar', got '{said['format']}'")
     if not 0 <= said["code"] <= begin:
@@ -108,30 +109,57 @@ def _is_passed(one: list[Any], said: Mapping[str, Any]) -> bool:
     return parameter["is_array"] is (what == "data")
 
 
-def _check(value: Any, form: Any, where: str) -> None:
+class _MisfitError(ValueError):
+    """Something is not of its form.
+
+    Args:
+        text: What is expected, with `{}` for where.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.where = ""  # within what has been left so far
+
+    def __str__(self) -> str:
+        return str(self.args[0]).replace("{}", f"the manifest{self.where}")
+
+
+def _check(value: Any, form: Any) -> None:
     if isinstance(form, tuple):
-        kinds = cast("tuple[Any, ...]", form)
-        plain = [one for one in kinds if isinstance(one, type)]
-        if type(value) in plain:
+        if type(value) in form:
             return
-        form = next((one for one in kinds if not isinstance(one, type)), plain[0])
+        kinds = cast("tuple[Any, ...]", form)
+        form = next((one for one in kinds if not isinstance(one, type)), kinds[0])
     kind = form if isinstance(form, type) else type(form)
     if type(value) is not kind:
         got = type(value).__name__
-        raise ValueError(f"expected {where} to be of type {kind.__name__}, got {got}")
+        raise _MisfitError(f"expected {{}} to be of type {kind.__name__}, got {got}")
     if isinstance(form, list):
-        for at, one in enumerate(value):
-            _check(one, form[0], f"{where}[{at}]")
+        items = cast("list[Any]", value)
+        _check_items(zip(count(), items, repeat(cast("Any", form[0]))))
     elif isinstance(form, dict):
-        _check_mapping(value, cast("dict[Any, Any]", form), where)
+        _check_mapping(value, cast("dict[Any, Any]", form))
 
 
-def _check_mapping(value: dict[str, Any], form: dict[Any, Any], where: str) -> None:
+def _check_mapping(value: dict[str, Any], form: dict[Any, Any]) -> None:
     if str in form:
-        form = dict.fromkeys(value, form[str])
+        _check_items(zip(value, value.values(), repeat(form[str])))
+        return
     if missing := form.keys() - value.keys():
-        raise ValueError(f"expected {quoted(sorted(missing))} in {where}")
+        raise _MisfitError(f"expected {quoted(sorted(missing))} in {{}}")
     if unknown := value.keys() - form.keys():
-        raise ValueError(f"expected no {quoted(sorted(unknown))} in {where}")
-    for name, one in form.items():
-        _check(value[name], one, f"{where}['{name:.40}']")
+        raise _MisfitError(f"expected no {quoted(sorted(unknown))} in {{}}")
+    _check_items((name, value[name], one) for name, one in form.items())
+
+
+def _check_items(items: Iterable[tuple[str | int, Any, Any]]) -> None:
+    """Check values, each with where it is before it and its form behind it."""
+    for at, value, form in items:
+        if type(value) is form:
+            continue
+        try:
+            _check(value, form)
+        except _MisfitError as error:
+            name = at if isinstance(at, int) else f"'{at:.40}'"
+            error.where = f"[{name}]{error.where}"
+            raise

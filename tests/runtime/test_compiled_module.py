@@ -23,9 +23,9 @@ from parpass.errors import (
     LibraryError,
 )
 from parpass.runtime import Module, NDArray, load_module
+from parpass.runtime.library_digest import digest_of
 from parpass.runtime.library_file import (
     LibraryImage,
-    digest_of,
     read_library,
     write_library,
 )

@@ -88,6 +88,30 @@ def one_hot(draw: st.DrawFn) -> Built:
     return dyn.one_hot(picked, 2.0, 0.0, depth, at, choice(draw, "float32", "int8"))
 
 
+def resize2d(draw: st.DrawFn) -> Built:
+    last = flag(draw)
+    sides = number(draw, 1, 4), number(draw, 1, 4)
+    data = floats(1, *sides, 2) if last else floats(1, 2, *sides)
+    size = vector((number(draw, 1, 6), number(draw, 1, 6)))
+    return dyn.image.resize2d(data, size, "NHWC" if last else "NCHW")
+
+
+def upsampling(draw: st.DrawFn) -> Built:
+    high, wide = (const(choice(draw, 1.0, 1.5, 2.0), "float64") for _ in "hw")
+    return dyn.nn.upsampling(floats(1, 2, *shape(draw, 2, 2)), high, wide)
+
+
+def upsampling3d(draw: st.DrawFn) -> Built:
+    deep, high, wide = (const(number(draw, 1, 2)) for _ in "dhw")
+    return dyn.nn.upsampling3d(floats(1, 2, *shape(draw, 3, 3)), deep, high, wide)
+
+
+def sparse_to_dense(draw: st.DrawFn) -> Built:
+    rank, count = number(draw, 1, 3), number(draw, 1, 4)
+    places = ints(count, rank, low=0, high=3)
+    return dyn.sparse_to_dense(places, vector((3,) * rank), floats(count), 0.0)
+
+
 DYNAMIC: dict[str, Maker] = {
     **{f"dyn.{name}": over(name) for name in [
         "all", "any", "max", "mean", "min", "prod", "sum",
@@ -100,7 +124,11 @@ DYNAMIC: dict[str, Maker] = {
     "dyn.full": lambda draw: dyn.full(
         2, vector(shape(draw)), choice(draw, "", "float64")
     ),
+    "dyn.image.resize2d": resize2d,
     "dyn.nn.pad": pad,
+    "dyn.nn.upsampling": upsampling,
+    "dyn.nn.upsampling3d": upsampling3d,
+    "dyn.sparse_to_dense": sparse_to_dense,
     "dyn.strided_slice": strided_slice,
     "dyn.topk": topk,
     "dyn.one_hot": one_hot,

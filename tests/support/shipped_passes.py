@@ -85,6 +85,7 @@ PASSES: dict[str, Callable[[], Pass]] = {
     "FoldScaleAxis": transform.FoldScaleAxis,
     "ForwardFoldScaleAxis": transform.ForwardFoldScaleAxis,
     "BackwardFoldScaleAxis": transform.BackwardFoldScaleAxis,
+    "ChangeBatch": lambda: transform.ChangeBatch({"nobody": 0}),
     "SimplifyFCTranspose": lambda: transform.SimplifyFCTranspose(["w"]),
     "SplitArgs": lambda: transform.SplitArgs(3),
     "FoldExplicitPadding": transform.FoldExplicitPadding,

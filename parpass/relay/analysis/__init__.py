@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from parpass.errors.lazy_names import lazy_names
 from parpass.ir.references import called_globals
+from parpass.relay.analysis.annotated_regions import AnnotatedRegionSet
 from parpass.relay.analysis.basic_blocks import check_basic_block_normal_form
 from parpass.relay.analysis.call_graph import CallGraph
 from parpass.relay.analysis.constancy import check_constant
@@ -34,6 +35,7 @@ from parpass.relay.analysis.variables import (
 )
 
 __all__ = [
+    "AnnotatedRegionSet",
     "CallGraph",
     "Effects",
     "Feature",
@@ -63,4 +65,6 @@ __all__ = [
 
 if not TYPE_CHECKING:
     _ROOMS = {"_ffi_api": "parpass.relay.tvm_names._ffi_api"}
-    __getattr__, _ = lazy_names(__name__, {}, rooms=_ROOMS)
+    # It runs programs, which analyses do not.
+    _HOME = {"get_calibration_data": "parpass.relay.interpreter.calibration"}
+    __getattr__, _ = lazy_names(__name__, _HOME, rooms=_ROOMS)

@@ -18,6 +18,7 @@ from parpass.relay.op import (
     annotation,
     broadcast,
     collapse,
+    contrib,
     convert,
     create,
     dyn,
@@ -76,7 +77,7 @@ from parpass.relay.op.shape import *
 get = Op.get  # not in __all__, whose names are those of `relay` too
 
 __all__: list[str] = [
-    "Attrs", "Op", "OpPattern", "TypeRelationError", "annotation", "debug",
+    "Attrs", "Op", "OpPattern", "TypeRelationError", "annotation", "contrib", "debug",
     "device_copy", "dyn",
     "image", "nn", "register_op", "vm",
 ]  # fmt: skip

@@ -160,6 +160,9 @@ def broadcast_shape(*shapes: Shape) -> Shape:
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     result: list[Dim] = []
     for dims in zip(*padded, strict=True):
+        if dims.count(dims[0]) == len(dims):
+            result.append(dims[0])
+            continue
         known = {dim for dim in dims if isinstance(dim, int) and dim != 1}
         if len(known) > 1:
             listed = " and ".join(shape_text(shape) for shape in shapes)

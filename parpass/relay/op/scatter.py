@@ -142,7 +142,6 @@ def _sparse_to_dense_relation(
 ) -> TensorType:
     indices, values, default = tensors(types)
     require_integer(indices, "the indices")
-    require_same_dtype((values, default))
     require_rank(default, 0, "the default value")
     rank = len(attrs.output_shape)
     wanted = (indices.shape[0], rank)[: len(indices.shape)] if indices.shape else ()
@@ -164,11 +163,11 @@ def _sparse_to_dense(
 )
 def sparse_to_dense(
     sparse_indices: Expr,
-    output_shape: Ints,
+    output_shape: Ints | Expr,
     sparse_values: Expr,
     default_value: Operand = 0,
 ) -> Call:
-    """Put values where the indices say, a default elsewhere."""
+    """Put values where the indices say, a default elsewhere, cast to their dtype."""
     ...
 
 

@@ -84,7 +84,8 @@ def _expand_dims_relation(types: Sequence[Type], attrs: ExpandDimsAttrs) -> Tens
 
 def _expand_dims(attrs: ExpandDimsAttrs, data: Array) -> Array:
     at = normal_axis(attrs.axis, data.ndim + 1)
-    return np.expand_dims(data, tuple(range(at, at + attrs.num_newaxis)))
+    new = (1,) * attrs.num_newaxis
+    return data.reshape((*data.shape[:at], *new, *data.shape[at:]))
 
 
 @operator(

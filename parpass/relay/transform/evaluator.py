@@ -13,6 +13,7 @@ from parpass.errors import EvaluationError
 from parpass.ir.node import post_order
 from parpass.ir.operators.op_table import Op
 from parpass.ir.types.ty import TensorType, TupleType, Type
+from parpass.relay.analysis.static_types import static_tensor
 from parpass.relay.expr import Constant, Expr, Tuple
 from parpass.relay.interpreter.op_value import evaluate_call
 from parpass.relay.interpreter.values import type_of_value
@@ -74,7 +75,12 @@ class Evaluator:
         self._stack.close()
 
     def evaluate(
-        self, op: Op, attrs: Any, args: Sequence[Expr], span: Span | None = None
+        self,
+        op: Op,
+        attrs: Any,
+        args: Sequence[Expr],
+        span: Span | None = None,
+        typ: Type | None = None,
     ) -> Expr:
         """Return the value of a call as a constant, or a tuple of constants.
 
@@ -83,20 +89,24 @@ class Evaluator:
             attrs: The attributes of the call.
             args: Constants, and tuples of them.
             span: The place of the result.
+            typ: The type of the call, if it is known.
 
         Raises:
             EvaluationError: The operator cannot be evaluated on them, or what it gives
                 is too large.
         """
-        self._charge(op, attrs, args)
+        self._charge(op, attrs, args, typ)
         if not self._limited:
             self._limited = True
             self._stack.enter_context(_native_threads().limit(limits=1))
         value = evaluate_call(op, attrs, [value_of(arg) for arg in args])
         return constant_of(value, span)
 
-    def _charge(self, op: Op, attrs: Any, args: Sequence[Expr]) -> None:
-        result = _result_bytes(op, attrs, args)
+    def _charge(
+        self, op: Op, attrs: Any, args: Sequence[Expr], typ: Type | None
+    ) -> None:
+        known = static_tensor(typ)
+        result = _result_bytes(op, attrs, args) if known is None else _bytes(known)
         if op.name.removeprefix("dyn.") in _REPEATING:
             return
         cost = result + sum(map(_repeated, args))

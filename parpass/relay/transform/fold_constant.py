@@ -202,7 +202,7 @@ class ConstantFolder(ExprMutator):
             return new
         if not all(map(self._checker.check, new.args)):
             return new
-        return self._evaluate(new, op)
+        return self._evaluate(new, op, call.checked_type_)
 
     def argument_type(self, call: Call, new: Call) -> Type | None:
         """Return the type of the first argument of a call, which is rewritten.
@@ -226,9 +226,9 @@ class ConstantFolder(ExprMutator):
         self.folded += 1
         return constant_of(value, call.span)
 
-    def _evaluate(self, call: Call, op: Op) -> Expr:
+    def _evaluate(self, call: Call, op: Op, typ: Type | None) -> Expr:
         try:
-            result = self._evaluator.evaluate(op, call.attrs, call.args, call.span)
+            result = self._evaluator.evaluate(op, call.attrs, call.args, call.span, typ)
         except EvaluationError as error:
             self.kept.append(Finding(call.span, str(error)))
             return call

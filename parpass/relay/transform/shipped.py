@@ -22,6 +22,7 @@ from parpass.relay.transform.differentiation.lazy_gradient_init import LazyGradi
 from parpass.relay.transform.dynamic_to_static import DynamicToStatic
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from parpass.relay.transform.fold_constant import FoldConstant
+from parpass.relay.transform.functions.change_batch import ChangeBatch
 from parpass.relay.transform.functions.defunctionalization import (
     Defunctionalization,
     Defunctionalize,
@@ -90,6 +91,7 @@ __all__ = [
     "BackwardFoldScaleAxis",
     "CanonicalizeCast",
     "CanonicalizeOps",
+    "ChangeBatch",
     "CombineParallelBatchMatmul",
     "CombineParallelConv2D",
     "CombineParallelDense",

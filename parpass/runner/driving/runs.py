@@ -6,14 +6,15 @@ loads nothing of this; this it loads in a thread.
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import functools
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from parpass.errors import RuntimeUseError, SlowerRunWarning
 from parpass.errors.warning import warn
@@ -26,7 +27,7 @@ from parpass.runner.report.account import Account
 from parpass.runner.report.report import RunReport
 from parpass.transform import Pass, PassContext, adapter_of, as_pass
 from parpass.transform.adapters import Unwrap, wrapped
-from parpass.transform.budget import Limits, limits_in_force
+from parpass.transform.budget import UNSET, Limits, limits_in_force
 from parpass.transform.config import ISOLATED
 from parpass.transform.plan.commands import Plan
 from parpass.transform.plan.plan import plan
@@ -36,14 +37,14 @@ if TYPE_CHECKING:
     from parpass.runner.pool.loky_executor import LokyExecutor
 
 Tell = Callable[[RunReport], object]
+_Given = tuple[float | None, int | None, str | None]  # what `Limits` is made of
 ValueT = TypeVar("ValueT")
 
-_AS_IT_IS = contextlib.nullcontext()
 _FOR_EACH_CORE = 4  # workers at most
 _MANY = 32  # workers, that may be had even where there are few cores
 
 
-class _Begun(NamedTuple):
+class _Begun(msgspec.Struct, frozen=True):
     """A run that is about to begin: what to do, by whom, and what was asked for."""
 
     plan: Plan
@@ -86,12 +87,12 @@ class Runs:
         mod: Any,
         pipeline: Pass | Sequence[Pass] | str,
         context: PassContext | None,
-        limits: Limits,
+        limits: _Given,
         tell: Tell | None,
         began: float,
     ) -> Any:
         """Run a pipeline, under trio or asyncio; `began` is when it was asked for."""
-        with limits_in_force(limits):
+        with limits_in_force(_limits(limits)):
             host = current_host()
             executor = self._usable_executor()
             current = host.call_now(PassContext.current)
@@ -112,7 +113,7 @@ class Runs:
         mod: Any,
         pipeline: Pass | Sequence[Pass] | str,
         context: PassContext | None,
-        limits: Limits,
+        limits: _Given,
         tell: Tell | None,
         began: float,
     ) -> Any:
@@ -120,13 +121,27 @@ class Runs:
         executor = self._usable_executor()
         current = PassContext.current()
         used = current if context is None else context
-        with limits_in_force(limits), _AS_IT_IS if used is current else used:
-            host: Any = BlockingHost()
-            begun = self._begin(mod, pipeline, used, host, executor, began)
-            try:
-                return begun.unwrap(begun.drive.run_blocking(begun.plan))
-            finally:
-                self._has_ended(begun, tell)
+        with limits_in_force(_limits(limits)):
+            if used is current:
+                return self._run_blocking(mod, pipeline, used, executor, tell, began)
+            with used:
+                return self._run_blocking(mod, pipeline, used, executor, tell, began)
+
+    def _run_blocking(
+        self,
+        mod: Any,
+        pipeline: Pass | Sequence[Pass] | str,
+        context: PassContext,
+        executor: Executor | None,
+        tell: Tell | None,
+        began: float,
+    ) -> Any:
+        host: Any = BlockingHost()
+        begun = self._begin(mod, pipeline, context, host, executor, began)
+        try:
+            return begun.unwrap(begun.drive.run_blocking(begun.plan))
+        finally:
+            self._has_ended(begun, tell)
 
     def _begin(
         self,
@@ -197,6 +212,10 @@ class Runs:
     async def close_async(self) -> None:
         """End the processes, and wait for it on an event loop."""
         await current_host().call_through(self.close)
+
+
+def _limits(given: _Given) -> Limits:
+    return UNSET if given == (None, None, None) else Limits(*given)
 
 
 async def _entered(

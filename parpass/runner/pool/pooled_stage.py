@@ -38,6 +38,8 @@ from parpass.transform.by_value import unpack
 from parpass.transform.config import START_TIMEOUT
 from parpass.transform.optimizations import optimizations_in
 
+_NO_SLOTS = Slots.private(0)
+
 
 class PooledStage:
     """A stage to be run by workers.
@@ -98,7 +100,7 @@ class PooledStage:
         self._mod = mod
         self._snapshot = snapshot
         self._retainer = retainer
-        self.slots = Slots.private(0)
+        self.slots = _NO_SLOTS
         self._sent: set[int] = set()  # in jobs so far
         self._go_apart = False  # all functions, without their bundles
         self._to_run = outcomes.missing()

@@ -44,7 +44,7 @@ class Bundle:
         self.unpacking: _Unpacking | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Bundle, (self.payload, self.ends, self.values)
+        return Bundle, (self.payload, tuple(self.ends), tuple(self.values))
 
 
 class Packed(NamedTuple):

@@ -50,16 +50,30 @@ class LoggingState(msgspec.Struct, frozen=True):
             filters_in_force(),
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def packed(self) -> bytes:
+        """Return it as bytes; mostly they are what they were.
+
+        Raises:
+            Exception: A filter cannot be pickled.
+        """
         # The filters take as long to pickle as all else that goes with a small stage.
         global _packed
         last = _packed
         if last is not None and last[0] == self:
-            return _loaded_again, (last[1],)
+            return last[1]
         packed = pack_by_value(astuple(self))
         if not any(is_of_program(one[2].__module__) for one in self.filters):
             _packed = self, packed  # else a class may change while it stays the same
-        return _loaded_again, (packed,)
+        return packed
+
+    @classmethod
+    def loaded(cls, packed: bytes) -> LoggingState:
+        """Return what was packed: a new object, as bodies may change what it set."""
+        global _loaded
+        last = _loaded
+        if last is None or last[0] != packed:
+            last = _loaded = packed, cls(*pickle.loads(packed))  # of our own
+        return replace(last[1])
 
     def apply(self) -> None:
         """Make it that of this process, which is a worker's own."""
@@ -77,18 +91,10 @@ class LoggingState(msgspec.Struct, frozen=True):
             if logger.level != level:
                 logger.setLevel(level)
             logger.disabled = name in silent
-        logging.disable(self.disabled)
+        if logging.root.manager.disable != self.disabled:  # else no cache is emptied
+            logging.disable(self.disabled)
         warnings.resetwarnings()
         warnings.filters = list(self.filters)
-
-
-def _loaded_again(packed: bytes) -> LoggingState:
-    """Return what was packed: a new object, as bodies may have changed what it set."""
-    global _loaded
-    last = _loaded
-    if last is None or last[0] != packed:
-        last = _loaded = packed, LoggingState(*pickle.loads(packed))  # of our own
-    return replace(last[1])
 
 
 def _loggers() -> dict[str, logging.Logger]:

@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
-from parpass.runner.travel.bundles import Packed
+from parpass.runner.travel.bundles import Bundle, Packed
 from parpass.runner.travel.function_outcome import End, Said, Verdicts
 from parpass.runner.travel.pickling import pack_by_value, why_not_picklable
 from parpass.runner.travel.shipment import UnsendableError
 from parpass.runner.travel.snapshot import Snapshot
 from parpass.transform import ModuleAdapter, Pass
-from parpass.transform.budget import Budget, Limits
+from parpass.transform.budget import UNLIMITED, UNSET, Budget, Limits, are_limited
 
 
 def why_unsendable(name: str, function: Any, error: Exception) -> UnsendableError:
@@ -46,8 +46,45 @@ class StageSpec(msgspec.Struct, frozen=True):
     shell: bytes
     names: Sequence[str]
     budgets: Sequence[Budget] | None = None
-    limits: Limits = Limits()
+    limits: Limits = UNSET
     doubted: Collection[str] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An object takes as long to pickle as ten plain values, so these are as few as
+        # can be, and what nearly always is as it is goes without saying.
+        budgets, limits = self.budgets, self.limits
+        return _spec_of, (
+            self.steps,
+            self.snapshot,
+            self.adapter,
+            self.shell,
+            self.names,
+            budgets if budgets is None or are_limited(budgets) else len(budgets),
+            None if limits is UNSET else limits,
+            self.doubted,
+        )
+
+
+def _spec_of(
+    steps: Sequence[Pass],
+    snapshot: Snapshot,
+    adapter: ModuleAdapter,
+    shell: bytes,
+    names: Sequence[str],
+    budgets: Sequence[Budget] | int | None,
+    limits: Limits | None,
+    doubted: Collection[str],
+) -> StageSpec:
+    return StageSpec(
+        steps,
+        snapshot,
+        adapter,
+        shell,
+        names,
+        (UNLIMITED,) * budgets if isinstance(budgets, int) else budgets,
+        UNSET if limits is None else limits,
+        doubted,
+    )
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -79,6 +116,25 @@ class Errand(msgspec.Struct, frozen=True):
     spec: bytes
     job: Job
     start_seconds: float
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        job = self.job
+        apart = [(at, *packed) for at, packed in job.apart.items()]
+        parts = job.functions, tuple(job.end), job.verdicts, apart
+        return _errand_of, (self.spec, self.start_seconds, *parts)
+
+
+def _errand_of(
+    spec: bytes,
+    start_seconds: float,
+    functions: Sequence[int],
+    end: tuple[int, int],
+    verdicts: Verdicts,
+    apart: Sequence[tuple[int, Bundle, int | None]],
+) -> Errand:
+    packed = {at: Packed(bundle, number) for at, bundle, number in apart}
+    job = Job("", 0, functions, End(*end), verdicts, packed)
+    return Errand(spec, job, start_seconds)
 
 
 class PackedOutcome(msgspec.Struct, frozen=True):

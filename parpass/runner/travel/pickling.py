@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from types import FunctionType
@@ -13,7 +14,7 @@ import cloudpickle
 
 from parpass.runner.travel.propagation import reduced
 
-_OURS = "parpass."
+_PROTOCOL = 5
 _DEEPEST = 8  # attributes of attributes; deeper paths help nobody
 
 
@@ -23,18 +24,31 @@ class Pickler(cloudpickle.Pickler):
     dispatch_table = cloudpickle.Pickler.dispatch_table.new_child({ContextVar: reduced})
 
     def reducer_override(self, obj: Any) -> Any:
-        """Return how to pickle something; a class of ours is had by its name.
+        """Return how to pickle something, as Cloudpickle does, in less time.
 
-        Cloudpickle looks through the modules for each, which takes 10 us. What is
-        neither a class nor a function it finds in the table, if it has a way for it.
+        It would look through tables in Python for each object, and through modules for
+        each class and function.
         """
         # Not `isinstance`, as it may say to be of another class.
         kind = cast("type[Any]", type(obj))
-        if not issubclass(kind, (type, FunctionType)):
-            return NotImplemented
-        if issubclass(kind, type) and obj.__module__.startswith(_OURS):
-            return NotImplemented
-        return super().reducer_override(obj)
+        if issubclass(kind, (type, FunctionType)):
+            return obj.__qualname__ if _has_name(obj) else super().reducer_override(obj)
+        for table in self.dispatch_table.maps:
+            if kind in table:
+                return NotImplemented
+        return obj.__reduce_ex__(_PROTOCOL)
+
+
+def _has_name(one: Any) -> bool:
+    """Return whether a class or function is surely had by its name in other processes.
+
+    Cloudpickle would find that out, too, in ten times the time.
+    """
+    module = one.__module__
+    if module == "__main__" or cloudpickle.list_registry_pickle_by_value():
+        return False
+    names = getattr(sys.modules.get(module), "__dict__", {})
+    return names.get(one.__qualname__) is one
 
 
 def pack_by_value(message: Any) -> bytes:

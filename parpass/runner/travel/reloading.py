@@ -16,7 +16,7 @@ import site
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple, cast
@@ -58,7 +58,7 @@ class Code(msgspec.Struct, frozen=True):
 
     reloads: Mapping[str, Reload]
     sources: Sequence[Mapping[str, Source]]
-    values: Mapping[str, Mapping[str, Any]]
+    values: Mapping[str, dict[str, Any]]
 
 
 class _Seen:
@@ -193,7 +193,12 @@ def set_values(code: Code) -> None:
             continue
         here = vars(module)
         for one, value in values.items():
-            if not _is_same(here.get(one, _missing), value):
+            now = here.get(one, _missing)
+            if now is value:
+                continue
+            if _is_same(now, value):
+                values[one] = now  # and need not be compared the next time
+            else:
                 here[one] = value
 
 
@@ -204,11 +209,14 @@ def _is_same(one: Any, other: Any) -> bool:
     return type(one) not in _TOLD_BY_TEXT or repr(one) == repr(other)
 
 
-def modules_of(step: Pass) -> Iterator[str]:
-    """Yield the names of the modules that a pass is from, some of them twice."""
-    for one in (step, getattr(step, "_inst", None)):
-        yield from (kind.__module__ for kind in cast("type[Any]", type(one)).__mro__)
-    yield getattr(getattr(step, "pass_func", None), "__module__", None) or ""
+def modules_of(step: Pass) -> list[str]:
+    """Return the names of the modules that a pass is from, some of them twice."""
+    names = [kind.__module__ for kind in type(step).__mro__]
+    inner: Any = getattr(step, "_inst", None)
+    if inner is not None:
+        names += [kind.__module__ for kind in type(inner).__mro__]
+    names.append(getattr(getattr(step, "pass_func", None), "__module__", None) or "")
+    return names
 
 
 def _last(modules: dict[str, ModuleType]) -> str:
@@ -229,9 +237,13 @@ def _plain_values(module: ModuleType) -> dict[str, Any]:
 
 
 def _is_plain(value: Any) -> bool:
-    if type(value) in _COMPOUND:
-        return all(map(_is_plain, cast("Sequence[Any]", value)))
-    return type(value) in _PLAIN
+    if type(value) not in _COMPOUND:
+        return type(value) in _PLAIN
+    parts = cast("Sequence[Any]", value)
+    kinds = set(map(type, parts))
+    return kinds <= _PLAIN or (
+        kinds <= _PLAIN_OR_COMPOUND and all(map(_is_plain, parts))
+    )
 
 
 def _source(path: str | None) -> Source | None:

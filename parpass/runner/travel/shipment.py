@@ -120,7 +120,8 @@ def pack_shipment(steps: Sequence[Pass], spec: Any) -> bytes:
         entries = program_entries()
         head = _Head(surroundings, code, _packed_entries(entries), names)
         packed = io.BytesIO()
-        packed.write(pickle.dumps(head, protocol=5))  # which is plain
+        # It is plain, and apart: mostly it is what it was, and the same bytes then.
+        packed.write(pickle.dumps(pickle.dumps(head, protocol=5), protocol=5))
         pickler = Pickler(packed, protocol=5)
         # What was begun cannot be taken back; without what is stuck, all begins anew.
         if not any(_is_stuck(pickler, one) for one in entries if one.has_state):
@@ -161,7 +162,8 @@ class Shipment:
         self._follows = follows
         self._states: list[tuple[Entry, Any]] = []
         parts = io.BytesIO(packed)
-        self._head: _Head = pickle.load(parts)  # from our own coordinator
+        head: bytes = pickle.load(parts)  # from our own coordinator
+        self._head: _Head = _loaded_again("head", head)
         unpickler = pickle.Unpickler(parts)
         try:
             surroundings, entries = self._head.surroundings, self._head.entries

@@ -37,6 +37,16 @@ class Snapshot(msgspec.Struct, frozen=True):
             LoggingState.take(),
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _loaded, (
+            self.opt_level,
+            self.required_pass,
+            self.disabled_pass,
+            self.config,
+            self.contextvars,
+            self.logging.packed(),
+        )
+
     def why_not_picklable(self) -> str | None:
         """Return None if it can travel, else what is in the way, by its path."""
         parts = [(f"config['{key}']", value) for key, value in self.config.items()]
@@ -61,3 +71,15 @@ class Snapshot(msgspec.Struct, frozen=True):
         """Make the settings current while passes run."""
         with in_force(context), values_in_force(self.contextvars):
             yield
+
+
+def _loaded(
+    opt_level: int,
+    required: tuple[str, ...],
+    disabled: tuple[str, ...],
+    config: Mapping[str, Any],
+    contextvars: Mapping[str, Any],
+    logging: bytes,
+) -> Snapshot:
+    loaded = LoggingState.loaded(logging)
+    return Snapshot(opt_level, required, disabled, config, contextvars, loaded)

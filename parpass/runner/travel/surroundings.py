@@ -76,7 +76,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     """What a process, and a place in it, are set to.
 
     Attributes:
-        environ: The environment.
+        environ: The environment, as the system has it.
         cwd: The working directory; None if it is gone.
         path: `sys.path`.
         argv: `sys.argv`.
@@ -90,7 +90,7 @@ class Surroundings(msgspec.Struct, frozen=True):
         numpy: The settings of this place; None for those that numpy begins with.
     """
 
-    environ: Mapping[str, str]
+    environ: Mapping[bytes, bytes]
     cwd: str | None
     path: Sequence[str]
     argv: Sequence[str]
@@ -113,7 +113,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     def take(cls) -> Surroundings:
         """Return those of this process, and of this place in it."""
         return cls(
-            dict(os.environ),
+            _environ(),
             _cwd(),
             list(sys.path),
             list(getattr(sys, "argv", ())),
@@ -161,7 +161,8 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     def apply_here(self) -> None:
         """Do the same for what each place has of its own: for a job."""
-        decimal.setcontext(decimal.Context(**self.decimal._asdict()))
+        # A new one, as what bodies compute leaves flags in it.
+        decimal.setcontext(decimal.Context(*self.decimal))
         if self.numpy is None and _numpy_settings() is None:
             return
         import numpy as np  # which few need otherwise
@@ -171,17 +172,19 @@ class Surroundings(msgspec.Struct, frozen=True):
         np.seterr(**settings.errors)
 
     def _apply_environ(self) -> None:
-        here = os.environ
-        own = {name: here[name] for name in OF_WORKERS if name in here}
+        here = os.environb
+        own = {
+            name: here[name] for name in map(os.fsencode, OF_WORKERS) if name in here
+        }
         wanted = {**self.environ, **own}
-        zone = here.get("TZ")
+        zone = here.get(b"TZ")
         for name in here.keys() - wanted.keys():
             with contextlib.suppress(KeyError):
                 del here[name]
         for name, value in wanted.items():
             if here.get(name) != value:
                 here[name] = value
-        if here.get("TZ") != zone and hasattr(time, "tzset"):
+        if here.get(b"TZ") != zone and hasattr(time, "tzset"):
             time.tzset()
 
 
@@ -199,6 +202,14 @@ def pack_surroundings() -> bytes:
     if taken.is_plain:
         _packed = taken, packed
     return packed
+
+
+def _environ() -> dict[bytes, bytes]:
+    # It is compared at each stage, and decoding takes most of that.
+    if isinstance(os.environ, type(os.environb)):
+        return dict(os.environb)
+    environ: Mapping[str, str] = os.environ  # the program's own, in its place
+    return {os.fsencode(name): os.fsencode(environ[name]) for name in environ}
 
 
 def _decimal_settings() -> DecimalSettings:

@@ -136,6 +136,8 @@ def _forget_ended_runs() -> None:
 class _Run:
     """What lasts as long as a run: the folder, its large values, the note."""
 
+    is_brief = False
+
     def __init__(self, path: str) -> None:
         # A process that died may have had the same number.
         owner = f"{os.getpid()}-{os.urandom(4).hex()}"

@@ -51,6 +51,11 @@ class RunInWorker(Protocol):
         """Where to note what is worked on."""
         ...
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether its jobs are likely to be over in some microseconds."""
+        ...
+
     def slots(self, number: int) -> Slots:
         """Return where the functions of a stage are."""
         ...
@@ -62,6 +67,8 @@ class RunInWorker(Protocol):
 
 class ApartFromRuns:
     """In place of a run, for a stage that came whole, in a message."""
+
+    is_brief = True
 
     def __init__(self) -> None:
         self.values = NoLargeValues(math.inf)
@@ -141,7 +148,8 @@ class StageInWorker:
 
     def run_job(self, job: Job) -> JobResult:
         """Run the passes on the functions of a job."""
-        clock = JobClock(is_own_process=self._is_own_process)
+        is_own = self._is_own_process
+        clock = JobClock(is_own_process=is_own, is_brief=self._run.is_brief)
         self._shipment.put_in_force()
         state = PassState(self._spec.steps)
         outcomes: list[PackedOutcome] = []
@@ -152,7 +160,7 @@ class StageInWorker:
         self._work.verdicts = job.verdicts
         self._work.end = min(self._work.end, job.end)
         snapshot = self._spec.snapshot
-        if self._is_own_process:
+        if is_own:
             snapshot.logging.apply()
         with (
             snapshot.in_force(self._context),

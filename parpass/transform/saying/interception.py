@@ -13,6 +13,7 @@ import contextlib
 import functools
 import inspect
 import logging
+import operator
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextvars import ContextVar, Token
@@ -238,6 +239,22 @@ def _guard_for(category: type[Warning]) -> type[Warning]:
     return _Guard(category.__name__, (Warning,), names)
 
 
+_last_guarded: tuple[tuple[Any, ...], list[Any]] = (None,), []
+
+
+def _guarded(filters: tuple[Any, ...]) -> list[Any]:
+    """Return filters with guards, which nobody changes: mostly those of the last time.
+
+    They are compared one by one, as equal ones may be of classes that differ.
+    """
+    global _last_guarded
+    known, guarded = _last_guarded
+    if len(known) != len(filters) or not all(map(operator.is_, known, filters)):
+        guarded = [*_with_guards(filters)]
+        _last_guarded = filters, guarded
+    return guarded
+
+
 def _with_guards(filters: Sequence[Any]) -> Iterator[Any]:
     yield ("default", None, _Probe, None, 0)
     for one in filters:
@@ -253,16 +270,17 @@ def _guard_filters() -> Callable[[], None]:
     # A new list, as others may be going through the one that is there. What warnings
     # remember as shown, they forget when told of a change: they are not.
     found: Any = warnings.filters
-    ours = [*_with_guards(filters_in_force())]
-    warnings.filters = ours
-    as_made = list(ours)
+    plain = filters_in_force()
+    as_made = _guarded(tuple(plain))
+    warnings.filters = ours = list(as_made)
 
     def put_back() -> None:
+        nonlocal plain
         current: Any = warnings.filters
         if ours != as_made:  # somebody has changed the filters in force
-            found[:] = _without_guards(ours)
+            found[:] = plain = _without_guards(ours)
         # Somebody may have put a copy in its place, and mean to put it back.
-        ours[:] = _without_guards(ours)
+        ours[:] = plain
         if current is ours:
             warnings.filters = found
         elif any(_stands_here(one) for one in current):

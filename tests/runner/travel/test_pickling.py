@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import pickle
+import sys
 import threading
+from types import ModuleType
 from typing import Any
 
+import cloudpickle
 import pytest
 
-from parpass.runner.travel.pickling import why_not_picklable
+from parpass.runner.travel.pickling import pack_by_value, why_not_picklable
 from parpass.transform import PassContext, function_pass
 from tests.support.hard_passes import Locked
 from tests.support.toy_ir import Fn, Program
@@ -75,3 +79,38 @@ def test_a_variable_that_has_no_value_yet_is_no_obstacle_to_the_answer():
     assert found is not None
     assert found.startswith("closing (its variable 'held')")
     assert closing()[1] == late
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> Any:
+    made = ModuleType("of_a_program")
+    exec("class Kept: pass\ndef called(): return 1", vars(made))
+    monkeypatch.setitem(sys.modules, "of_a_program", made)
+    return made
+
+
+def test_classes_and_functions_of_modules_go_by_name(module: Any):
+    packed = pack_by_value((module.Kept, module.called, module.Kept()))
+    kind, function, one = pickle.loads(packed)
+    assert (kind, function, type(one)) == (module.Kept, module.called, module.Kept)
+
+
+def test_what_its_module_no_longer_has_goes_by_value(module: Any):
+    kind, function = module.Kept, module.called
+    del module.Kept
+    module.called = None
+    here, there = pickle.loads(pack_by_value((kind, function)))
+    assert here.__name__ == "Kept"
+    assert there() == 1
+
+
+def test_modules_that_are_to_go_by_value_do(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+):
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        packed = pack_by_value(module.called)
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+    monkeypatch.delitem(sys.modules, "of_a_program")
+    assert pickle.loads(packed)() == 1

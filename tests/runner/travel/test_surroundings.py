@@ -42,6 +42,13 @@ def test_the_environment_follows(runner: Runner, monkeypatch: pytest.MonkeyPatch
     assert seen_in_workers(runner, lambda: os.environ.get("PARPASS_TEST_ONE")) is None
 
 
+def test_a_mapping_in_the_place_of_the_environment_follows(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(os, "environ", {**os.environ, "PARPASS_TEST_TWO": "2"})
+    assert seen_in_workers(runner, lambda: os.environ.get("PARPASS_TEST_TWO")) == "2"
+
+
 def test_the_time_zone_follows(runner: Runner, monkeypatch: pytest.MonkeyPatch):
     try:
         with monkeypatch.context() as patch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parpass.errors.missing_names import refusing
-from parpass.relay.op.dyn import nn
+from parpass.relay.op.dyn import image, nn
 from parpass.relay.op.dyn.reduce import dyn_all as all
 from parpass.relay.op.dyn.reduce import dyn_any as any
 from parpass.relay.op.dyn.reduce import dyn_max as max
@@ -20,12 +20,14 @@ from parpass.relay.op.dyn.shape import dyn_broadcast_to as broadcast_to
 from parpass.relay.op.dyn.shape import dyn_expand_dims as expand_dims
 from parpass.relay.op.dyn.shape import dyn_full as full
 from parpass.relay.op.dyn.shape import dyn_reshape as reshape
+from parpass.relay.op.dyn.shape import dyn_sparse_to_dense as sparse_to_dense
 from parpass.relay.op.dyn.shape import dyn_squeeze as squeeze
 from parpass.relay.op.dyn.shape import dyn_tile as tile
 
 __all__ = [
-    "all", "any", "broadcast_to", "expand_dims", "full", "max", "mean", "min", "nn",
-    "one_hot", "prod", "reshape", "squeeze", "strided_slice", "sum", "tile", "topk",
+    "all", "any", "broadcast_to", "expand_dims", "full", "image", "max", "mean", "min",
+    "nn", "one_hot", "prod", "reshape", "sparse_to_dense", "squeeze", "strided_slice",
+    "sum", "tile", "topk",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

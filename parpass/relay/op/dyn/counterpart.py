@@ -190,10 +190,14 @@ def _form(
 
 
 def _argument(value: Any) -> Expr:
-    """Return the value of an attribute as an argument; strides may be left out."""
+    """Return the value of an attribute as an argument; strides may be left out.
+
+    Ints have 64 bits, as in TVM, and floats have theirs.
+    """
     if isinstance(value, Expr):
         return value
-    return const(np.asarray([1] if value is None else value, "int64"))
+    given = np.asarray([1] if value is None else value)
+    return const(given.astype("float64" if given.dtype.kind == "f" else "int64"))
 
 
 def length(arg: TensorType, what: str) -> int:

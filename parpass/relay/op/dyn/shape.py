@@ -14,8 +14,13 @@ from parpass.relay.op.build import DYNAMIC_FORMS, INJECTIVE
 from parpass.relay.op.create import full
 from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length
 from parpass.relay.op.nn.padding import PadMode, pad
-from parpass.relay.op.relations import require_rank, tensors
+from parpass.relay.op.relations import (
+    require_integer,
+    require_rank,
+    tensors,
+)
 from parpass.relay.op.reshaping import reshape
+from parpass.relay.op.scatter import sparse_to_dense
 from parpass.relay.op.select import tile
 from parpass.relay.op.shape import broadcast_to, expand_dims, squeeze
 
@@ -128,6 +133,25 @@ def dyn_full(fill_value: Operand, shape: Expr, dtype: str = "") -> Call:
 
 DYNAMIC_FORMS["zeros"] = lambda values: dyn_full(0, *values)
 DYNAMIC_FORMS["ones"] = lambda values: dyn_full(1, *values)
+
+
+def _sparse_relation(types: Sequence[Type], _attrs: None) -> TensorType:
+    indices, wanted, values, default = tensors(types)
+    require_integer(indices, "the indices")
+    require_rank(default, 0, "the default value")
+    dims = (UNKNOWN,) * length(wanted, "the output shape")
+    return TensorType(dims, values.dtype)
+
+
+@dynamic("dyn.sparse_to_dense", sparse_to_dense, _sparse_relation)
+def dyn_sparse_to_dense(
+    sparse_indices: Expr,
+    output_shape: Expr,
+    sparse_values: Expr,
+    default_value: Operand = 0,
+) -> Call:
+    """Put values where the indices say, a default elsewhere."""
+    ...
 
 
 class DynPadAttrs(Attrs, frozen=True):

@@ -70,7 +70,7 @@ class ResizeBuilder(Protocol):
     def __call__(
         self,
         data: Expr,
-        size: Ints,
+        size: Ints | Expr,
         layout: str = ...,
         method: str = "linear",
         coordinate_transformation_mode: str = "half_pixel",
@@ -143,12 +143,16 @@ def _resize(name: str, rank: int, doc: str) -> ResizeBuilder:
         resized,
         ResizeAttrs,
         doc=doc,
-        forms={"size": of_rank(rank), "roi": _roi(rank), "layout": in_layout(axes)},
+        forms={
+            "size": of_rank(rank),
+            "roi": roi_of_rank(rank),
+            "layout": in_layout(axes),
+        },
         pattern=INJECTIVE,
     )
     def build(
         data: Expr,
-        size: Ints,
+        size: Ints | Expr,
         layout: str = axes,
         method: str = "linear",
         coordinate_transformation_mode: str = "half_pixel",
@@ -163,7 +167,9 @@ def _resize(name: str, rank: int, doc: str) -> ResizeBuilder:
     return build
 
 
-def _roi(rank: int) -> Converter:
+def roi_of_rank(rank: int) -> Converter:
+    """Return the converter to the begins and ends of a part, from 0 to 1."""
+
     def convert(roi: Iterable[float], _what: str) -> tuple[float, ...] | None:
         found = tuple(float(one) for one in roi)
         if len(found) not in (0, 2 * rank):

@@ -27,15 +27,18 @@ _METHODS = {
 }
 
 
+Method = Annotated[str, one_of("nearest_neighbor", "bilinear", "bicubic")]
+Method3D = Annotated[str, one_of("nearest_neighbor", "trilinear")]
+Rule3D = Annotated[str, one_of("half_pixel", "align_corners", "asymmetric")]
+
+
 class UpSamplingAttrs(Attrs, frozen=True):
     """Attributes of `nn.upsampling`."""
 
     scale_h: float = 1.0
     scale_w: float = 1.0
     layout: NCHW = "NCHW"
-    method: Annotated[str, one_of("nearest_neighbor", "bilinear", "bicubic")] = (
-        "nearest_neighbor"
-    )
+    method: Method = "nearest_neighbor"
     align_corners: bool = False
 
 
@@ -46,10 +49,8 @@ class UpSampling3DAttrs(Attrs, frozen=True):
     scale_h: float = 1.0
     scale_w: float = 1.0
     layout: NCDHW = "NCDHW"
-    method: Annotated[str, one_of("nearest_neighbor", "trilinear")] = "nearest_neighbor"
-    coordinate_transformation_mode: Annotated[
-        str, one_of("half_pixel", "align_corners", "asymmetric")
-    ] = "half_pixel"
+    method: Method3D = "nearest_neighbor"
+    coordinate_transformation_mode: Rule3D = "half_pixel"
 
 
 def _scales(attrs: UpSamplingAttrs | UpSampling3DAttrs) -> tuple[float, ...]:
@@ -98,8 +99,8 @@ def _upsample(attrs: Any, data: Array) -> Array:
 @operator("nn.upsampling", _relation, _upsample, UpSamplingAttrs, pattern=INJECTIVE)
 def upsampling(
     data: Expr,
-    scale_h: float = 1,
-    scale_w: float = 1,
+    scale_h: float | Expr = 1,
+    scale_w: float | Expr = 1,
     layout: str = "NCHW",
     method: str = "nearest_neighbor",
     align_corners: bool = False,
@@ -111,9 +112,9 @@ def upsampling(
 @operator("nn.upsampling3d", _relation, _upsample, UpSampling3DAttrs, pattern=INJECTIVE)
 def upsampling3d(
     data: Expr,
-    scale_d: float = 1,
-    scale_h: float = 1,
-    scale_w: float = 1,
+    scale_d: float | Expr = 1,
+    scale_h: float | Expr = 1,
+    scale_w: float | Expr = 1,
     layout: str = "NCDHW",
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "half_pixel",

@@ -11,6 +11,13 @@ from parpass.ir.node import children, reflection
 from parpass.ir.operators.op_attrs import op_attrs
 from parpass.ir.operators.op_table import Op
 from parpass.relay.adt import Clause, Match
+from parpass.relay.analysis.annotated_regions import (
+    BEGIN,
+    DEFAULT,
+    END,
+    compiler_of,
+    is_call_of,
+)
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import (
     Call,
@@ -27,13 +34,6 @@ from parpass.relay.expr import (
 )
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op.annotation import compiler_begin, compiler_end
-from parpass.relay.transform.byoc.regions import (
-    BEGIN,
-    DEFAULT,
-    END,
-    compiler_of,
-    is_call_of,
-)
 from parpass.relay.transform.infer_type import InferType
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import (

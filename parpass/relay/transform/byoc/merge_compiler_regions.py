@@ -7,6 +7,13 @@ from typing import cast
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
 from parpass.ir.operators.op_table import Op
+from parpass.relay.analysis.annotated_regions import (
+    BEGIN,
+    END,
+    Region,
+    Regions,
+    is_call_of,
+)
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import (
     Call,
@@ -18,7 +25,6 @@ from parpass.relay.expr import (
     TupleGetItem,
 )
 from parpass.relay.functor import ExprMutator
-from parpass.relay.transform.byoc.regions import BEGIN, END, Region, Regions, is_call_of
 from parpass.relay.transform.infer_type import InferType
 from parpass.transform import (
     FunctionPass,

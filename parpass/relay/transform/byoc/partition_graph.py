@@ -12,6 +12,16 @@ from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
 from parpass.ir.operators.op_table import Op
+from parpass.relay.analysis.annotated_regions import (
+    BEGIN,
+    DEFAULT,
+    END,
+    Region,
+    RegionError,
+    Regions,
+    compiler_of,
+    is_call_of,
+)
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -23,16 +33,6 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.functor import ExprMutator
-from parpass.relay.transform.byoc.regions import (
-    BEGIN,
-    DEFAULT,
-    END,
-    Region,
-    RegionError,
-    Regions,
-    compiler_of,
-    is_call_of,
-)
 from parpass.relay.transform.infer_type import InferType
 from parpass.relay.typing.infer import typed_function
 from parpass.runtime.registry import get_global_func

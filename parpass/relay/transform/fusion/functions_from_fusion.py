@@ -8,7 +8,7 @@ from typing import cast
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.operators.op_table import Op
-from parpass.ir.structure.structural import structural_equal, structural_hash
+from parpass.ir.structure.structural import structural_digest
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, GlobalVar
 from parpass.relay.functor import ExprMutator
@@ -85,7 +85,7 @@ class _Lifter:
         self.shared = 0
         self._taken = set(mod.functions_by_name)
         self._numbers: dict[str, int] = {}
-        self._by_hash: dict[int, list[GlobalVar]] = {}
+        self._by_digest: dict[bytes, GlobalVar] = {}
 
     def lifted_from(self, function: Function) -> Function:
         if function.has_nonzero_attr("Primitive"):
@@ -94,14 +94,12 @@ class _Lifter:
 
     def variable(self, function: Function) -> GlobalVar:
         """Return the global variable of a function, a new one if it is new."""
-        same_hash = self._by_hash.setdefault(structural_hash(function), [])
-        for var in same_hash:
-            if structural_equal(self.lifted[var], function):
-                self.shared += 1
-                return var
-        var = GlobalVar(self._name(function))
+        digest = structural_digest(function)
+        if digest in self._by_digest:
+            self.shared += 1
+            return self._by_digest[digest]
+        var = self._by_digest[digest] = GlobalVar(self._name(function))
         self.lifted[var] = function
-        same_hash.append(var)
         return var
 
     def _name(self, function: Function) -> str:

@@ -19,6 +19,8 @@ from tests.support.op_calls import array, bools, floats, related, value
 X = floats(2, 3, 4)
 B = bools(2, 3)
 x, b = array(X), array(B)
+IMAGES = floats(1, 3, 4, 2)
+images = array(IMAGES)
 
 
 def vector(*values: int) -> Expr:
@@ -52,6 +54,7 @@ MEANINGS: list[tuple[Expr | TupleWrapper, Any]] = [
      x[1:2, -1:-4:-2]),
     (dyn.nn.pad(X, const(np.array([[0, 1], [0, 0], [2, 0]])), 7.0),
      np.pad(x, ((0, 1), (0, 0), (2, 0)), constant_values=7)),
+    (op.nn.upsampling(IMAGES, 1.0, const(3), "NHWC"), images.repeat(3, 2)),
 ]  # fmt: skip
 
 
@@ -95,7 +98,10 @@ def test_what_is_known_of_the_type_is_kept() -> None:
         (dyn.broadcast_to(X, vector(9, 4)), "expected a shape that broadcasts"),
         (dyn.topk(X, scalar(9)), "expected k up to 4, got 9"),
         (dyn.strided_slice(X, vector(0), vector(1), vector(0)), "strides other than 0"),
-        (dyn.nn.pad(floats(1), const(np.array([[0, -1]]))), "pairs of ints from 0 on"),
+        (
+            dyn.nn.pad(floats(1), const(np.array([[0, -1]])), 0, "edge"),
+            "pairs of ints from 0 on",
+        ),
         (dyn.tile(X, vector(0)), "expected repetitions of 1 or more"),
     ],
 )

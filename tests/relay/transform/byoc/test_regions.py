@@ -12,6 +12,7 @@ from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.operators.op_attrs import TempOpAttr
 from parpass.ir.structure.structural import assert_structural_equal
+from parpass.relay.analysis.annotated_regions import RegionError, is_call_of
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, const
 from parpass.relay.op.annotation import compiler_begin, compiler_end
 from parpass.relay.transform import (
@@ -21,7 +22,6 @@ from parpass.relay.transform import (
     MergeCompilerRegions,
     PartitionGraph,
 )
-from parpass.relay.transform.byoc.regions import RegionError, is_call_of
 from parpass.runner import Runner
 from parpass.runtime.registry import register_func, remove_global_func
 from parpass.transform import Pass, Sequential

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
+from typing import NamedTuple, cast
 
 from parpass.diagnostic import Span
-from parpass.errors import IRError
+from parpass.errors import ArgumentError, IRError
 from parpass.ir.node import children, post_order
+from parpass.ir.operators.op_table import Op
 from parpass.relay.analysis.calls import call_of
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem
 
@@ -144,3 +145,64 @@ class Regions:
                     "compiler_end before another compiler's region begins",
                     getattr(node, "span", None),
                 )
+
+
+class AnnotatedRegion(NamedTuple):
+    """A region, as TVM shows it.
+
+    Attributes:
+        target: The compiler's name.
+        args: The marks by which values enter.
+        nodes: All that is in it, those marks and the ones at its end included.
+        rets: The marks by which values leave.
+    """
+
+    target: str
+    args: tuple[Call, ...]
+    nodes: tuple[Expr, ...]
+    rets: tuple[Call, ...]
+
+
+class AnnotatedRegionSet:
+    """The regions of an expression, under TVM's names.
+
+    Args:
+        expr: The expression.
+        region_begin_op: `annotation.compiler_begin`.
+        region_end_op: `annotation.compiler_end`.
+
+    Raises:
+        ArgumentError: The operators are others.
+        RegionError: The marks part the expression into no regions.
+    """
+
+    def __init__(self, expr: Expr, region_begin_op: Op, region_end_op: Op) -> None:
+        given = (region_begin_op.name, region_end_op.name)
+        if given != (BEGIN, END):
+            raise ArgumentError(
+                f"expected operators '{BEGIN}' and '{END}', got {given}"
+            )
+        found = Regions(expr)
+        nodes: dict[Region, list[Expr]] = {region: [] for region in found}
+        for node in cast("list[Expr]", post_order(expr)):
+            region = found.of(node)
+            if region is not None:
+                nodes[region].append(node)
+        self.regions = [
+            AnnotatedRegion(
+                region.compiler, tuple(region.inputs), tuple(inside),
+                tuple(region.outputs),
+            )
+            for region, inside in nodes.items()
+        ]  # fmt: skip
+        self._of = {node: region for region in self.regions for node in region.nodes}
+
+    def __len__(self) -> int:
+        return len(self.regions)
+
+    def __iter__(self) -> Iterator[AnnotatedRegion]:
+        return iter(self.regions)
+
+    def get_region(self, expr: Expr) -> AnnotatedRegion | None:
+        """Return the region in which a node is, None if it is in none."""
+        return self._of.get(expr)

@@ -1,0 +1,7 @@
+"""TVM's `relay.op.contrib`: what a program says of other compilers' patterns."""
+
+from __future__ import annotations
+
+from parpass.relay.op.contrib.register import get_pattern_table, register_pattern_table
+
+__all__ = ["get_pattern_table", "register_pattern_table"]
