@@ -14,12 +14,17 @@ from bench.limit import Limit
 from bench.measure import Setting, clocked, interleaved, median, ratio
 from bench.table import Goal, Line, Row
 from bench.work import USE_WORKERS
-from parpass import IRModule, PassContext, relay
+from parpass import IRModule, PassContext, Sequential, relay
+from parpass.relay.backend.lowering.lower_te import LowerTE
+from parpass.relay.build_module import network_pipeline
+from parpass.runner import Runner
 from parpass.runtime.graph_executor import GraphModule
 from parpass.runtime.ndarray import cpu
+from parpass.target import Target, lowering
 from parpass.target.object_store import ObjectStore
 
 _CHANNELS, _SIDE = 32, 8
+_TARGET = Target("llvm")
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,33 @@ class Convolutions:
     ) -> tuple[IRModule, Callable[[IRModule], Any]]:
         """Return a process's share, and what builds it, for `Limit`."""
         return self.network(part, parts), _built_here
+
+
+@dataclass(frozen=True)
+class Kernels(Convolutions):
+    """The kernels of such networks: what the workers of a build lower and compile."""
+
+    def fused(self, part: int = 0, parts: int = 1) -> IRModule:
+        """Return a share of them."""
+        with PassContext(opt_level=3), _TARGET:
+            mod = network_pipeline()(self.network(part, parts))
+        found = mod.functions_by_name.items()
+        return IRModule({name: one for name, one in found if name != "main"})
+
+    def __call__(
+        self, part: int, parts: int
+    ) -> tuple[IRModule, Callable[[IRModule], Any]]:
+        """Return a process's share, and what compiles it, for `Limit`."""
+        return self.fused(part, parts), _compiled_here
+
+
+def _to_machine_code() -> Sequential:
+    return Sequential([LowerTE(_TARGET), lowering(_TARGET)])
+
+
+def _compiled_here(mod: IRModule) -> Any:
+    with PassContext(opt_level=3):
+        return _to_machine_code()(mod)
 
 
 def _built_here(mod: IRModule) -> Any:
@@ -85,6 +117,7 @@ def _build(setting: Setting) -> Iterator[Line]:
             "load": clocked(lambda: _loaded(path)),
         }
         times |= interleaved(again, setting.repeat)
+        yield _compiling(setting, runner)
     yield Line(what, "serial : parallel", ratio(times, "serial", "first"), times=times)
     against = "parallel : independent processes that link nothing together"
     yield Line(what, against, ratio(times, "first", "limit"))
@@ -92,6 +125,23 @@ def _build(setting: Setting) -> Iterator[Line]:
     yield Line(what, "from what an earlier build kept : first", figure, Goal(0.15))
     took = median(times["load"]).times(1e3, "ms")
     yield Line(what, "loading it", took, Goal(50))
+
+
+def _compiling(setting: Setting, runner: Runner) -> Line:
+    """Return how far the workers' part of a build is from what the cores can do."""
+    work = Kernels(setting.scaled(100, setting.workers))
+    kernels, passes = work.fused(), _to_machine_code()
+    runner.run_sync(kernels, passes)
+    with Limit(work, setting.workers) as limit:
+        sides = {
+            "kernels": clocked(lambda: runner.run_sync(kernels, passes)),
+            "limit": limit.seconds,
+        }
+        times = interleaved(sides, setting.repeat)
+    what = f"{len(kernels):,} kernels of convolutions, to machine code"
+    against = "parallel run : independent processes that send nothing back"
+    figure = ratio(times, "kernels", "limit")
+    return Line(what, against, figure, Goal(1.06), times=times)
 
 
 def _loaded(path: Path) -> GraphModule:

@@ -17,10 +17,11 @@ from parpass.cli.showing.failure import InputError, PassFailure
 from parpass.cli.showing.file_times import FileTimes
 from parpass.cli.showing.watching import Watching
 from parpass.cli.work.clusters import on_cluster
+from parpass.cli.work.early_workers import early_workers, needed_early
 from parpass.cli.work.expectations import Expectations, capturing
 from parpass.cli.work.pipeline import dump_pipeline, make_context, read_pipeline
 from parpass.errors import ParseError
-from parpass.runner import Runner
+from parpass.runner import Executor, Runner
 from parpass.transform import Pass, PassContext, Sequential
 
 # Runs a pipeline on a module.
@@ -72,6 +73,9 @@ def run(
         "check_contract": check_contract or None,
         "isolated": isolate or None,
     }
+    modules = () if dask else needed_early(inputs, ir, jobs)
+    if modules:  # which much text has; so all is for workers, whatever passes cost
+        settings["asking_workers_seconds"] = 0.0
     if passes is None and is_level_given:
         passes = f"DefaultPipeline{{opt-level={level}}}"
     pipeline = Sequential([]) if passes is None else read_pipeline(passes)
@@ -81,8 +85,13 @@ def run(
     _tell_skipped(pipeline, context)
     code = 0
     with contextlib.ExitStack() as stack:
-        executor = None if dask is None else stack.enter_context(on_cluster(dask))
-        runner = stack.enter_context(open_runner(workers=jobs, executor=executor))
+        executor: Executor | None = None
+        if dask is not None:
+            executor = stack.enter_context(on_cluster(dask))
+        elif modules and passes is not None:
+            executor = stack.enter_context(early_workers(modules, jobs))
+        workers = jobs if executor is None else None
+        runner = stack.enter_context(open_runner(workers=workers, executor=executor))
         go = _running(runner, pipeline, context, watching) if passes else _unchanged
         try:
             if verify_diagnostics:

@@ -41,6 +41,11 @@ class Type(msgspec.Struct, frozen=True):
     is_composed: ClassVar[bool] = False
 
     @property
+    def span(self) -> None:
+        """None: types are shared by all that have them, so they have no place."""
+        return None
+
+    @property
     def parts(self) -> tuple[Type, ...]:
         """The types that this one is made of."""
         return ()

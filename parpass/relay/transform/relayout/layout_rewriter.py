@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
@@ -9,12 +10,12 @@ from parpass.errors import IRTypeError
 from parpass.ir.operators.op_attrs import op_attrs
 from parpass.ir.operators.op_table import Op, TypeRelationError
 from parpass.ir.types.ty import TensorType
-from parpass.relay.expr import Call, Expr, Tuple, TupleGetItem
+from parpass.relay.expr import Call, Constant, Expr, Tuple, TupleGetItem
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims, layout_transform
 from parpass.relay.op.hooks.layout_hooks import INFER_CORRECT_LAYOUT
 from parpass.relay.op.layout import Layout, relaid_shape
-from parpass.relay.transform.relayout.layout_change import Change
+from parpass.relay.transform.relayout.layout_change import Change, Relaid
 from parpass.relay.transform.relayout.layout_rules import relaid
 
 Alter = Callable[[Call, tuple[Expr, ...]], Expr | None]
@@ -101,6 +102,8 @@ class LayoutRewriter(ExprMutator):
         found = None if change is None else relaid(call, change, self._rules)
         if change is None or found is None:
             return plain
+        if not self._is_worth_it(call, found, change):
+            return plain
         args = tuple(
             self._changed(arg, change) if changes else given
             for arg, given, changes in zip(
@@ -109,6 +112,27 @@ class LayoutRewriter(ExprMutator):
         )
         result = Call(call.op, args, found.attrs, call.type_args, call.span)
         return self._noted(call, result, change, found.outputs)
+
+    def _is_worth_it(self, call: Call, found: Relaid, change: Change) -> bool:
+        """Return whether more of what a call reads is there in the layout than is not.
+
+        Where it is half, as when an image is added to one of as many channels that no
+        block divides, the layout that the program is written for is as good.
+        """
+        balance = 0
+        for arg, changes in zip(call.args, found.inputs, strict=True):
+            for one in arg.fields if isinstance(arg, Tuple) else (arg,):
+                if changes and not isinstance(one, Constant):
+                    is_there = self._is_in_layout(one, change)
+                    balance += _elements(one) if is_there else -_elements(one)
+        return balance > 0
+
+    def _is_in_layout(self, node: Expr, change: Change) -> bool:
+        """Return whether a value is there in a layout, or is needed in it anyway."""
+        laids = self._laid.get(node, ())
+        return (len(laids) == 1 and laids[0] is not None) or (
+            (node, change.old.name, change.new.name) in self._cache
+        )
 
     def _change_of(self, call: Call) -> Change | None:
         """Return the change of the first argument, or field of one, that changed."""
@@ -164,6 +188,12 @@ class LayoutRewriter(ExprMutator):
             fields.append(field)
         self._laid[call] = tuple(laids)
         return Tuple(tuple(fields), call.span)
+
+
+def _elements(node: Expr) -> int:
+    found = node.checked_type
+    lengths = found.shape if isinstance(found, TensorType) else ()
+    return math.prod(dim for dim in lengths if isinstance(dim, int))
 
 
 def _layouts(attrs: Any) -> tuple[Layout, ...]:

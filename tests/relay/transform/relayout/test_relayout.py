@@ -410,4 +410,4 @@ def test_variables_bound_by_let_are_as_they_were() -> None:
     name = Var("v")
     body = relay.Let(name, conv(X), relay.nn.relu(name) + conv(name))
     after = assert_keeps_meaning(ConvertLayout(NHWC), module(body))
-    assert transforms(after) == 6
+    assert transforms(after) == 5

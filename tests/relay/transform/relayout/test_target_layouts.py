@@ -70,6 +70,17 @@ def network() -> IRModule:
     return module(relay.nn.global_avg_pool2d(conv(pooled, (8, 32, 1, 1))))
 
 
+def test_what_is_half_in_blocks_goes_on_as_it_was_written():
+    image = conv(relay.var("x", shape=(1, 16, 5, 5)), (16, 16, 1, 1))
+    for _ in range(3):
+        grouped = conv(image, (16, 4, 1, 1), groups=4)  # of channels that fit no block
+        image = relay.nn.relu(relay.add(image, grouped))
+    before = module(image)
+    assert transforms(altered(before)) == 2  # before the first one, and behind it
+    with AVX512:
+        assert_keeps_meaning(AlterOpLayout(), before)
+
+
 def test_a_network_stays_in_blocks_to_its_end():
     calls = altered(network())
     assert transforms(calls) == 1

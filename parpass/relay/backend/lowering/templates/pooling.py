@@ -1,4 +1,4 @@
-"""Poolings of images whose channels are in blocks: a vector is the channels of a block.
+"""Poolings of images: a vector is the channels of a block, where they are in blocks.
 
 What a window sees of an image is known where the window is, so padding is neither
 copied nor read.
@@ -34,6 +34,7 @@ from parpass.relay.backend.lowering.templates.flat_operands import (
     is_flat,
     suits_vectors,
 )
+from parpass.relay.backend.lowering.templates.padded_input import in_blocks
 from parpass.target.target import Target
 from parpass.tir.expr import Cast, Var
 from parpass.tir.op import (
@@ -74,7 +75,7 @@ class _Windows(NamedTuple):
 def max_pool2d(
     attrs: Any, sources: Sequence[Source], out: Result, store: Store, target: Target
 ) -> Stmt | None:
-    """Return the largest elements of windows of images in a layout such as NCHW16c."""
+    """Return the largest elements of windows of images in NCHW, or such as NCHW16c."""
     return _pooled(attrs, sources, out, store, is_max=True)
 
 
@@ -82,7 +83,7 @@ def max_pool2d(
 def avg_pool2d(
     attrs: Any, sources: Sequence[Source], out: Result, store: Store, target: Target
 ) -> Stmt | None:
-    """Return the means of windows of images in a layout such as NCHW16c."""
+    """Return the means of windows of images in NCHW, or such as NCHW16c."""
     return _pooled(attrs, sources, out, store, is_max=False)
 
 
@@ -91,10 +92,17 @@ def _pooled(
 ) -> Stmt | None:
     (data,) = sources
     lanes = channel_block(attrs.layout)
-    if lanes in (None, 1) or (attrs.out_layout or attrs.layout) != attrs.layout:
+    if lanes is None or (attrs.out_layout or attrs.layout) != attrs.layout:
         return None
-    if not is_flat(data) or not suits_vectors(sources, out):
+    if not is_flat(data) or not suits_vectors(sources, out) or 0 in data.shape:
         return None
+    if lanes == 1:  # a block of one channel
+        blocked = out._replace(shape=(*out.shape, 1))
+        return _Pooling(
+            *(attrs, in_blocks(data), blocked),
+            lambda at, value: store(at[:-1], value),
+            is_max=is_max,
+        ).stmt()
     return _Pooling(attrs, data, out, store, is_max=is_max).stmt()
 
 

@@ -1,4 +1,4 @@
-"""Poolings in blocked layouts."""
+"""Poolings in blocked layouts, and in NCHW."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ SLIDING: dict[str, Any] = {
     "padding": (1, 0, 2, 1),
     "layout": "NCHW8c",
 }
+IN_NCHW: dict[str, Any] = {**SLIDING, "layout": "NCHW"}
+PLAIN = (2, 3, 6, 7)
 
 
 def kernel(
@@ -35,6 +37,8 @@ CASES = [
     kernel("nn.avg_pool2d", AvgPool2DAttrs(**SLIDING, ceil_mode=True)),
     kernel("nn.avg_pool2d", AvgPool2DAttrs(**SLIDING, dilation=(2, 2))),
     kernel("nn.avg_pool2d", AvgPool2DAttrs(**SLIDING, count_include_pad=True)),
+    kernel("nn.avg_pool2d", AvgPool2DAttrs(**IN_NCHW), PLAIN),
+    kernel("nn.max_pool2d", MaxPool2DAttrs(**IN_NCHW), PLAIN),
     kernel("nn.global_avg_pool2d", GlobalPool2DAttrs(layout="NCHW8c")),
     kernel("nn.global_max_pool2d", GlobalPool2DAttrs(layout="NCHW8c")),
 ]
@@ -47,7 +51,7 @@ def test_machine_code_computes_the_pooling(case: TemplateKernel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [CASES[1], CASES[2]])
+@pytest.mark.parametrize("case", [CASES[1], CASES[2], CASES[5]])
 def test_no_step_reads_out_of_bounds_or_what_nobody_wrote(case: TemplateKernel):
     case.interpret()
 
