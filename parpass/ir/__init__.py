@@ -129,6 +129,7 @@ __all__ = [
 _ROOMS = {
     name: f"parpass.ir.{name}" for name in ("diagnostics", "instrument", "transform")
 }
+_ROOMS["expr"] = __name__  # whose names are a part of this package's
 
 _HOME = {
     "Attrs": "parpass.ir.attrs",

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from parpass.diagnostic import Span
 from parpass.errors import ArgumentError, IRTypeError
+from parpass.tir.analysis.deep_equal import expr_deep_equal
 from parpass.tir.expr import SizeVar, Var
 from parpass.tir.iteration import IterVar, Range, make_range
 from parpass.tir.prim_expr import Operands, PrimExpr, as_prim_expr, as_prim_exprs
@@ -63,7 +64,7 @@ class ComputeOp:
     Attributes:
         name: Their name.
         axis: The axes that go over the elements.
-        body: The expressions; of one reduction where there are several.
+        body: The expressions; one of them is a reduction only where all are of one.
         tag: What kind of operation it is, for readers.
         attrs: What else is said of it.
     """
@@ -147,8 +148,8 @@ def compute(
 
     Args:
         shape: The length of each dimension.
-        fcompute: Takes an index for each dimension and gives the element; or a tuple,
-            which a reduction of tuples gives: then there are as many tensors.
+        fcompute: Takes an index for each dimension and gives the element; or a tuple
+            of elements, as a reduction of tuples does: then there are as many tensors.
         name: The name of the operation.
         tag: What kind of operation it is, for readers.
         attrs: What else is to be said of it.
@@ -158,7 +159,8 @@ def compute(
 
     Raises:
         ArgumentError: `fcompute` takes another number of indices.
-        IRTypeError: It gives something that is no expression, or a reduction in one.
+        IRTypeError: It gives something that is no expression, or reductions other than
+            all results of one.
     """
     dims = as_prim_exprs(shape)
     axes = [
@@ -169,14 +171,35 @@ def compute(
     is_tuple = isinstance(given, list | tuple)
     all_given = cast("Sequence[Any]", given if is_tuple else (given,))
     body = [as_prim_expr(one) for one in all_given]
-    if len(body) > 1 and not all(isinstance(one, Reduce) for one in body):
-        raise IRTypeError(
-            f"expected one expression for '{name}', or the tuple of a reduction, got "
-            f"a tuple of {len(body)}"
-        )
+    _check_one_reduction(name, body)
     op = ComputeOp(name, tuple(axes), tuple(body), tag, attrs)
     outputs = [op.output(index) for index in range(op.num_outputs)]
     return tuple(outputs) if len(outputs) > 1 else outputs[0]
+
+
+def _check_one_reduction(name: str, body: Sequence[PrimExpr]) -> None:
+    """Refuse reductions among elements, unless these are the results of one."""
+    found = [one for one in body if isinstance(one, Reduce)]
+    if not found:
+        return
+    of_one = [one for one in found if _is_of(one, found[0])]
+    results = [one.value_index for one in of_one]
+    if len(of_one) < len(body) or results != [*range(len(found[0].source))]:
+        raise IRTypeError(
+            f"expected all results of one reduction for '{name}', in order, or "
+            f"expressions without one, got the results {results} of "
+            f"{len(found[0].source)} among {len(body)} elements"
+        )
+
+
+def _is_of(one: Reduce, other: Reduce) -> bool:
+    """Return whether two reductions are results of one."""
+    return (
+        one.combiner is other.combiner
+        and one.axis == other.axis
+        and one.source == other.source
+        and expr_deep_equal(one.condition, other.condition)
+    )
 
 
 def _names(fcompute: Element, wanted: int, name: str) -> list[str]:

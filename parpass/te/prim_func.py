@@ -133,7 +133,9 @@ def _stage(op: ComputeOp, buffers: _Results) -> Stmt:
     if isinstance(first, Reduce):
         inner = _reduction(first, into, at, read)
     else:
-        inner = BufferStore(into[0], cast("PrimExpr", read.visit(first)), at)
+        values = [cast("PrimExpr", read.visit(value)) for value in op.body]
+        stores = zip(into, values, strict=True)
+        inner = _sequence([BufferStore(buffer, value, at) for buffer, value in stores])
     for axis in reversed(op.axis):
         inner = _loop(axis, inner)
     return inner

@@ -228,6 +228,11 @@ class ModuleAdapter(Textual):
 
         What its parts know of each other in circles may be undone here, so that it is
         freed at once, and not when the garbage collector comes to it.
+
+        It is called with what a pass was given, and with what it returned. So where an
+        adapter has this, passes keep neither: one that gave back what it made before,
+        from a cache, say, would give back what was undone. The contract check finds
+        those.
         """
         del function
 

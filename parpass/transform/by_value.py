@@ -11,6 +11,8 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+_BY_VALUE = b"_class_setstate"  # what cloudpickle calls where a class travelled so
+
 
 def pack(value: Any) -> bytes:
     """Return a value as bytes, with what is its class if no other process has that."""
@@ -23,6 +25,8 @@ def pack(value: Any) -> bytes:
 
 def unpack(packed: bytes | memoryview) -> Any:
     """Return the value; classes of this process are found again, and left alone."""
+    if isinstance(packed, bytes) and _BY_VALUE not in packed:
+        return pickle.loads(packed)  # as nearly all that comes back
     return _Reader(io.BytesIO(packed)).load()  # from a process of ours
 
 
@@ -36,7 +40,7 @@ class _Reader(pickle.Unpickler):
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         found = super().find_class(module_name, global_name)
-        if global_name == "_class_setstate" and module_name.startswith("cloudpickle"):
+        if global_name == _BY_VALUE.decode() and module_name.startswith("cloudpickle"):
             return functools.partial(_set_up_once, found)
         return found
 

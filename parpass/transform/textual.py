@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Protocol
 
 from parpass.errors import ParseError
@@ -80,6 +81,15 @@ class Textual(ABC):
         What comes first counts most.
         """
         ...
+
+
+def first_difference(one: str, other: str) -> str | None:
+    """Return the first line in which two texts differ, None if there is none."""
+    pairs = zip_longest(one.splitlines(), other.splitlines(), fillvalue="")
+    for at, (mine, theirs) in enumerate(pairs, 1):
+        if mine != theirs:
+            return f"line {at}: '{mine.strip()}' and '{theirs.strip()}'"
+    return None
 
 
 _programs: Table[str, Textual] = Table("programs of")

@@ -176,6 +176,7 @@ class BoxAdapter(ToyAdapter):
     def discard(self, function: Any) -> None:
         if function.body is not None:
             function.body.is_discarded = True
+            function.content = function.text = None
             for one in function.body.numbers:
                 one.parent = None
 

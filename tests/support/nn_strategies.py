@@ -222,7 +222,11 @@ def pad(draw: st.DrawFn) -> Built:
     dims = shape(draw)
     widths = [(number(draw, 0, 2), number(draw, 0, 2)) for _ in dims]
     if flag(draw):
-        return nn.pad(floats(*dims), widths, 7.0)
+        fewer = [
+            (-1, one[1]) if dim > 1 else one
+            for dim, one in zip(dims, widths, strict=True)
+        ]
+        return nn.pad(floats(*dims), choice(draw, widths, fewer), 7.0)
     return nn.pad(floats(*dims), widths, pad_mode=choice(draw, "edge", "constant"))
 
 

@@ -406,6 +406,9 @@ TENSORS: dict[str, Maker] = {
     "annotation.compiler_end": lambda draw: op.annotation.compiler_end(
         floats(*shape(draw)), "ext"
     ),
+    "annotation.checkpoint": lambda draw: op.annotation.checkpoint(
+        floats(*shape(draw))
+    ),
     "annotation.stop_fusion": lambda draw: op.annotation.stop_fusion(
         floats(*shape(draw))
     ),

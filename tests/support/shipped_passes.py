@@ -63,6 +63,7 @@ PASSES: dict[str, Callable[[], Pass]] = {
     "DeadCodeElimination": transform.DeadCodeElimination,
     "inline_once": lambda: transform.DeadCodeElimination(inline_once=True),
     "RemoveUnusedFunctions": lambda: transform.RemoveUnusedFunctions(["f0"]),
+    "PartialEvaluate": transform.PartialEvaluate,
     "Defunctionalize": transform.Defunctionalize,
     "UnCPS": lambda: Sequential([transform.ToCPS(), transform.UnCPS()]),
     "CanonicalizeCast": transform.CanonicalizeCast,
@@ -100,11 +101,13 @@ PASSES: dict[str, Callable[[], Pass]] = {
 }
 VARIANTS = {"inline_once", "not exact", "dense_flat"}
 # Those that mark regions mark again what they find, each time they run; segments are
-# cut and put back each time; UnCPS adds functions each time.
+# cut and put back each time; UnCPS adds functions each time;
+# PartialEvaluate goes one more step into functions that call themselves.
 MARKING = {
     "AnnotateTarget",
     "InlineSegments",
     "MergeCompilerRegions",
+    "PartialEvaluate",
     "PartitionGraph",
     "UnCPS",
 }

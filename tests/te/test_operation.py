@@ -77,6 +77,9 @@ ARGMAX = te.comm_reducer(
 )
 
 
+K = te.reduce_axis((0, 8), "k")
+
+
 def test_a_reduction_of_tuples_gives_tensors():
     k = te.reduce_axis((0, 8), "k")
     index, value = te.compute(
@@ -101,9 +104,14 @@ def test_a_reduction_of_tuples_gives_tensors():
             "expected axes of te.reduce_axis",
         ),
         (
-            lambda: te.compute((2,), lambda i: (i, i), "b"),
+            lambda: te.compute((2,), lambda i: (te.sum(A[0, i], K), i), "b"),
             IRTypeError,
-            "expected one expression for 'b', or the tuple of a reduction",
+            "expected all results of one reduction for 'b', in order, or expressions",
+        ),
+        (
+            lambda: te.compute((2,), lambda i: (te.sum(A[i, K], K),) * 2, "b"),
+            IRTypeError,
+            r"got the results \[0, 0\] of 1 among 2 elements",
         ),
     ],
 )

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from parpass import structural_equal, te, tir
 from parpass.errors import ArgumentError, IRTypeError
 from parpass.tir.analysis.definitions import function_faults
+from parpass.tir.interpreter.evaluation import evaluate
 from tests.te.test_operation import ARGMAX
 
 N = te.size_var("n")
 A = te.placeholder((N, 8), name="A")
+G = te.placeholder((4, 8), name="G")
 
 
 def scaled() -> tir.PrimFunc:
@@ -67,6 +70,20 @@ def test_results_of_a_reduction_of_tuples_are_stored_once_all_are_known():
     assert isinstance(first, tir.LetStmt)
     assert isinstance(second, tir.LetStmt)
     assert isinstance(second.body, tir.SeqStmt)
+
+
+def test_elements_of_several_tensors_are_stored_in_one_nest_of_loops():
+    sums, products = te.compute(
+        (4, 8), lambda i, j: (G[i, j] + 2.0, G[i, j] * 3.0), name="B"
+    )
+    func = te.create_prim_func([G, sums, products])
+    inner: Any = func.body
+    assert isinstance(inner.body.body, tir.SeqStmt)
+    given = np.arange(32, dtype="float32").reshape(4, 8)
+    found = [np.zeros_like(given), np.zeros_like(given)]
+    evaluate(func, [given, *found])
+    assert np.array_equal(found[0], given + 2)
+    assert np.array_equal(found[1], given * 3)
 
 
 def test_tensors_between_are_computed_first_into_memory_of_the_function():

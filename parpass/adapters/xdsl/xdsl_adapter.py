@@ -19,6 +19,7 @@ from parpass.transform import (
     Pass,
     Source,
 )
+from parpass.transform.textual import first_difference
 
 _VERIFY = Verify()
 
@@ -54,6 +55,13 @@ class XDSLAdapter(ModuleAdapter):
     def signature(self, function: Box) -> bytes:
         """Return the function without its body."""
         return function.signature
+
+    def difference(self, before: Box, after: Box) -> str | None:
+        """Return the first line in which the texts of two functions differ."""
+        if before == after:
+            return None
+        in_text = first_difference(before.text, after.text)
+        return in_text or "what texts do not show: locations, or the order of uses"
 
     def restoring_pass(self, kind: str) -> Pass:
         """Return what verifies a function."""

@@ -95,11 +95,16 @@ def bisect(
     context = make_context(pipeline, level, config, Watching.nothing(), settings)
     mod = read_module(file, ir=ir)
     programs = adapter_of(mod, "bisect").programs(mod)
-    is_good = _check(check, mod, programs, seed)
+    is_good, why_none = _check(check, mod, programs, seed)
     with open_runner(workers=jobs) as runner:
         bisection = Bisection(runner, mod, pipeline, context, is_good, _tell)
         try:
             whole = bisection.limited(-1)
+            if whole.wrong is None and why_none is not None:
+                raise InputError(
+                    f"no pass fails, and values cannot be compared: {why_none}; give "
+                    "--check"
+                )
             if whole.wrong is None:
                 _nothing("Nothing is wrong with all passes.")
             if not whole.verdicts or bisection.limited(0).wrong is not None:
@@ -116,24 +121,20 @@ def _settings(jobs: int | None) -> dict[str, float | None]:
     return {"asking_workers_seconds": None if jobs == 0 else 0.0}
 
 
-def _check(command: str | None, mod: Any, programs: Textual, seed: int) -> Check:
+def _check(
+    command: str | None, mod: Any, programs: Textual, seed: int
+) -> tuple[Check, str | None]:
+    """Return what tells of a result what is wrong, and why it cannot."""
     from parpass.cli.work.bisecting import checked_by_command, checked_by_values
     from parpass.errors import EvaluationError
 
     if command is not None:
-        return checked_by_command(command, programs)
+        return checked_by_command(command, programs), None
     try:
-        return checked_by_values(mod, seed)
+        return checked_by_values(mod, seed), None
     except EvaluationError as error:
-        reason = str(error)
-        # A pass may still fail, which needs no values.
-        return lambda _: _refuse(reason)
-
-
-def _refuse(reason: str) -> None:
-    raise InputError(
-        f"no pass fails, and values cannot be compared: {reason}; give --check"
-    )
+        # A pass may still fail, and then runs in which none does are good.
+        return lambda _: None, str(error)
 
 
 def _tell(line: str) -> None:

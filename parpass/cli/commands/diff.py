@@ -50,7 +50,7 @@ def diff(
     if not adapter.is_module(other):
         raise click.UsageError(f"'{left}' and '{right}' are of different IRs")
     found = list(_differences(adapter, one, other, str(left), str(right)))
-    found = found or list(_besides(one, other))
+    found = found or list(_besides(adapter, one, other))
     if not quiet:
         count = len(adapter.functions(one))
         functions = "1 function" if count == 1 else f"{count:,} functions"
@@ -72,14 +72,19 @@ def _differences(
     )
 
 
-def _besides(one: Any, other: Any) -> Iterator[str]:
+def _besides(adapter: ModuleAdapter, one: Any, other: Any) -> Iterator[str]:
     """Yield where modules differ whose functions are equal."""
     from parpass.errors import StructuralMismatchError
     from parpass.ir.module import IRModule
     from parpass.ir.structure.structural import assert_structural_equal
+    from parpass.transform.textual import first_difference
 
     if isinstance(one, IRModule):
         try:
             assert_structural_equal(one, other)
         except StructuralMismatchError as error:
             yield str(error)
+        return
+    texts = [adapter.programs(mod).astext(mod) for mod in (one, other)]
+    if (found := first_difference(*texts)) is not None:
+        yield found

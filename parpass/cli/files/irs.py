@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from parpass.cli.showing.failure import InputError
@@ -40,6 +41,23 @@ def load_irs(names: Iterable[str]) -> None:
             raise InputError(
                 f"programs of IR '{ir}' need {error.name}: install 'parpass[{extra}]'"
             ) from None
+
+
+def loaded_ahead(inputs: Sequence[Path], ir: str | None) -> Sequence[str]:
+    """Return what workers should load for files, before anything is read of them.
+
+    Nothing where the files may be small, or are no files.
+    """
+    if len(inputs) != 1 or not inputs[0].is_file():
+        return ()
+    [path] = inputs
+    if ir != "mlir" and (ir is not None or path.suffix.lower() != ".mlir"):
+        return ()
+    from parpass.adapters.xdsl.worker_modules import MUCH_TEXT, worker_modules
+
+    if path.stat().st_size < MUCH_TEXT:
+        return ()
+    return worker_modules(path.read_text(errors="replace"))
 
 
 def ir_named(name: str) -> Textual | None:

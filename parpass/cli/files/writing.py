@@ -88,7 +88,11 @@ def _as_text(mod: Any, *, show_meta_data: bool) -> str:
     from parpass.transform import adapter_of
 
     programs = adapter_of(mod, "print").programs(mod)
-    return programs.astext(mod, show_meta_data=show_meta_data)
+    try:
+        return programs.astext(mod, show_meta_data=show_meta_data)
+    except Exception as error:  # an IR may raise anything, or have read nothing yet
+        what = f"{type(error).__name__}: {error}"
+        raise InputError(f"the program cannot be written: {what}") from error
 
 
 def _as_json(modules: Sequence[Any], output: str) -> str:

@@ -26,6 +26,13 @@ def op_attr(attr_key: str, op_name: str) -> Any:
     return None if found is None else found.value
 
 
+def set_op_attr(attr_key: str, op_name: str, value: Any, level: int) -> None:
+    """Give an operator an attribute, unless it has one of a higher level."""
+    known = OP_ATTRS.get((attr_key, op_name))
+    if known is None or level >= known.level:
+        OP_ATTRS[attr_key, op_name] = OpAttr(value, level)
+
+
 def reset_op_attr(attr_key: str, op_name: str) -> None:
     """Take an attribute away from an operator; it need not have one."""
     if (attr_key, op_name) in OP_ATTRS:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from parpass.errors import IRError
-from parpass.ir.operators.op_attr_table import OP_ATTRS, OpAttr
+from parpass.ir.operators.op_attr_table import OP_ATTRS, OpAttr, set_op_attr
 from parpass.ir.operators.op_table import Op
 
 FIRST_LEVEL = 10
@@ -33,9 +33,7 @@ def register_op_attr(
     op = Op.get(op_name)
 
     def register(given: Any) -> Any:
-        known = OP_ATTRS.get((attr_key, op.name))
-        if known is None or level >= known.level:
-            OP_ATTRS[attr_key, op.name] = OpAttr(given, level)
+        set_op_attr(attr_key, op.name, given, level)
         return given
 
     return register if value is None else register(value)

@@ -25,7 +25,7 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.declared import load_irs
 from parpass.ir.node import Role, reflected
 from parpass.ir.operators.effect import Effect
-from parpass.ir.operators.op_attr_table import op_attr, reset_op_attr
+from parpass.ir.operators.op_attr_table import op_attr, reset_op_attr, set_op_attr
 from parpass.ir.relay_expr import RelayExpr
 from parpass.ir.types.ty import Type
 from parpass.ir.types.type_relation import (
@@ -206,6 +206,27 @@ class Op(RelayExpr, frozen=True, eq=False):
             return self.effect is not Effect.PURE
         field = _PROPERTIES.get(attr_name)
         return op_attr(attr_name, self.name) if field is None else getattr(self, field)
+
+    def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:
+        """Give the operator an attribute, as `register_op_attr` does.
+
+        Args:
+            attr_name: The key, or `TOpPattern` or `TOpIsStateful` of an operator that
+                the program registered.
+            value: Whatever the readers of the key expect.
+            plevel: Of two values under a key, the one of the higher level counts.
+
+        Raises:
+            IRError: It is a property of one of the library's operators.
+        """
+        if attr_name == "TOpIsStateful":
+            self.declare(effect=Effect.WRITES if value else Effect.PURE)
+        elif attr_name == "TOpPattern":
+            self.declare(pattern=OpPattern(value))
+        elif attr_name in _PROPERTIES:
+            self.declare(**{_PROPERTIES[attr_name]: value})
+        else:
+            set_op_attr(attr_name, self.name, value, plevel)
 
     def reset_attr(self, attr_name: str) -> None:
         """Take away what `register_op_attr` gave under a key, if anything.

@@ -34,11 +34,13 @@ class Type(msgspec.Struct, frozen=True):
             another one.
         visitor: The method of a `TypeFunctor` that is for this kind.
         is_composed: Whether it may be made of other types.
+        span: None, but of definitions: equal types are shared, so they have no place.
     """
 
     namespace: ClassVar[str] = "relay"
     visitor: ClassVar[str] = "visit_default"
     is_composed: ClassVar[bool] = False
+    span: ClassVar[Any] = None
 
     @property
     def parts(self) -> tuple[Type, ...]:

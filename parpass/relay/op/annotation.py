@@ -129,6 +129,12 @@ def stop_fusion(data: Expr) -> Call:
     ...
 
 
+@operator("annotation.checkpoint", same_value, _as_it_is, moves=True)
+def checkpoint(data: Expr) -> Call:
+    """Say that gradients need not keep what a value is computed from."""
+    ...
+
+
 class CompilerAttrs(Attrs, frozen=True):
     """Attributes of `annotation.compiler_begin` and `annotation.compiler_end`."""
 

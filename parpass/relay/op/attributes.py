@@ -83,8 +83,8 @@ def padding_of_rank(value: Ints, rank: int) -> tuple[int, ...]:
     return (ints * (2 * rank))[: 2 * rank]
 
 
-def width_pairs(value: Widths, what: str) -> tuple[tuple[int, int], ...]:
-    """Return a pair of ints from 0 on for each axis, those before and behind.
+def int_pairs(value: Widths, what: str) -> tuple[tuple[int, int], ...]:
+    """Return a pair of ints for each axis, those before and behind.
 
     Raises:
         IRTypeError: The value is none; `what` names the attribute.
@@ -92,10 +92,23 @@ def width_pairs(value: Widths, what: str) -> tuple[tuple[int, int], ...]:
     pairs: list[tuple[int, int]] = []
     for pair in value:
         ints = int_tuple(pair, what)
-        if len(ints) != 2 or min(ints) < 0:
-            raise IRTypeError(f"expected pairs of ints from 0 on, got {pair!r}")
+        if len(ints) != 2:
+            raise IRTypeError(f"expected pairs of ints, got {pair!r}")
         pairs.append((ints[0], ints[1]))
     return tuple(pairs)
+
+
+def width_pairs(value: Widths, what: str) -> tuple[tuple[int, int], ...]:
+    """Return a pair of ints from 0 on for each axis, those before and behind.
+
+    Raises:
+        IRTypeError: The value is none; `what` names the attribute.
+    """
+    pairs = int_pairs(value, what)
+    for pair in pairs:
+        if min(pair) < 0:
+            raise IRTypeError(f"expected pairs of ints from 0 on, got {pair!r}")
+    return pairs
 
 
 def dtype_name(dtype: str, _what: str = "dtype") -> str:
@@ -170,6 +183,7 @@ Real = Annotated[float, real]
 DType = Annotated[str, dtype_name]
 MaybeDType = Annotated[str, optional_dtype]
 """Empty where nothing is said."""
+IntPairs = Annotated[tuple[tuple[int, int], ...], int_pairs]
 WidthPairs = Annotated[tuple[tuple[int, int], ...], width_pairs]
 
 One = Annotated[tuple[int], of_rank(1)]

@@ -25,7 +25,7 @@ def _register() -> None:
             bool,
             "cast a function's result back",
         ),
-        ("relay.max_copied_nodes", int, "that Inline or DefuseOps put for calls"),
+        ("relay.max_copied_nodes", int, "that passes put in the place of calls"),
     ):
         register_config_option(key, kind, doc)
 

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 from parpass.ir.module import IRModule
 from parpass.ir.node import children
 from parpass.relay.analysis.effects import Effects
-from parpass.relay.expr import Expr, Function, Let, Var
+from parpass.relay.expr import Expr, Function, Let, RefCreate, RefWrite, Var
 from parpass.relay.functor import ExprMutator
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
@@ -38,7 +38,8 @@ class DeadCodeElimination(FunctionPass):
     Uses in code that is dropped do not count, so that a closure which only refers to
     itself goes too. A value that may have an effect, because it may call an operator
     that has one or a function of which nothing is known, is not inlined, and kept if
-    others may see that it was computed.
+    others may see that it was computed. What is written to a reference that nobody
+    reads, or hands on, goes with it.
 
     Args:
         inline_once: Whether to put values that are used once in the place of their use,
@@ -156,12 +157,36 @@ class _Uses:
         self._bound_in: dict[Expr, Expr] = {}
         self._used_in: dict[Expr, Expr] = {}
         self._effects = None if ignore_impurity else Effects(self.let_values, mod)
+        # What is written to references of this function, until somebody reads them.
+        self._writes: dict[Var, list[Var]] = {}
+        self._read: list[Var] = []
         self._visit(root, root)
         for var in self._bound:  # which grows while a value is visited
             value = self.let_values[var]
-            if var not in self._visits and not self._may_drop(value):
-                self._seen_by_others.add(var)
-                self._visit(value, self._bound_in[var])
+            if var in self._visits or self._may_drop(value):
+                continue
+            written = self._only_writes(value)
+            if written is None or written in self._visits:
+                self._keep(var)
+            else:
+                self._writes.setdefault(written, []).append(var)
+
+    def _keep(self, var: Var) -> None:
+        """Take down that others see what a value does, and visit it."""
+        waiting = [var]
+        while waiting:
+            var = waiting.pop()
+            self._seen_by_others.add(var)
+            self._visit(self.let_values[var], self._bound_in[var])
+            waiting += self._read
+            self._read.clear()
+
+    def _only_writes(self, value: Expr) -> Var | None:
+        """Return the reference of this function that a value writes, if it is all."""
+        if not isinstance(value, RefWrite) or not isinstance(value.ref, Var):
+            return None
+        created = isinstance(self.let_values.get(value.ref), RefCreate)
+        return value.ref if created and self._may_drop(value.value) else None
 
     def is_live(self, var: Var) -> bool:
         return var in self._visits or var in self._seen_by_others
@@ -194,6 +219,7 @@ class _Uses:
                 waiting.append((node.body, function))
             elif isinstance(node, Var):
                 self._used_in[node] = function
+                self._read += self._writes.pop(node, ())
                 if visits[node] == 1 and node in self.let_values:
                     value = self.let_values[node]
                     waiting.append((value, self._bound_in[node]))

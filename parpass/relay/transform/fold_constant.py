@@ -97,6 +97,12 @@ def fold_constant(expr: ExprT) -> ExprT:
         return cast("ExprT", ConstantFolder(evaluator).visit(expr))
 
 
+def may_evaluate(op: Op) -> bool:
+    """Return whether an operator is computed while a program is compiled."""
+    computes = not op.effect and not op.non_computational
+    return computes and op.name not in _NEVER_EVALUATED
+
+
 class ConstantFolder(ExprMutator):
     """Rewrites an expression, folding constants.
 
@@ -192,7 +198,7 @@ class ConstantFolder(ExprMutator):
             typ = self.argument_type(call, new) if may_drop else None
             known = self._fold_by_type(new, typ, op.name)
             return new if known is None else known
-        if op.non_computational or op.name in _NEVER_EVALUATED:
+        if not may_evaluate(op):
             return new
         if not all(map(self._checker.check, new.args)):
             return new

@@ -53,6 +53,7 @@ from parpass.relay.transform.normal_forms.to_graph_normal_form import ToGraphNor
 from parpass.relay.transform.normal_forms.un_cps import UnCPS, un_cps
 from parpass.relay.transform.outline.inline_segments import InlineSegments
 from parpass.relay.transform.outline.outline_segments import OutlineSegments
+from parpass.relay.transform.partial_evaluation.partial_evaluate import PartialEvaluate
 from parpass.relay.transform.pipelines import default_pipeline
 from parpass.relay.transform.recasting import recast
 from parpass.relay.transform.relayout.alter_op_layout import AlterOpLayout
@@ -124,6 +125,7 @@ __all__ = [
     "MergeComposite",
     "ModulePass",
     "OutlineSegments",
+    "PartialEvaluate",
     "PartitionGraph",
     "RemoveUnusedFunctions",
     "Sequential",

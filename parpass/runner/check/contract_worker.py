@@ -109,7 +109,7 @@ class _Work:
         rest = self._adapter.encode_shell(view)
         before = fingerprints(self._step)
         recorder = Recorder(view)
-        result, failure = None, None
+        made, result, failure = None, None, None
         with recording(recorder), _ending(*budgets_of([self._step], context.config)):
             try:
                 made = transform_function(
@@ -123,6 +123,8 @@ class _Work:
         if changed is None and self._adapter.encode_shell(view) != rest:
             changed = "changed the module that it was given"
         text = "" if not any(said) else repr(said)
+        if made is not None and not functions.has(made):
+            self._adapter.discard(made)  # as in the run, so it is seen who keeps it
         return FunctionReport(result, failure, text, changed)
 
 
@@ -166,6 +168,10 @@ class _Decoded(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._encoded)
+
+    def has(self, function: Any) -> bool:
+        """Return whether this is one of those that were decoded."""
+        return any(one is function for one in self._decoded.values())
 
     def changed(self) -> str | None:
         """Return which function was changed in place, in words."""

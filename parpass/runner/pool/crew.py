@@ -11,6 +11,7 @@ import functools
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future, InvalidStateError
 
 from parpass.runner.executor import (
@@ -40,6 +41,7 @@ class Crew:
     Args:
         workers: How many at most.
         hash_seed: Their hash seed; None for that of this process, if it is set, or 0.
+        preload: Modules with which they begin; see `LokyExecutor`.
 
     Attributes:
         lock: Held while any of the others is looked at or changed.
@@ -49,9 +51,12 @@ class Crew:
         start_seconds: How long a process may take until it begins.
     """
 
-    def __init__(self, workers: int, hash_seed: int | None) -> None:
+    def __init__(
+        self, workers: int, hash_seed: int | None, preload: Sequence[str] = ()
+    ) -> None:
         self._workers = workers
         self._hash_seed = hash_seed
+        self._preload = preload
         self._ended_starts = 0  # in a row
         self.lock = threading.Lock()
         self.queue: deque[Posted] = deque()
@@ -164,7 +169,7 @@ class Crew:
         """Start a worker's process and wait for what it has to say, to its end."""
         try:
             env = environment_of_workers(self._hash_seed)
-            worker.process.start(env, lambda: self.start_seconds)
+            worker.process.start(env, lambda: self.start_seconds, self._preload)
         except BaseException as error:  # noqa: BLE001 -- the jobs are told
             self._could_not_start(worker, error)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 
 from parpass.errors import RuntimeUseError
@@ -25,11 +25,21 @@ class LokyExecutor:
     Args:
         workers: How many at most.
         hash_seed: Their hash seed; None for that of this process, if it is set, or 0.
+        preload: Modules that take long to load and that all passes need. They are
+            loaded once, by Python's fork server, off which the workers are forked. Of
+            these there is one in a process; its environment is that which the process
+            has when it starts, and no seed is set.
     """
 
-    def __init__(self, workers: int, *, hash_seed: int | None = None) -> None:
+    def __init__(
+        self,
+        workers: int,
+        *,
+        hash_seed: int | None = None,
+        preload: Sequence[str] = (),
+    ) -> None:
         self.workers = workers
-        self._crew = Crew(workers, hash_seed)
+        self._crew = Crew(workers, hash_seed, preload)
         tell(self)
 
     @property

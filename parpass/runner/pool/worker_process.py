@@ -1,4 +1,4 @@
-"""A worker's process, seen from outside: started by loky, spoken to directly."""
+"""A worker's process, seen from outside: started by others, spoken to directly."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe
 
 import psutil
 
+from parpass.runner.pool.fork_server import load_ahead
+from parpass.runner.pool.loky_process import OwnInterpreter
 from parpass.runner.worker.serving import END, ServingProcess, serve
 
+_NAME = "parpass-worker"
 _LOOK_SECONDS = 1.0  # between two looks whether a process is alive that says nothing
 _EXIT_SECONDS = 1.0  # from the end of a connection to that of the process, at most
 _GRACE_SECONDS = 5.0  # for a process to end by itself
@@ -64,8 +67,18 @@ class Process:
         self._lock = threading.Lock()
         self._asking = threading.Lock()  # while somebody is on the line
 
-    def start(self, env: Mapping[str, str], seconds: Callable[[], float]) -> None:
+    def start(
+        self,
+        env: Mapping[str, str],
+        seconds: Callable[[], float],
+        preload: Sequence[str] = (),
+    ) -> None:
         """Start the process, and wait until it begins, for so many seconds.
+
+        Args:
+            env: What it has in its environment; not if it is forked.
+            seconds: How long that may take.
+            preload: The modules that are loaded in the process off which it is forked.
 
         Raises:
             StartError: It ended, or hangs.
@@ -80,12 +93,7 @@ class Process:
         with theirs:
             self._line, end_of_line = Pipe()
             with end_of_line:
-                process = ServingProcess(
-                    target=serve,
-                    args=(os.getpid(), theirs, end_of_line),
-                    name="parpass-worker",
-                    env=dict(env),
-                )
+                process = _new_process((theirs, end_of_line), env, preload)
                 process.start()
         self._process = process
         process.end_tree = self.kill
@@ -233,7 +241,19 @@ def _is_readable(connection: Connection, seconds: float) -> bool:
     """
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)
-    return bool(waiting.poll(1000 * seconds))
+    return bool(waiting.poll(max(0.0, 1000 * seconds)))  # less would be for ever
+
+
+def _new_process(
+    connections: Sequence[Connection], env: Mapping[str, str], preload: Sequence[str]
+) -> ServingProcess:
+    if preload:
+        from parpass.runner.pool.forked_process import ForkedProcess  # as systems have
+
+        load_ahead(preload)
+        return ForkedProcess(target=serve, args=(None, *connections), name=_NAME)
+    args = (os.getpid(), *connections)
+    return OwnInterpreter(target=serve, args=args, name=_NAME, env=dict(env))
 
 
 def _is_sent(connection: Connection | None, message: bytes) -> bool:

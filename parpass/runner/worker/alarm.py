@@ -26,11 +26,14 @@ def ending_after(seconds: float) -> Generator[None]:
     if not can or seconds == math.inf:
         yield
         return
-    before = signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    before = signal.getsignal(signal.SIGALRM)
+    is_changed = before is not signal.SIG_DFL
+    if is_changed:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, min(max(seconds, 1e-6), _LONGEST))
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        if before is not None:
+        if is_changed and before is not None:
             signal.signal(signal.SIGALRM, before)

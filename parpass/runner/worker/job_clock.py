@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import time
 
 from parpass.runner.travel.messages import JobTimes
@@ -19,27 +20,33 @@ class JobClock:
     Args:
         is_own_process: Whether the process is a worker's own: then what its other
             threads take of a processor counts as well.
-        asks: Whether to ask the system for the time in the queue.
+        is_brief: Whether the job is likely to be shorter than it takes to read the time
+            in the queue, some 20 us.
     """
 
-    def __init__(self, *, is_own_process: bool, asks: bool = True) -> None:
+    def __init__(self, *, is_own_process: bool, is_brief: bool = False) -> None:
         self._processor = time.process_time if is_own_process else time.thread_time
+        self._is_brief = is_brief
         self._began = time.perf_counter()
         self._had = self._processor()
-        self._queued = _queued() if asks else None
+        self._before = _waits() if is_brief else _queued()
 
     def times(self) -> JobTimes:
         """Return what was taken until now.
 
-        Where the system does not tell of the queue, or is not asked, all that the
-        processor was not used for counts as waiting for it.
+        Where the system does not tell of the queue, all that the processor was not used
+        for counts as waiting for it. So it does in a brief job, unless this thread has
+        waited for something else as well: then nothing counts.
         """
         seconds = time.perf_counter() - self._began
         processor = self._processor() - self._had
-        before, now = self._queued, None if self._queued is None else _queued()
+        before, now = self._before, _waits() if self._is_brief else _queued()
         queued = seconds - processor
         if before is not None and now is not None:
-            queued = now - before
+            if not self._is_brief:
+                queued = now - before
+            elif now > before:
+                queued = 0.0
         return JobTimes(seconds, processor, min(max(queued, 0.0), seconds))
 
 
@@ -52,3 +59,12 @@ def _queued() -> float | None:
         finally:
             os.close(file)
     return None
+
+
+def _waits() -> float | None:
+    """Return how often this thread gave its processor back; None if not known."""
+    if sys.platform != "linux":
+        return None
+    import resource  # which not all systems have
+
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw

@@ -1,8 +1,9 @@
 """A worker's process, seen from inside: it takes jobs from connections, one by one.
 
-loky starts the process. Jobs do not go through its executor, whose queues and threads
-take twenty times as long as a message does on a connection, need names in shared
-memory, and end all jobs of a pool when one process dies.
+loky starts the process, or Python's fork server. Jobs do not go through loky's
+executor, whose queues and threads take twenty times as long as a message does on a
+connection, need names in shared memory, and end all jobs of a pool when one process
+dies.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
-
-from loky.backend.process import LokyProcess
+from multiprocessing.process import BaseProcess
 
 _DONE, _FAILED = b"+", b"-"
 _NOTICED_SECONDS = 0.5  # from the end of a connection to that of the other process
 END = b""  # in place of a job
 READY = b"ready"
+JOBS = "parpass.runner.worker.jobs"
 
 
-class ServingProcess(LokyProcess):
+class ServingProcess(BaseProcess):
     """A process that runs jobs; only who started it waits for its end.
 
     When a program ends it waits for all processes that it knows of, and one that was
@@ -52,8 +53,13 @@ class ServingProcess(LokyProcess):
         super().join(timeout)
 
 
-def serve(coordinator: int, *connections: Connection) -> None:
+def serve(parent: int | None, *connections: Connection) -> None:
     """Run jobs until the other side says that there will be no others.
+
+    Args:
+        parent: The coordinator, if that is the parent of this process; None where a
+            fork server is, which ends with the coordinator.
+        connections: Where jobs come from.
 
     They come one at a time, on either connection, and are answered on the same.
 
@@ -64,13 +70,15 @@ def serve(coordinator: int, *connections: Connection) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):  # it was blocked until here
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    if parent is None:
+        parent = os.getppid()
     # Loaded while the coordinator is still packing the first functions.
-    importlib.import_module("parpass.runner.worker.jobs").begin_worker(coordinator)
+    importlib.import_module(JOBS).begin_worker(parent)
     try:
         connections[0].send_bytes(READY)
         _answer_all(connections)
     except (EOFError, OSError):
-        _leave_to_watch(coordinator)
+        _leave_to_watch(parent)
 
 
 def _answer_all(connections: Sequence[Connection]) -> None:
@@ -93,10 +101,10 @@ def _answer_all(connections: Sequence[Connection]) -> None:
             connection.send_bytes(_answer(message))
 
 
-def _leave_to_watch(coordinator: int) -> None:
+def _leave_to_watch(parent: int) -> None:
     """Wait if the coordinator is no more: a thread tidies up, and ends this process."""
     until = time.monotonic() + _NOTICED_SECONDS
-    while os.getppid() != coordinator or time.monotonic() < until:
+    while os.getppid() != parent or time.monotonic() < until:
         time.sleep(0.01)
 
 

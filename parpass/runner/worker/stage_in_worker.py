@@ -53,7 +53,7 @@ class RunInWorker(Protocol):
 
     @property
     def is_brief(self) -> bool:
-        """Whether to ask the system what jobs took takes longer than they do."""
+        """Whether its jobs are likely to be over in some microseconds."""
         ...
 
     def slots(self, number: int) -> Slots:
@@ -149,7 +149,7 @@ class StageInWorker:
     def run_job(self, job: Job) -> JobResult:
         """Run the passes on the functions of a job."""
         is_own = self._is_own_process
-        clock = JobClock(is_own_process=is_own, asks=not self._run.is_brief)
+        clock = JobClock(is_own_process=is_own, is_brief=self._run.is_brief)
         self._shipment.put_in_force()
         state = PassState(self._spec.steps)
         outcomes: list[PackedOutcome] = []

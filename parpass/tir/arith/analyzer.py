@@ -19,6 +19,8 @@ from parpass.tir.expr import Var
 from parpass.tir.iteration import Range
 from parpass.tir.prim_expr import IntImm, PrimExpr, as_prim_expr
 
+_PLAIN = (ConstIntBound, ModularSet)
+
 
 class Analyzer:
     """Tells what is known of integer expressions, and simplifies them.
@@ -30,6 +32,8 @@ class Analyzer:
 
     def __init__(self) -> None:
         self._known = Known()
+        # By class, with the epoch of what they have found.
+        self._simplifiers: dict[type[Any], tuple[object, Any]] = {}
         self._told: dict[tuple[Var, type[Any]], Any] = {}  # by variable, and what it is
 
     def const_int_bound(self, expr: Any) -> ConstIntBound:
@@ -56,7 +60,7 @@ class Analyzer:
         given = as_prim_expr(expr)
         first = result = self._first(given)
         for _ in range(2):
-            before, result = result, RewriteSimplifier(self._known).visit(result)
+            before, result = result, self._simplified(RewriteSimplifier, result)
             if before is result:
                 break
         return given if result is first else result
@@ -65,8 +69,17 @@ class Analyzer:
         """Simplify an expression by a canonical form of sums and divisions."""
         given = as_prim_expr(expr)
         first = self._first(given)
-        result = CanonicalSimplifier(self._known).visit(first)
+        result = self._simplified(CanonicalSimplifier, first)
         return given if result is first else result
+
+    def _simplified(self, kind: type[RewriteSimplifier], first: PrimExpr) -> PrimExpr:
+        epoch = self._known.epoch
+        of_epoch, simplifier = self._simplifiers.pop(kind, (None, None))
+        if of_epoch is not epoch:
+            simplifier = kind(self._known)
+        result = simplifier.simplified(first)
+        self._simplifiers[kind] = epoch, simplifier
+        return result
 
     def simplify(self, expr: Any, steps: int = 2) -> PrimExpr:
         """Simplify an expression by rewriting and canonical forms, in turn.
@@ -119,7 +132,7 @@ class Analyzer:
         Raises:
             IRError: Something else is known, and is not to be overridden.
         """
-        if not isinstance(cast("object", info), ConstIntBound | ModularSet):
+        if not isinstance(cast("object", info), _PLAIN):
             raise IRTypeError(
                 "expected a ConstIntBound or a ModularSet to know of a variable, got "
                 f"{type(info).__name__}"
@@ -133,6 +146,8 @@ class Analyzer:
                 f"expected the {type(info).__name__} of '{var.name}' that is known, "
                 f"{known}, got {info}; to change it give override"
             )
+        if known is info or (known == info and isinstance(info, _PLAIN)):
+            return
         self._told[var, cast("type[Any]", type(info))] = info
         self._learn(var, info)
 
@@ -144,7 +159,7 @@ class Analyzer:
             facts.moduli[var] = Congruence.of(info.coeff, info.base)
         else:
             self._known.values[var] = self._known.table.first(info)
-        self._known.forget_derived()
+        self._known.learned(var)
 
     @contextmanager
     def constraint_scope(self, constraint: Any) -> Generator[None, None, None]:
@@ -153,14 +168,13 @@ class Analyzer:
         facts, known = self._known.facts, self._known
         mark = facts.mark()
         known.constraints += 1
-        facts.holds(known.table.first(condition))
-        known.forget_derived()
         try:
-            yield
+            with known.apart():
+                facts.holds(known.table.first(condition))
+                yield
         finally:
             known.constraints -= 1
             facts.take_back(mark)
-            known.forget_derived()
 
     def can_prove(self, condition: Any) -> bool:
         """Return whether a condition is found to hold always."""

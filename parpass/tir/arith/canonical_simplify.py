@@ -14,12 +14,14 @@ from parpass.tir.arith.knowledge import Known
 from parpass.tir.arith.rewrite_simplify import RewriteSimplifier
 from parpass.tir.arith.sums.split_sum import FLOOR, TRUNC, Rounding, Split, Sum, total
 from parpass.tir.arith.sums.sum_division import SumDivision
-from parpass.tir.arith.sums.sum_nodes import SumNodes
+from parpass.tir.arith.sums.sum_nodes import MAX_TERMS, SumNodes
 from parpass.tir.binary_op import Add, Div, FloorDiv, FloorMod, Mod, Mul, Sub
 from parpass.tir.const_fold import INDEX
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Cast
 from parpass.tir.prim_expr import IntImm, PrimExpr
+
+MAX_NODES = 2 * MAX_TERMS  # of a sum that is looked at as a whole
 
 
 class CanonicalSimplifier(RewriteSimplifier):
@@ -43,10 +45,11 @@ class CanonicalSimplifier(RewriteSimplifier):
         return self._nodes.node(form, dtype)
 
     def visited_before(self, expr: Any) -> Any:
-        """Return the children; of a sum, what is added in all of it."""
-        if self._is_linear(expr):
-            return [leaf for leaf, _ in self._added(expr)]
-        return super().visited_before(expr)
+        """Return the children; of a sum that is not long, all that is added in it."""
+        order = self._linear_order(expr) if self._is_linear(expr) else None
+        if order is None:
+            return super().visited_before(expr)
+        return [one for one in order if not self._is_open(one)]
 
     def _is_linear(self, expr: Any) -> bool:
         if not isinstance(expr, Add | Sub | Mul) or expr.dtype not in INDEX:
@@ -57,14 +60,18 @@ class CanonicalSimplifier(RewriteSimplifier):
             return isinstance(expr.a, IntImm)
         return True
 
+    def _is_open(self, expr: Any) -> bool:
+        """Return whether an expression is seen as what is added in it."""
+        return expr not in self._forms and self._is_linear(expr)
+
     def _added(self, root: Any) -> list[tuple[Any, int]]:
         """Return what is added in a sum, with its factors, in order of appearance."""
-        order = self._linear_order(root)
+        order = self._linear_order(root) or [root.a, root.b, root]
         factors = dict.fromkeys(order, 0)
         factors[root] = 1
         for node in reversed(order):
             factor = factors[node]
-            if not self._is_linear(node):
+            if not self._is_open(node):
                 continue
             if isinstance(node, Mul):
                 constant = node.b if isinstance(node.b, IntImm) else node.a
@@ -73,24 +80,29 @@ class CanonicalSimplifier(RewriteSimplifier):
             else:
                 factors[node.a] += factor
                 factors[node.b] += -factor if isinstance(node, Sub) else factor
-        return [(one, factors[one]) for one in order if not self._is_linear(one)]
+        return [(one, factors[one]) for one in order if not self._is_open(one)]
 
-    def _linear_order(self, root: Any) -> list[Any]:
-        """Return the nodes of a sum, down to what is added, children first."""
+    def _linear_order(self, root: Any) -> list[Any] | None:
+        """Return the nodes of a sum, down to what is added, children first.
+
+        None if there are so many that its parts are better looked at one by one.
+        """
         order: dict[Any, None] = {}
         stack = [root]
-        while stack:
+        for _ in range(MAX_NODES):
+            if not stack:
+                return [*order]
             node = stack.pop()
             if node in order:
                 continue
-            below = (node.a, node.b) if self._is_linear(node) else ()
+            below = (node.a, node.b) if self._is_open(node) else ()
             waiting = [child for child in below if child not in order]
             if waiting:
                 stack.append(node)
                 stack += reversed(waiting)
             else:
                 order[node] = None
-        return [*order]
+        return None
 
     def _sum_of(self, expr: Any) -> Sum:
         """Return what was visited as a sum."""
@@ -102,8 +114,10 @@ class CanonicalSimplifier(RewriteSimplifier):
 
     def _finished(self, expr: Any, form: Sum) -> Any:
         """Return the expression that a sum is, and remember that it is one."""
-        self._forms[expr] = form
-        return self._nodes.node(form, expr.dtype)
+        node = self._nodes.node(form, expr.dtype)
+        is_long = len(form.scales) > MAX_TERMS
+        self._forms[expr] = self._nodes.sum_of(node) if is_long else form
+        return node
 
     def visit_add_(self, op: Add) -> Any:
         """Simplify a sum."""

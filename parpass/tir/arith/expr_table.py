@@ -48,6 +48,10 @@ class ExprTable:
         self._impure.clear()
         self.let_values.clear()
 
+    def has(self, expr: PrimExpr) -> bool:
+        """Return whether an expression was met that mentions this one, or is it."""
+        return expr in self._first
+
     def is_impure(self, expr: PrimExpr) -> bool:
         """Return whether an expression of the table does more than give a value."""
         return expr in self._impure

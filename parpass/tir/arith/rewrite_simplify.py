@@ -30,7 +30,7 @@ from parpass.tir.op import (
     left_shift,
     right_shift,
 )
-from parpass.tir.prim_expr import FloatImm, IntImm
+from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr
 from parpass.tir.reduction import CommReducer, Reduce
 
 MAX_SCOPES = 32  # conditions within conditions that are made use of
@@ -53,6 +53,16 @@ class RewriteSimplifier(RuleEngine):
     def __init__(self, known: Known) -> None:
         super().__init__(known)
         self._gone_through = 0
+
+    def simplified(self, expr: PrimExpr) -> Any:
+        """Return an expression of the table, simplified.
+
+        What was found before is made use of; so the simplifier is to be dropped when
+        what is known is of another epoch.
+        """
+        self._gone_through = 0
+        self._made = {}
+        return self.visit(expr)
 
     def visit_default(self, expr: Any) -> Any:
         """Simplify a node of which the children are."""
@@ -171,7 +181,7 @@ class RewriteSimplifier(RuleEngine):
             known.facts.variables[axis.var] = interval.clipped(
                 ends[0].low, behind.high - 1
             )
-        known.forget_derived()
+            known.learned(axis.var)
 
     def _under(self, condition: Any, expr: Any) -> Generator[Any, Any, Any]:
         """Simplify an expression where a condition holds."""
@@ -179,16 +189,15 @@ class RewriteSimplifier(RuleEngine):
         is_too_much = known.scopes >= MAX_SCOPES or self._gone_through >= MAX_SCOPED
         if is_too_much or isinstance(condition, IntImm):
             return (yield expr)
-        mark, outside = known.facts.mark(), self.memo_map
-        bounds, moduli = known.bounds.memo, known.moduli.memo
+        mark = known.facts.mark()
+        outside, self.memo_map = self.memo_map, {}
+        made, self._made = self._made, {}
         known.scopes += 1
-        self.memo_map = {}
-        known.forget_derived()
-        known.facts.holds(condition)
         try:
-            return (yield expr)
+            with known.apart():
+                known.facts.holds(condition)
+                return (yield expr)
         finally:
             known.scopes -= 1
-            self.memo_map = outside
-            known.bounds.memo, known.moduli.memo = bounds, moduli
+            self.memo_map, self._made = outside, made
             known.facts.take_back(mark)

@@ -46,6 +46,8 @@ class RuleEngine(ExprFunctor[Any]):
         self._known = known
         self._table = known.table
         self._depth = 0
+        # What rules made is simplified less, the more rules it took: that is not kept.
+        self._made: dict[Any, Any] = {}
 
     # -- what rules build
 
@@ -112,11 +114,12 @@ class RuleEngine(ExprFunctor[Any]):
     # -- the simplification of a node of simplified parts
 
     def _simplified(self, node: Any) -> Any:
-        memo = self.memo_map
-        if node in memo:
-            return memo[node]
+        for memo in (self.memo_map, self._made):
+            if node in memo:
+                return memo[node]
         found = None if self._table.is_impure(node) else self._rewritten(node)
         result = node if found is None else found
+        memo = self._made if self._depth else self.memo_map
         memo[node] = result
         return result
 

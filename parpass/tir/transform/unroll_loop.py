@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from msgspec import structs
@@ -105,7 +106,7 @@ class LoopUnroller(StmtMutator):
     def visit_for_(self, op: For) -> Any:
         """Unroll a loop, or mark it, if that is asked for."""
         new = yield from self.visit_children(op)
-        extent = _rounds(new)
+        extent = self._rounds(new)
         is_short = self._is_short(new, extent)
         if op.kind == ForKind.UNROLLED:
             if extent is None:
@@ -125,6 +126,22 @@ class LoopUnroller(StmtMutator):
         if is_short and new.kind != ForKind.UNROLLED:
             return structs.replace(new, kind=ForKind.UNROLLED)
         return new
+
+    def _rounds(self, loop: For) -> int | None:
+        """Return how many rounds a loop has, if that is a constant."""
+        extent = loop.extent
+        if not isinstance(extent, IntImm | Var):
+            extent = self._analyzer.simplify(extent)
+        if not isinstance(extent, IntImm) or extent.value > _INT32_MAX:
+            return None
+        return max(extent.value, 0)
+
+    @functools.cached_property
+    def _analyzer(self) -> Any:
+        # With its rules it takes longer to load than all else here, and few need it.
+        from parpass.tir.arith import Analyzer
+
+        return Analyzer()
 
     def _is_short(self, loop: For, extent: int | None) -> bool:
         if loop.kind != ForKind.SERIAL or extent is None or self._normal:
@@ -195,16 +212,3 @@ class _Settling(StmtExprMutator):
         if found is None:
             return op
         return (yield from self.visit_child(found))
-
-
-def _rounds(loop: For) -> int | None:
-    """Return how many rounds a loop has, if that is a constant."""
-    extent = loop.extent
-    if not isinstance(extent, IntImm | Var):
-        # With its rules it takes longer to load than all else here, and few need it.
-        from parpass.tir.arith import Analyzer
-
-        extent = Analyzer().simplify(extent)
-    if not isinstance(extent, IntImm) or extent.value > _INT32_MAX:
-        return None
-    return max(extent.value, 0)

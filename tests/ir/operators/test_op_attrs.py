@@ -4,7 +4,10 @@ import pytest
 
 from parpass.errors import IRError, UnknownOpError
 from parpass.ir import Op, register_op_attr
+from parpass.ir.operators.effect import Effect
 from parpass.ir.operators.op_attrs import TempOpAttr, op_attrs
+from parpass.ir.operators.op_registration import register
+from parpass.ir.operators.op_table import OpPattern
 from parpass.relay.op import register_alter_op_layout, register_convert_op_layout
 
 KEY = "test.op_attrs"
@@ -68,6 +71,22 @@ def test_an_operator_answers_for_what_was_registered_until_it_is_reset() -> None
     with TempOpAttr("abs", key, 3):
         assert Op.get("abs").get_attr(key) == 3
     assert Op.get("abs").get_attr(key) is None
+
+
+def test_an_operator_is_given_attributes_by_itself() -> None:
+    key = f"{KEY}.set"
+    Op.get("abs").set_attr(key, 1, 20)
+    Op.get("abs").set_attr(key, 2)
+    assert Op.get("abs").get_attr(key) == 1
+    Op.get("abs").reset_attr(key)
+    own = register("test.set_attr")
+    own.set_attr("TOpPattern", 2)
+    own.set_attr("TOpIsStateful", True)
+    own.set_attr("TNonComputational", True)
+    assert (own.pattern, own.effect) == (OpPattern.INJECTIVE, Effect.WRITES)
+    assert own.get_attr("TNonComputational") is True
+    with pytest.raises(IRError, match="that this program registered, got 'abs'"):
+        Op.get("abs").set_attr("TOpPattern", 8)
 
 
 def test_what_an_operator_has_for_good_is_not_reset() -> None:

@@ -62,6 +62,7 @@ NUMPY: list[tuple[Expr | TupleWrapper, Any]] = [
     (op.any(B, 1), b.any(axis=1)),
     (op.annotation.compiler_begin(X, "ext"), x),
     (op.annotation.compiler_end(X, "ext"), x),
+    (op.annotation.checkpoint(X), x),
     (op.annotation.stop_fusion(X), x),
     (op.annotation.on_device(X, "cpu"), x),
     (op.debug(X, lambda _value: None), x),

@@ -139,7 +139,7 @@ ATTRIBUTES: list[tuple[Callable[[], Any], str]] = [
         lambda: nn.batch_to_space_nd(X, 2, ()),
         "expected blocks from 1 on and a pair for",
     ),
-    (lambda: nn.pad(X, ((0,), (1,))), "expected pairs of ints from 0 on, got (0,)"),
+    (lambda: nn.pad(X, ((0,), (1,))), "expected pairs of ints, got (0,)"),
     (
         lambda: nn.depth_to_space(X, 2, mode="RDC"),
         "expected 'DCR' or 'CRD' for mode, got",

@@ -7,7 +7,19 @@ from parpass import relay
 from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.ir.types.ty import FuncType, TensorType, TupleType
-from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, Var
+from parpass.relay.expr import (
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    Var,
+)
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.transform import DeadCodeElimination
 from parpass.relay.transform.dead_code_elimination import eliminate_dead_code
@@ -268,3 +280,15 @@ def test_what_only_reads_is_dropped_if_unused_and_else_stays_in_its_place() -> N
     after = eliminate_dead_code(used, inline_once=True)
     expected = lets((a, read(x)), (b, effect()), body=relay.negative(a))
     assert_structural_equal(after, expected)
+
+
+def test_writes_go_to_a_reference_that_is_neither_read_nor_handed_on() -> None:
+    r, s, u, v = map(Var, "rsuv")
+    writes = [(r, RefCreate(x)), (u, RefWrite(r, x)), (v, RefWrite(r, relay.exp(x)))]
+    assert eliminate_dead_code(lets(*writes, body=x)) is x
+    read = lets(*writes, body=RefRead(r))
+    assert eliminate_dead_code(read) is read
+    other = lets(*writes, (s, RefCreate(r)), (Var("w"), RefWrite(s, r)), body=x)
+    assert eliminate_dead_code(other) is x
+    handed_on = lets(*writes, (s, RefCreate(r)), body=s)
+    assert eliminate_dead_code(handed_on) is handed_on

@@ -19,9 +19,10 @@ from parpass.transform import (
     parse_pipeline,
 )
 from tests.support import careless
+from tests.support.box_ir import boxed
 from tests.support.breaking import PROGRAM
 from tests.support.hard_passes import Exit
-from tests.support.toy_ir import program, values_of
+from tests.support.toy_ir import Fn, Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom, FailOn
 
 
@@ -32,8 +33,10 @@ def checker() -> Iterator[ContractChecker]:
     checker.close()
 
 
-def fault(checker: ContractChecker, a_pass: Pass) -> ContractError | None:
-    mod = program(1, 2, 3)
+def fault(
+    checker: ContractChecker, a_pass: Pass, mod: Program | None = None
+) -> ContractError | None:
+    mod = program(1, 2, 3) if mod is None else mod
     adapter = adapter_of(mod, "test")
     return checker.check(a_pass, mod, adapter, Snapshot.take(PassContext()))
 
@@ -67,6 +70,13 @@ def test_a_pass_that_breaks_the_contract_is_found(
     assert error is not None
     assert complaint in str(error)
     assert error.pass_name == a_pass.info.name
+
+
+def test_a_pass_that_keeps_what_it_returned_is_found(checker: ContractChecker):
+    error = fault(checker, careless.KeepsResults(), boxed({"f0": Fn((1,))}))
+    assert error is not None
+    assert "when it was run again" in str(error)
+    assert "it was discarded" in str(error)
 
 
 def test_what_differs_is_shown(checker: ContractChecker):

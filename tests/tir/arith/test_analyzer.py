@@ -223,3 +223,40 @@ def test_deep_expressions_are_simplified_without_recursion(expr: Any):
     analyzer.const_int_bound(found)
     analyzer.modular_set(found)
     assert found.dtype == "int32"
+
+
+@pytest.mark.slow
+@settings(max_examples=15)
+@given(indices(), conditions(), st.data())
+def test_what_was_found_is_not_used_where_it_does_not_hold(
+    expr: Any, condition: Any, data: st.DataObject
+):
+    analyzer, ranges = Analyzer(), dict.fromkeys(VARIABLES, range(-2, 3))
+
+    def bind(var: tir.Var):
+        low = data.draw(st.integers(-3, 1))
+        ranges[var] = range(low, low + data.draw(st.integers(2, 4)))
+        found = tir.Range(low, ranges[var].stop)
+        analyzer.bind(var, found, allow_override=True)
+
+    def check(given_condition: Any):
+        simplified = analyzer.simplify(expr)
+        for values in itertools.product(*ranges.values()):
+            point = dict(zip(ranges, values, strict=True))
+            try:
+                if value_of(given_condition, point):
+                    assert value_of(simplified, point) == value_of(expr, point)
+            except Undefined:
+                continue
+
+    true = tir.const(1, "bool")
+    for var in VARIABLES:
+        bind(var)
+    check(true)
+    with analyzer.constraint_scope(condition):
+        check(condition)
+        bind(data.draw(st.sampled_from(VARIABLES)))
+        check(condition)
+    check(true)
+    bind(VARIABLES[0])
+    check(true)

@@ -10,9 +10,15 @@ import numpy as np
 from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
-from parpass.relay.op.attributes import WidthPairs, Widths, one_of
+from parpass.relay.op.attributes import (
+    IntPairs,
+    WidthPairs,
+    Widths,
+    one_of,
+    width_pairs,
+)
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.relations import require_rank, tensors
 
@@ -26,13 +32,19 @@ class PadAttrs(Attrs, frozen=True):
     """Attributes of `nn.pad`.
 
     Attributes:
-        pad_width: How many elements to add before and after, for each axis.
+        pad_width: How many elements to add before and after, for each axis; below 0,
+            where the mode is `constant`, so many are left out.
         pad_mode: `constant` adds the pad value, `edge` the nearest element, `reflect`
             mirrors at the edge.
     """
 
-    pad_width: WidthPairs
+    pad_width: IntPairs
     pad_mode: PadMode = "constant"
+
+    def check(self) -> None:
+        """Reject edges that are left out."""
+        if self.pad_mode != "constant":
+            width_pairs(self.pad_width, "pad_width")
 
 
 def _pad_relation(types: Sequence[Type], attrs: PadAttrs) -> TensorType:
@@ -46,18 +58,29 @@ def _padded(data: TensorType, pad_width: tuple[tuple[int, int], ...]) -> TensorT
         raise TypeRelationError(
             f"expected a pad_width for {len(pad_width)} dimensions, got {data}"
         )
-    shape = tuple(
-        dim if isinstance(dim, UnknownDim) else before + dim + after
-        for dim, (before, after) in zip(data.shape, pad_width, strict=True)
-    )
-    return TensorType(shape, data.dtype)
+    shape: list[Dim] = []
+    for dim, (before, after) in zip(data.shape, pad_width, strict=True):
+        if not isinstance(dim, UnknownDim):
+            if dim < max(-before, 0) + max(-after, 0):
+                raise TypeRelationError(
+                    f"expected as many elements as are left out by {(before, after)}, "
+                    f"got {data}"
+                )
+            dim = before + dim + after
+        shape.append(dim)
+    return TensorType(tuple(shape), data.dtype)
 
 
 def _pad(attrs: PadAttrs, data: Array, value: Array) -> Array:
     if not data.ndim:
         return data  # there are no axes, which numpy does not take
     if attrs.pad_mode == "constant":
-        return np.pad(data, attrs.pad_width, constant_values=value.astype(data.dtype))
+        inside = tuple(
+            slice(max(-before, 0), dim - max(-after, 0))
+            for dim, (before, after) in zip(data.shape, attrs.pad_width, strict=True)
+        )
+        added = [(max(before, 0), max(after, 0)) for before, after in attrs.pad_width]
+        return np.pad(data[inside], added, constant_values=value.astype(data.dtype))
     mode = "edge" if attrs.pad_mode == "edge" else "reflect"
     return np.pad(data, attrs.pad_width, mode)
 
@@ -72,8 +95,8 @@ def pad(
     """Add elements before and after those of each axis.
 
     Raises:
-        IRTypeError: `pad_width` is not a pair of ints from 0 on for each axis, or
-            `pad_mode` is none of TVM's.
+        IRTypeError: `pad_width` is not a pair of ints for each axis, from 0 on where
+            edges are added, or `pad_mode` is none of TVM's.
     """
     ...
 

@@ -156,6 +156,13 @@ POINTWISE: Mapping[str, Gradient] = {
     **dict.fromkeys(("ceil", "floor", "round", "sign", "trunc"), none),
     **dict.fromkeys(("full_like", "ones_like", "zeros_like"), none),
     **dict.fromkeys(
-        ("annotation.stop_fusion", "copy", "device_copy", "on_device"), same
+        (
+            "annotation.checkpoint",
+            "annotation.stop_fusion",
+            "copy",
+            "device_copy",
+            "on_device",
+        ),
+        same,
     ),
 }

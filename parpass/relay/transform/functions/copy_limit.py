@@ -15,6 +15,12 @@ _OPTION = "relay.max_copied_nodes"
 _DEFAULT = 1_000_000  # about ten seconds, and half a gigabyte
 
 
+def max_copied_nodes(ctx: PassContext) -> int:
+    """Return how many nodes one run of a pass may put in the place of calls."""
+    limit: int = ctx.config.get(_OPTION, _DEFAULT)
+    return limit
+
+
 class CopyLimit:
     """Counts the nodes that one run of a pass copies, second copies and further ones.
 
@@ -25,8 +31,7 @@ class CopyLimit:
     """
 
     def __init__(self, ctx: PassContext | None = None) -> None:
-        config = (ctx or PassContext.current()).config
-        self._limit: int = config.get(_OPTION, _DEFAULT)
+        self._limit = max_copied_nodes(ctx or PassContext.current())
         self._copied = 0
         self._sizes: dict[Function, int] = {}
 

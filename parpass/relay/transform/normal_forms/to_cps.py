@@ -220,7 +220,7 @@ class _Converter:
             return Call(value.op, args, value.attrs, (), value.span)
         old = children(value)
         if not old:
-            return value
+            return self._atom(value)
         return reflection(type(value)).rebuild(value, [*map(self._atom, old)])
 
     def _branches(self, value: If | Match, k: Var) -> Steps[Expr]:

@@ -8,6 +8,7 @@ from parpass.errors import IRTypeError, kind_of
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.types.ty import FuncType, Type
+from parpass.ir.types.type_structure import substitute, type_vars_in
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.transform.normal_forms.to_cps import unused_name
@@ -38,7 +39,8 @@ class UnCPS(ModulePass):
           %k(%x)
         }
 
-    Functions call each other as they did, by their new names.
+    Functions call each other as they did, by their new names. One that takes or gives
+    functions has its new name only: those are in continuation passing style, too.
     """
 
     pass_info = PassInfo(1, "UnCPS", required=("InferType",))
@@ -62,10 +64,12 @@ class UnCPS(ModulePass):
         functions = dict(old)
         for name, function in typed.items():
             functions[name] = _with_names(function, renamed)
+        converted = {name: functions.pop(name) for name in renamed}
         result = IRModule.assemble(mod, functions)
         for name, var in renamed.items():
-            result[var] = functions[name]
-            result[name] = _returning(typed[name], var)
+            if not _hands_on_functions(typed[name]):
+                result[mod.get_global_var(name)] = _returning(typed[name], var)
+            result[var] = converted[name]
         return result
 
 
@@ -78,11 +82,17 @@ def un_cps(func: Function) -> Function:
     Raises:
         IRTypeError: The function is not in continuation passing style.
     """
-    if func.checked_type_ is None or _result_type(func) is None:
+    result = None if func.checked_type_ is None else _result_type(func)
+    if result is None:
         raise IRTypeError(
             "expected a function with types whose last parameter is a continuation, "
             f"got {func.checked_type_ or kind_of(func)}; to_cps makes such functions, "
             "and InferType gives types"
+        )
+    if func.type_params[-1] in type_vars_in(result):
+        raise IRTypeError(
+            f"expected a function that does not return functions, got one of {result}, "
+            "which give their results to the same continuations"
         )
     return _returning(func, func)
 
@@ -90,7 +100,11 @@ def un_cps(func: Function) -> Function:
 def _returning(func: Function, callee: Expr) -> Function:
     """Return a function that calls one with the continuation that returns."""
     result = cast("Type", _result_type(func))
-    params = [Var(p.name_hint, p.checked_type, p.span) for p in func.params[:-1]]
+    answer = {func.type_params[-1]: result}
+    params = [
+        Var(param.name_hint, substitute(param.checked_type, answer), param.span)
+        for param in func.params[:-1]
+    ]
     types = func.type_params[:-1]
     x = Var("x", result)
     args = (*params, Function((x,), x, result))
@@ -108,6 +122,14 @@ def _result_type(func: Function) -> Type | None:
     if not isinstance(last, FuncType) or {last.ret_type, typ.ret_type} != {answer}:
         return None
     return last.arg_types[0] if len(last.arg_types) == 1 else None
+
+
+def _hands_on_functions(func: Function) -> bool:
+    """Return whether arguments, or the result, give their results to continuations."""
+    answer = func.type_params[-1]
+    types = [param.checked_type for param in func.params[:-1]]
+    types.append(cast("Type", _result_type(func)))
+    return any(answer in type_vars_in(typ) for typ in types)
 
 
 def _with_names(function: Function, renamed: dict[str, GlobalVar]) -> Function:

@@ -77,6 +77,8 @@ def _puts_zeros(pad: Call) -> bool:
     value = pad.args[1]
     if pad.attrs.pad_mode != "constant" or not isinstance(value, Constant):
         return False
+    if any(width < 0 for pair in pad.attrs.pad_width for width in pair):
+        return False
     return not value.data.numpy().any()
 
 

@@ -7,6 +7,7 @@ split loops leave. What fits together is put together: `x // 6 * 6 + x % 6` is `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from parpass.tir.binary_op import Div, FloorDiv, FloorMod, Mod
@@ -112,8 +113,12 @@ def _joined(scales: dict[Split, int]) -> dict[Split, int]:
 
 def _join_two(scales: dict[Split, int], splits: list[Split]) -> bool:
     """Put two splits of an expression together, if two fit; return whether two did."""
+    of_upper: dict[int, list[Split]] = {}
+    for split in splits:
+        of_upper.setdefault(split.upper, []).append(split)
     for high in splits:
-        for low in splits:
+        fitting = () if high.rounding is None else (high.lower, high.upper)
+        for low in chain.from_iterable(of_upper.get(upper, ()) for upper in fitting):
             joined = _fitting(high, scales[high], low, scales[low])
             if joined is not None:
                 scale = scales[low]

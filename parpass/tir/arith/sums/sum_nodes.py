@@ -10,6 +10,10 @@ from parpass.tir.binary_op import Add, Mul, Sub
 from parpass.tir.data_type import wrapped
 from parpass.tir.prim_expr import IntImm, PrimExpr
 
+# A longer sum is a term by itself where more is added to it, so that sums that grow
+# step by step, as the bounds of loops do, cost no more the longer they are.
+MAX_TERMS = 64
+
 
 class SumNodes:
     """Makes expressions of a table of sums, and remembers of which."""
@@ -40,8 +44,14 @@ class SumNodes:
 
     def node(self, form: Sum, dtype: str) -> Any:
         """Return a sum as an expression: what is added first, the greatest first."""
+        single = form.single
+        if single is not None:
+            result: Any = self._scaled(*single)
+            if single[1] != 1:
+                self._sums.setdefault(result, form)
+            return result
         ordered = sorted(form.scales.items(), key=_place)
-        result: Any = None
+        result = None
         for split, scale in ordered:
             if scale > 0:
                 result = self._plus(Add, result, self._scaled(split, scale))
@@ -53,8 +63,7 @@ class SumNodes:
                 result = self._plus(Sub, result, self._scaled(split, -scale))
         if form.base < 0 and ordered:
             result = self._plus(Sub, result, self.int_imm(-form.base, dtype))
-        single = form.single
-        if single is None or single[1] != 1:
+        if len(ordered) <= MAX_TERMS:
             self._sums.setdefault(result, form)
         return result
 

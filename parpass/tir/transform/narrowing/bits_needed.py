@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from parpass.ir.node import Node, children, post_order
+from parpass.ir.node import Node, children
 from parpass.tir.arith import Analyzer
 from parpass.tir.buffer import BufferLoad
 from parpass.tir.data_type import data_type, int_range
@@ -31,6 +31,7 @@ class BitsNeeded(StmtVisitor):
         self._values = int_range(f"int{target_bits}")
         self._analyzer = Analyzer()
         self._bits: dict[Node, int] = {}
+        self._seen: dict[Node, int] = {}  # the same, by what is known of variables now
         self._extents: dict[Var, int] = {}  # of variables, the bits of their extents
 
     def dtype_of(self, expr: PrimExpr) -> str:
@@ -70,21 +71,29 @@ class BitsNeeded(StmtVisitor):
 
     def _bind(self, var: Var, first: PrimExpr, extent: PrimExpr) -> None:
         rounds = Range.from_min_extent(first, extent)
+        if var in self._extents:
+            self._seen = {}
         self._analyzer.bind(var, rounds, allow_override=True)
         self._extents[var] = data_type(extent.dtype).bits
         self._bits[var] = max(map(self._own, (var, first, extent)))
 
     def _look(self, root: Node) -> None:
-        """Give each part of an expression what it and all that it is in need."""
-        needed: dict[Node, int] = {}
-        bits = self._bits
-        for node in reversed(post_order(root)):
-            found = max(needed.get(node, self._target), self._own(node))
-            bits[node] = max(bits.get(node, self._target), found)
+        """Give each part of an expression what it and all that it is in need.
+
+        Parts that were seen to need as much are not gone into again.
+        """
+        bits, seen, target = self._bits, self._seen, self._target
+        waiting = [(root, target)]
+        while waiting:
+            node, around = waiting.pop()
+            found = max(around, self._own(node))
+            if seen.get(node, 0) >= found:
+                continue
+            seen[node] = found
+            bits[node] = max(bits.get(node, target), found)
             # What is loaded says nothing of where it is.
-            within = self._target if isinstance(node, Load | BufferLoad) else found
-            for child in children(node):
-                needed[child] = max(needed.get(child, within), within)
+            within = target if isinstance(node, Load | BufferLoad) else found
+            waiting += [(child, within) for child in children(node)]
 
     def _own(self, node: Node) -> int:
         """Return the bits that an expression needs by itself."""

@@ -98,7 +98,10 @@ def test_what_is_known_of_the_type_is_kept() -> None:
         (dyn.broadcast_to(X, vector(9, 4)), "expected a shape that broadcasts"),
         (dyn.topk(X, scalar(9)), "expected k up to 4, got 9"),
         (dyn.strided_slice(X, vector(0), vector(1), vector(0)), "strides other than 0"),
-        (dyn.nn.pad(floats(1), const(np.array([[0, -1]]))), "pairs of ints from 0 on"),
+        (
+            dyn.nn.pad(floats(1), const(np.array([[0, -1]])), 0, "edge"),
+            "pairs of ints from 0 on",
+        ),
         (dyn.tile(X, vector(0)), "expected repetitions of 1 or more"),
     ],
 )

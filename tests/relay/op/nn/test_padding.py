@@ -29,6 +29,18 @@ def test_the_pad_value_may_be_an_expression_and_takes_the_datas_dtype() -> None:
     assert found[0].tolist() == [7] * 4
 
 
+def test_elements_are_left_out_by_widths_below_0() -> None:
+    data = floats(4, 3)
+    found = value(nn.pad(data, ((-1, 1), (1, -2)), 7.0))
+    wanted = np.full((4, 2), 7, "float32")
+    wanted[:3, 1:] = array(data)[1:, :1]
+    np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(TypeRelationError, match="as many elements as are left out"):
+        related(nn.pad(data, ((0, 0), (-2, -2))))
+    with pytest.raises(IRTypeError, match="from 0 on, got"):
+        nn.pad(data, ((0, 0), (-1, 0)), pad_mode="edge")
+
+
 @pytest.mark.parametrize("mode", ["edge", "reflect"])
 def test_the_other_modes_are_numpys(mode: Literal["edge", "reflect"]) -> None:
     data = floats(3, 3)
@@ -54,9 +66,9 @@ def test_what_does_not_fit_is_rejected() -> None:
         related(nn.pad(floats(2, 3), WIDTH, floats(2)))
 
 
-def test_widths_are_pairs_from_0_on() -> None:
-    for width in ([(1, 2, 3)], [(0, -1)]):
-        with pytest.raises(IRTypeError, match="expected pairs of ints from 0 on, got"):
+def test_widths_are_pairs() -> None:
+    for width in ([(1, 2, 3)], [(1,)]):
+        with pytest.raises(IRTypeError, match="expected pairs of ints, got"):
             nn.pad(floats(2), width)
     with pytest.raises(IRTypeError, match="for pad_mode, got 'wrap'"):
         nn.pad(floats(2), [(0, 0)], pad_mode="wrap")

@@ -43,6 +43,13 @@ def test_global_functions_get_counterparts_in_the_module() -> None:
     assert run(3.0).numpy() == 12
 
 
+def test_a_variable_may_be_bound_to_another_one() -> None:
+    x, y = Var("x", SCALAR), Var("y")
+    mod = InferType()(IRModule({"main": Function((x,), Let(y, x, relay.add(y, x)))}))
+    after: Any = relay.create_executor(mod=UnCPS()(InferType()(ToCPS()(mod))))
+    assert after.evaluate()(3.0).numpy() == 6
+
+
 def test_a_constructor_is_no_function_to_convert() -> None:
     box = GlobalTypeVar("Box")
     wrap = Constructor("Wrap", (SCALAR,), box)

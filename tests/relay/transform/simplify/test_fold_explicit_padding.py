@@ -47,6 +47,7 @@ def test_padding_is_added_in_any_layout(rank: int) -> None:
         nn.pad(X, AROUND, 1.0),
         nn.pad(X, AROUND, relay.var("value", shape=())),
         nn.pad(X, AROUND, pad_mode="edge"),
+        nn.pad(X, ((0, 0), (0, 0), (-1, 1), (1, 1))),
         nn.pad(
             relay.strided_slice(X, (0, 0), (1, 1)), ((0, 0), (0, 1), (1, 1), (1, 1))
         ),

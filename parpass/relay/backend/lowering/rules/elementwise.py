@@ -61,7 +61,8 @@ _unary("sign", _sign)
 _unary("round", op.nearbyint)
 _unary("bitwise_not", _bitwise_not)
 _unary("logical_not", op.logical_not)
-for _name in ("copy", "on_device", "device_copy", "annotation.stop_fusion"):
+_SAME = ("checkpoint", "stop_fusion")
+for _name in ("copy", "on_device", "device_copy", *map("annotation.{}".format, _SAME)):
     _unary(_name, lambda x: x)
 
 

@@ -1,0 +1,1 @@
+"""Partial evaluation: what is known of values while a program is compiled."""

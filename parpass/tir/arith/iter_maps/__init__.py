@@ -1,0 +1,1 @@
+"""Indices that are made of iterators by splitting and fusing them."""

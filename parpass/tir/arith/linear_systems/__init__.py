@@ -1,0 +1,1 @@
+"""Systems of equations and inequalities that are linear in variables."""

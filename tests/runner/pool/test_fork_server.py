@@ -1,0 +1,90 @@
+"""Workers that are forked off Python's fork server are workers as others are."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from parpass.runner import JobLostError
+from parpass.runner.pool.loky_executor import LokyExecutor
+
+pytestmark = pytest.mark.slow
+
+LOADED_AHEAD = "tests.support.preloaded"  # a module that nobody else loads
+
+
+def look(job: bytes) -> bytes:
+    """Return what a worker can tell of itself."""
+    loaded = sys.modules.get(LOADED_AHEAD)
+    blocked = list(getattr(loaded, "BLOCKED", ()))
+    return json.dumps((os.getpid(), os.getppid(), loaded is not None, blocked)).encode()
+
+
+def die(job: bytes) -> bytes:
+    """End a worker as a crash does."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return job
+
+
+def in_a_program() -> dict[str, Any]:
+    """Use such workers; return what was seen."""
+    executor = LokyExecutor(2, preload=[LOADED_AHEAD, "there.is.none"])
+    first, server, is_loaded, blocked = json.loads(executor.submit(look, b"").result())
+    error = executor.submit(die, b"").exception()
+    assert isinstance(error, JobLostError)
+    again, same_server, *_ = json.loads(executor.submit(look, b"").result())
+    is_child = os.getpid() == psutil.Process(server).ppid()
+    executor.close()
+    return {
+        "is_loaded": is_loaded,
+        "is_loaded_here": LOADED_AHEAD in sys.modules,
+        "is_forked": is_child and server == same_server,
+        "cause": error.cause,
+        "left": [one for one in (first, again) if psutil.pid_exists(one)],
+        "blocked": blocked,
+    }
+
+
+@pytest.fixture(scope="module")
+def seen() -> dict[str, Any]:
+    program = (
+        "import json; from tests.runner.pool import test_fork_server as here;"
+        "print(json.dumps(here.in_a_program()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        check=True,
+        cwd=Path(__file__).parents[3],
+    )
+    return json.loads(done.stdout)
+
+
+def test_what_they_need_is_loaded_before_they_are_forked(seen: dict[str, Any]):
+    assert (seen["is_loaded"], seen["is_loaded_here"]) == (True, False)
+
+
+def test_those_that_replace_others_are_forked_off_the_same_server(
+    seen: dict[str, Any],
+):
+    assert seen["is_forked"]
+
+
+def test_how_one_ended_is_known(seen: dict[str, Any]):
+    assert seen["cause"] == "SIGKILL(-9)"
+
+
+def test_interrupts_wait_while_the_server_loads(seen: dict[str, Any]):
+    assert signal.SIGINT in seen["blocked"]
+
+
+def test_none_of_them_is_left(seen: dict[str, Any]):
+    assert seen["left"] == []
