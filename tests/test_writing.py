@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.docs import snippets
+from tests.support.reducers import reducers_put_back
 from tests.support.registering import registering_for_a_while
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -38,7 +39,7 @@ def test_the_snippets_of_the_page_run(
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     names: dict[str, Any] = {"__name__": name.replace("-", "_")}
     files: set[str] = set()
-    with registering_for_a_while():
+    with registering_for_a_while(), reducers_put_back():
         for file, snippet, before in found:
             if file:  # which a later snippet imports
                 files.add(file)

@@ -26,6 +26,7 @@ _FILES = {
     "siblings": ("siblings",),
     "interactive": ("interactive",),
     "service": ("service",),
+    "cluster": ("dask",),
     "cold_start": ("cold",),
     "infrastructure": ("infrastructure",),
     "visitors": ("visitors",),

@@ -34,8 +34,10 @@ class Executor(Protocol):
     event loops, so these two do not wait for anything.
 
     Workers see the folder of a run, and jobs only name what is in it. An executor whose
-    workers do not has an attribute `shares_files` that is False, and brings it to them;
-    large values go with the functions then.
+    workers do not brings it to them.
+
+    One whose jobs cost milliseconds has an attribute `least_job_seconds`: jobs that are
+    expected to take less are put together, even where workers have nothing to do.
     """
 
     @property

@@ -10,12 +10,12 @@ from parpass.transform import FunctionPass, PassInfo
 SIDE = 100  # of a constant: 40 kB
 
 
-def weighted(functions: int) -> IRModule:
+def weighted(functions: int, side: int = SIDE) -> IRModule:
     """Return a module of functions that each add a large constant."""
 
     def function(seed: int) -> relay.Function:
-        x = relay.var("x", shape=(SIDE, SIDE))
-        weights = np.random.default_rng(seed).random((SIDE, SIDE), np.float32)
+        x = relay.var("x", shape=(side, side))
+        weights = np.random.default_rng(seed).random((side, side), np.float32)
         return relay.Function((x,), relay.add(x, relay.const(weights)))
 
     return IRModule({f"f{seed}": function(seed) for seed in range(functions)})

@@ -5,44 +5,28 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import sys
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from typing import Any, Self
 
-import parpass
-from parpass.adapters.dask.jobs_away import Call, Done, Lost, SpecWanted, WasAt
-from parpass.adapters.dask.on_dask_worker import (
-    close_there,
-    end_there,
-    forget_there,
-    put_there,
-    run_there,
-    versions_there,
-)
-from parpass.adapters.dask.runs_here import MirroredNote, RunHere
+from parpass.adapters.dask.connection import Connection
+from parpass.adapters.dask.dispatch import Dispatch, Posted, Run
+from parpass.adapters.dask.job_cost import JobCost
+from parpass.adapters.dask.job_places import Places
+from parpass.adapters.dask.jobs_away import Answer, Done, Lost, PartsWanted, WasAt
+from parpass.adapters.dask.on_dask_worker import end_there
+from parpass.adapters.dask.run_here import MirroredNote
+from parpass.adapters.dask.runs_here import RunsHere
 from parpass.errors import RuntimeUseError
 from parpass.runner import JobEndedError, JobLostError
-from parpass.runner.executor import START_SECONDS, environment_of_workers
-from parpass.runner.travel.messages import Job, unpack_message
-from parpass.runner.worker.jobs import run_job
+from parpass.runner.executor import START_SECONDS
+from parpass.runner.travel.notes import Phase
 from parpass.runner.worker.serving import unpack_answer
 
-Run = Callable[[bytes], bytes]
-
-
-class _Posted:
-    """A job on its way."""
-
-    def __init__(self, number: int, run: Run, message: bytes) -> None:
-        self.number, self.run, self.message = number, run, message
-        self.answer: Future[bytes] = Future()
-        self.of: RunHere | None = None
-        self.note: MirroredNote | None = None
-        self.away: Any = None  # Dask's future
-        self.has_spec = False
+_LOOK_SECONDS = 0.5  # between two looks of a job that waits for a worker
 
 
 class DaskExecutor:
@@ -54,33 +38,48 @@ class DaskExecutor:
     users can.
 
     Args:
-        client: A `distributed.Client`; it stays its owner's, and open.
+        client: A `distributed.Client`; it stays its owner's, and open. This has a
+            connection of its own to the same scheduler.
 
     Attributes:
         name: What is of this executor has it in its name, on the cluster.
-        workers: How many jobs run at once: the threads of all workers at first.
-        shares_files: Files are not shared, but brought to the workers.
 
     Raises:
-        RuntimeUseError: There are no workers, or they have another Python or parpass.
+        RuntimeUseError: There are no workers, they have another Python or parpass, or
+            the client is not connected.
     """
 
-    shares_files = False
-
     def __init__(self, client: Any) -> None:
-        self._client = client
         self.name = f"parpass-{uuid.uuid4().hex}"
-        _check_versions(client)
-        self.workers: int = sum(client.nthreads().values())
         self._lock = threading.RLock()
-        self._posted: dict[int, _Posted] = {}
+        self._posted: dict[int, Posted] = {}
+        self._waiting: list[Posted] = []  # for a worker, while there is none
+        self._places = Places()
         self._count = 0
-        self._runs: dict[str, RunHere] = {}
         self._closed = False
+        self._start_seconds = START_SECONDS
+        self._cost = JobCost()
         # Of things that wait for the cluster: here, and not on anybody's event loop.
         self._thread = ThreadPoolExecutor(1, "parpass-dask")
-        self._environment = environment_of_workers()
-        client.subscribe_topic(self.name, self._told)
+        self._cluster = Connection(client, self.name, self._told)
+        self._runs = RunsHere(self._cluster, self.name)
+        self._dispatch = Dispatch(self._cluster, self.name, self._runs)
+        try:
+            self._cluster.open(self._joined, self._left)
+        except BaseException:
+            self._thread.shutdown()
+            self._cluster.close()
+            raise
+
+    @property
+    def workers(self) -> int:
+        """How many jobs run at once: the threads of all workers that are there."""
+        return max(1, self._places.threads)
+
+    @property
+    def least_job_seconds(self) -> float:
+        """How long jobs are to be, by what the way of one was measured to take."""
+        return self._cost.least_job_seconds
 
     @property
     def is_warm(self) -> bool:
@@ -90,26 +89,25 @@ class DaskExecutor:
     def start(self, seconds: float = START_SECONDS) -> None:
         """Do nothing: the cluster is there.
 
+        Args:
+            seconds: For how long a job may wait for a worker, if there is none.
+
         Raises:
             RuntimeUseError: It is not any more, or this is closed.
         """
-        del seconds
+        self._start_seconds = seconds
         if self._closed:
             raise RuntimeUseError("the executor is closed")
-        if self._client.status != "running":
-            raise RuntimeUseError(
-                f"expected a client of a running Dask cluster, got {self._client!r}; "
-                "was its scheduler ended?"
-            )
+        self._cluster.check()
 
     def submit(self, run: Run, job: bytes, seconds: float = math.inf) -> Future[bytes]:
         """Have a process of some worker call `run(job)`."""
         del seconds
-        self.start()
+        self.start(self._start_seconds)
         with self._lock:
             self._count += 1
-            posted = self._posted[self._count] = _Posted(self._count, run, job)
-        self._thread.submit(self._send, posted)
+            posted = self._posted[self._count] = Posted(self._count, run, job)
+            self._give_place(posted)
         return posted.answer
 
     def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
@@ -118,10 +116,10 @@ class DaskExecutor:
         with self._lock:
             found = [one for one in self._posted.values() if one.answer is answer]
             for posted in found:
-                self._take_back(posted)
+                self._take_back(posted, reuses_note=False)
         _settle(answer.set_exception, JobEndedError())
         for posted in found:
-            self._thread.submit(self._end_there, posted)
+            self._later(self._end_there, posted)
 
     def kill(self) -> None:
         """End all jobs."""
@@ -135,11 +133,8 @@ class DaskExecutor:
             with contextlib.suppress(Exception):
                 posted.answer.result()
         self._thread.shutdown()
-        with contextlib.suppress(Exception):  # the cluster may be no more
-            self._client.unsubscribe_topic(self.name)
-            self._client.run(close_there, self.name)
-        for run in self._runs.values():
-            run.close()
+        self._cluster.close()
+        self._runs.close()
 
     def __enter__(self) -> Self:
         return self
@@ -147,96 +142,141 @@ class DaskExecutor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _send(self, posted: _Posted) -> None:
-        if posted.answer.done():
+    def _later(self, what: Callable[..., None], *args: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # it is closed
+            self._thread.submit(what, *args)
+
+    def _give_place(self, posted: Posted) -> None:
+        """Have a worker run a job, now or when there is one."""
+        place = self._places.best()
+        if place is None:
+            self._waiting.append(posted)
+            self._wait(posted, time.monotonic() + self._start_seconds)
+            return
+        posted.place = place
+        posted.sent = time.monotonic() if place.has_idle else 0.0
+        place.jobs += 1
+        self._later(self._send, posted)
+
+    def _wait(self, posted: Posted, until: float) -> None:
+        """Look now and then whether a job can still hope for a worker."""
+        if posted not in self._waiting:
             return
         try:
-            call = self._call(posted)
-            posted.away = self._client.submit(
-                run_there, call, key=f"{self.name}-{posted.number}-{posted.has_spec}"
-            )
+            self._cluster.check()
+            if time.monotonic() > until:
+                raise RuntimeUseError(
+                    f"the Dask cluster has had no workers for {self._start_seconds:g} s"
+                )
+        except RuntimeUseError as error:
+            self._settle(posted, posted.answer.set_exception, error)
+            return
+        look = threading.Timer(_LOOK_SECONDS, self._wait, (posted, until))
+        look.daemon = True
+        look.start()
+
+    def _joined(self, address: str, threads: int) -> None:
+        """Take in that there is a worker."""
+        with self._lock:
+            self._places.join(address, threads)
+            waiting, self._waiting = self._waiting, []
+            for posted in waiting:
+                if not posted.answer.done():
+                    self._give_place(posted)
+
+    def _left(self, address: str) -> None:
+        """Take in that a worker is no more: so are its jobs."""
+        with self._lock:
+            self._places.leave(address)
+            lost = [
+                one
+                for one in self._posted.values()
+                if one.place is not None and one.place.address == address
+            ]
+            for posted in lost:
+                self._lose_with_worker(posted)
+
+    def _send(self, posted: Posted) -> None:
+        place = posted.place
+        if place is None or posted.answer.done():
+            return
+        try:
+            self._dispatch.send(posted, place)
             posted.away.add_done_callback(functools.partial(self._came_back, posted))
         except Exception as error:  # noqa: BLE001 -- told to who waits
             self._settle(posted, posted.answer.set_exception, error)
 
-    def _call(self, posted: _Posted) -> Call:
-        message, stage = posted.message, None
-        if posted.run is run_job:
-            job: Job = unpack_message(message)
-            posted.of = self._run_of(job.folder)
-            message, stage = posted.of.away(job)
-            if posted.has_spec:
-                stage = stage._replace(spec=posted.of.spec(job.stage))
-        return Call(
-            self.name, posted.number, posted.run, message, stage, self._environment
-        )
-
-    def _run_of(self, path: str) -> RunHere:
-        if path not in self._runs:
-            for ended in [one for one in self._runs.values() if one.has_ended]:
-                del self._runs[ended.path]
-                ended.close()
-                self._client.run(forget_there, self.name, ended.path, on_error="ignore")
-            self._runs[path] = RunHere(path)
-        return self._runs[path]
-
-    def _came_back(self, posted: _Posted, away: Any) -> None:
+    def _came_back(self, posted: Posted, away: Any) -> None:
         if posted.answer.done():
             return
         try:
-            answer: Done | SpecWanted | Lost = away.result()
+            answer: Answer = away.result()
         except Exception as error:  # noqa: BLE001 -- of Dask's
-            self._settle(posted, posted.answer.set_exception, self._lost(posted, error))
+            if type(error).__name__ == "KilledWorker":
+                self._lose_with_worker(posted)
+                return
+            error = RuntimeUseError(f"the Dask cluster gave up a job: {error!r}")
+            self._settle(posted, posted.answer.set_exception, error)
             return
+        try:
+            self._take_in(posted, answer)
+        except Exception as error:  # noqa: BLE001 -- told to who waits
+            self._settle(posted, posted.answer.set_exception, error)
+
+    def _take_in(self, posted: Posted, answer: Answer) -> None:
         match answer:
-            case SpecWanted():
-                posted.has_spec = True
-                with contextlib.suppress(RuntimeError):  # it is closed
-                    self._thread.submit(self._send, posted)
+            case PartsWanted():
+                if posted.place is not None:
+                    posted.place.parts.clear()
+                posted.sent = 0.0
+                self._later(self._send, posted)
             case Lost(cause, was_at, traceback):
-                note = self._show(posted, was_at)
-                if note is not None:
-                    note.show_traceback(traceback)
-                number = 0 if note is None else note.number
-                error = JobLostError(cause, number)
-                self._settle(posted, posted.answer.set_exception, error)
-            case Done(content):
+                self._lose(posted, cause, was_at, traceback)
+            case Done(content, pieces, seconds):
+                if posted.sent:
+                    self._cost.learn(time.monotonic() - posted.sent - seconds)
+                if posted.of is not None:
+                    posted.of.keep(pieces)
                 result = unpack_answer(content)
                 is_error = isinstance(result, BaseException)
                 answer_ = posted.answer
                 put = answer_.set_exception if is_error else answer_.set_result
                 self._settle(posted, put, result)
 
-    def _lost(self, posted: _Posted, error: Exception) -> Exception:
-        """Return what an error of Dask's means for a job."""
-        if type(error).__name__ == "KilledWorker":
-            note = self._show(posted, None)
-            # As of what the system kills: nobody knows what it died of.
-            return JobLostError("SIGKILL(-9)", 0 if note is None else note.number)
-        return RuntimeUseError(f"the Dask cluster gave up a job: {error!r}")
+    def _lose_with_worker(self, posted: Posted) -> None:
+        """Have a job be lost with a worker of Dask's: of what, nobody knows.
 
-    def _told(self, event: tuple[float, Any]) -> None:
-        """Take in what a worker says, on the client's event loop."""
-        what, *rest = event[1]
+        What was told last of what it was at may be long ago, and so nothing. If it had
+        a single function there is no other one to suspect.
+        """
+        was_at = None
+        if len(posted.functions) == 1:
+            [at] = posted.functions
+            was_at = WasAt((at, 0, at, 0, Phase.PASS), 0)
+        self._lose(posted, "SIGKILL(-9)", was_at, "")
+
+    def _lose(
+        self, posted: Posted, cause: str, was_at: WasAt | None, traceback: str
+    ) -> None:
+        note = self._show(posted, was_at)
+        if note is not None and traceback:
+            note.show_traceback(traceback)
+        error = JobLostError(cause, 0 if note is None else note.number)
+        self._settle(posted, posted.answer.set_exception, error)
+        if posted.away is not None:
+            self._later(posted.away.cancel)
+
+    def _told(self, place: str, what: str, *rest: Any) -> None:
+        """Take in what a worker says, on the connection's event loop."""
         if what == "at":
             number, *values, age = rest
             posted = self._posted.get(number)
             if posted is not None:
                 self._show(posted, WasAt(tuple(values), age))
         else:
-            run, stage, place = rest
-            with contextlib.suppress(RuntimeError):  # it is closed
-                self._thread.submit(self._bring_others, run, stage, place)
+            self._runs.bring(what, place, *rest)
 
-    def _bring_others(self, path: str, stage: int, place: str) -> None:
-        run = self._runs.get(path)
-        with contextlib.suppress(OSError):  # it is over
-            if run is not None:
-                others = run.others(stage)
-                args = self.name, path, stage, others
-                self._client.run(put_there, *args, workers=[place], on_error="ignore")
-
-    def _show(self, posted: _Posted, at: WasAt | None) -> MirroredNote | None:
+    def _show(self, posted: Posted, at: WasAt | None) -> MirroredNote | None:
         with self._lock:
             if posted.of is None or posted.number not in self._posted:
                 return posted.note
@@ -247,21 +287,31 @@ class DaskExecutor:
             return posted.note
 
     def _settle(
-        self, posted: _Posted, put: Callable[[Any], None], value: object
+        self, posted: Posted, put: Callable[[Any], None], value: object
     ) -> None:
         with self._lock:
-            self._take_back(posted, keeps_note=isinstance(value, JobLostError))
+            is_lost = isinstance(value, JobLostError)  # then its note is read
+            self._take_back(posted, reuses_note=not is_lost, keeps_note=is_lost)
         _settle(put, value)
 
-    def _take_back(self, posted: _Posted, *, keeps_note: bool = False) -> None:
-        self._posted.pop(posted.number, None)
+    def _take_back(
+        self, posted: Posted, *, reuses_note: bool, keeps_note: bool = False
+    ) -> None:
+        if self._posted.pop(posted.number, None) is None:
+            return
+        if posted.place is not None:
+            posted.place.jobs -= 1
+        if posted in self._waiting:
+            self._waiting.remove(posted)
         note, posted.note = posted.note, None
         if note is not None and posted.of is not None and not keeps_note:
-            posted.of.give_back(note)
+            posted.of.give_back(note, reuse=reuses_note)
 
-    def _end_there(self, posted: _Posted) -> None:
+    def _end_there(self, posted: Posted) -> None:
         with contextlib.suppress(Exception):  # the cluster may be no more
-            self._client.run(end_there, self.name, posted.number, on_error="ignore")
+            if posted.place is not None:
+                at = posted.place.address
+                self._cluster.call(end_there, self.name, posted.number, at=at)
             if posted.away is not None:
                 posted.away.cancel()
 
@@ -269,17 +319,3 @@ class DaskExecutor:
 def _settle(put: Callable[[Any], None], value: Any) -> None:
     with contextlib.suppress(InvalidStateError):  # it has been ended
         put(value)
-
-
-def _check_versions(client: Any) -> None:
-    mine = versions_there()
-    found: dict[str, Any] = client.run(versions_there)
-    if not found:
-        raise RuntimeUseError("the Dask cluster has no workers")
-    for place, theirs in found.items():
-        if theirs != mine:
-            raise RuntimeUseError(
-                f"expected parpass {parpass.__version__} on Python "
-                f"{sys.version.split()[0]} on all Dask workers, as here, got "
-                f"{theirs} on {place}"
-            )

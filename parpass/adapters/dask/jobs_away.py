@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from parpass.runner.travel.folder import Ref
 from parpass.runner.travel.slots import Slot
 
 
@@ -15,13 +16,20 @@ class StageAway(NamedTuple):
         run: A name that no other run has.
         number: The number of the stage in the run.
         functions: How many functions there are.
-        spec: What its jobs have in common; None if that is taken to be there.
+        spec: The digest of what its jobs have in common.
     """
 
     run: str
     number: int
     functions: int
-    spec: bytes | None
+    spec: str
+
+
+class ValueAway(NamedTuple):
+    """A large value of a run: where workers expect it, and its digest."""
+
+    ref: Ref
+    digest: str
 
 
 class Call(NamedTuple):
@@ -33,6 +41,9 @@ class Call(NamedTuple):
         run: What is to be called.
         message: What it is given.
         stage: The stage that it is a part of; None if it comes whole.
+        values: Large values of its functions that are to be there when it begins.
+        parts: What is needed of a spec and values, by digest, but for what is taken to
+            be there.
         environment: What processes that run jobs have in their environment.
     """
 
@@ -41,17 +52,35 @@ class Call(NamedTuple):
     run: Callable[[bytes], bytes]
     message: bytes
     stage: StageAway | None
-    environment: dict[str, str]
+    values: Sequence[ValueAway]
+    parts: Mapping[str, bytes]
+    environment: Mapping[str, str]
+
+
+class Piece(NamedTuple):
+    """What was added to a file of large values, and where that begins."""
+
+    file: str
+    offset: int
+    content: bytes
 
 
 class Done(NamedTuple):
-    """A job was run; `answer` is for `unpack_answer`."""
+    """A job was run.
+
+    Attributes:
+        answer: For `unpack_answer`.
+        pieces: Large values that it made.
+        seconds: What it took there, without the way.
+    """
 
     answer: bytes
+    pieces: Sequence[Piece]
+    seconds: float
 
 
-class SpecWanted(NamedTuple):
-    """Nothing is known of the stage there: the call is to come with its spec."""
+class PartsWanted(NamedTuple):
+    """What a call takes to be there is not: it is to come with all of its parts."""
 
 
 class Lost(NamedTuple):
@@ -66,6 +95,9 @@ class Lost(NamedTuple):
     cause: str
     was_at: WasAt | None
     traceback: str
+
+
+Answer = Done | PartsWanted | Lost
 
 
 class WasAt(NamedTuple):

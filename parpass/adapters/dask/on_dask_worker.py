@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from importlib.metadata import version
 from typing import Any
@@ -9,24 +10,31 @@ from typing import Any
 from distributed import get_worker
 
 import parpass
-from parpass.adapters.dask.jobs_away import Call, OthersOf
-from parpass.adapters.dask.site import Answer, close_site, site_of
+from parpass.adapters.dask.jobs_away import Answer, Call, OthersOf, ValueAway
+from parpass.adapters.dask.site import close_site, hear_of, site_of
 
 
-def run_there(call: Call) -> Answer:
-    """Run a job, and tell meanwhile what it is at."""
+def run_there(packed: bytes) -> Answer:
+    """Run a job, given as a pickled `Call`, and tell meanwhile what it is at."""
+    call: Call = pickle.loads(packed)
     worker: Any = get_worker()
 
     def tell(what: tuple[Any, ...]) -> None:
-        place = (worker.address,) if what[0] == "others" else ()
-        worker.log_event(call.executor, [*what, *place])
+        worker.log_event(call.executor, [worker.address, *what])
 
     return site_of(call.executor).run(call, tell)
 
 
-def end_there(executor: str, job: int) -> None:
-    """End a job, if it is here or comes."""
-    site_of(executor).end(job)
+def keep_there(executor: str, parts: dict[str, bytes]) -> None:
+    """Bring parts of calls to come."""
+    site_of(executor).keep(parts)
+
+
+def bring_there(
+    executor: str, run: str, value: ValueAway, content: bytes | None
+) -> bool:
+    """Bring a large value; return False if its content is to come, too."""
+    return site_of(executor).bring(run, value, content)
 
 
 def put_there(executor: str, run: str, stage: int, others: OthersOf) -> None:
@@ -34,9 +42,19 @@ def put_there(executor: str, run: str, stage: int, others: OthersOf) -> None:
     site_of(executor).put(run, stage, others)
 
 
+def end_there(executor: str, job: int) -> None:
+    """End a job, if it is here or comes."""
+    site_of(executor).end(job)
+
+
 def forget_there(executor: str, run: str) -> None:
     """Remove what is kept for a run."""
     site_of(executor).forget(run)
+
+
+def hear_there(executor: str) -> None:
+    """Hear that an executor is there, still."""
+    hear_of(executor)
 
 
 def close_there(executor: str) -> None:

@@ -1,126 +1,83 @@
-"""The runs of an executor, where they were started: what of them goes elsewhere."""
+"""The runs of an executor, where they were started."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import itertools
-import os
-import time
 from collections.abc import Sequence
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
-from msgspec.structs import replace
-
-from parpass.adapters.dask.jobs_away import OthersOf, StageAway, WasAt
-from parpass.runner.travel.bundles import Packed
-from parpass.runner.travel.folder import Folder
-from parpass.runner.travel.messages import (
-    Job,
-    functions_name,
-    pack_message,
-    slots_name,
-    spec_name,
-)
-from parpass.runner.travel.notes import FAULT, Note
-from parpass.runner.travel.slots import BundlesFile, Slots
-
-# Notes are under numbers of processes, which no process has: no system counts so far.
-_numbers = itertools.count(1 << 30)
+from parpass.adapters.dask.connection import Connection
+from parpass.adapters.dask.jobs_away import ValueAway
+from parpass.adapters.dask.on_dask_worker import bring_there, forget_there, put_there
+from parpass.adapters.dask.run_here import RunHere
+from parpass.runner.travel.folder import Ref
 
 
-class RunHere:
-    """A run, by the folder that it has here.
+class RunsHere:
+    """The runs of an executor; brings workers what they ask for of them.
 
     Args:
-        path: The folder.
+        cluster: The connection.
+        name: The executor's name.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._folder = Folder(path)
-        self._stages: dict[int, _StageHere] = {}
-        self._notes: list[MirroredNote] = []
-        self._free: list[MirroredNote] = []  # those of nobody just now
+    def __init__(self, cluster: Connection, name: str) -> None:
+        self._cluster, self._name = cluster, name
+        self._runs: dict[str, RunHere] = {}
+        # One that waits for functions to be packed must not keep jobs from being sent.
+        self._thread = ThreadPoolExecutor(1, "parpass-dask-bringing")
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether its folder is gone."""
-        return not os.path.isdir(self.path)
+    def of(self, path: str) -> RunHere:
+        """Return a run by its folder; those that have ended are forgotten there."""
+        if path not in self._runs:
+            for ended in [one for one in self._runs.values() if one.has_ended]:
+                del self._runs[ended.path]
+                ended.close()
+                self._cluster.ask_all(forget_there, self._name, ended.path)
+            self._runs[path] = RunHere(path)
+        return self._runs[path]
 
-    def away(self, job: Job) -> tuple[bytes, StageAway]:
-        """Return a job with its functions, and what is told of its stage."""
-        stage = self._stage(job.stage)
-        missing = [at for at in job.functions if at not in job.apart]
-        apart = {**stage.packed(missing), **job.apart}
-        message = pack_message(replace(job, folder="", apart=apart))
-        return message, StageAway(self.path, job.stage, len(stage.slots), None)
+    def bring(self, what: str, place: str, path: str, *wanted: Any) -> None:
+        """Have a worker be brought what it asked for; not yet when this returns.
 
-    def spec(self, number: int) -> bytes | None:
-        """Return what the jobs of a stage have in common; None if it is over."""
-        return self._folder.read(spec_name(number))
-
-    def others(self, number: int) -> OthersOf:
-        """Return all functions of a stage, as soon as they are written down.
-
-        Raises:
-            OSError: It is over.
+        Args:
+            what: `value`, which is told by a reference, or `others`, all functions of
+                a stage, which is told by its number.
+            place: The worker.
+            path: The run.
+            wanted: The rest of what it said.
         """
-        slots = self._stage(number).slots
-        found = [slots.awaited(at) for at in range(len(slots))]
-        content = Path(self.path, functions_name(number)).read_bytes()
-        return OthersOf(found, content)
-
-    def note(self) -> MirroredNote:
-        """Return a note for a process elsewhere."""
-        if self._free:
-            return self._free.pop()
-        self._notes.append(MirroredNote(self._folder))
-        return self._notes[-1]
-
-    def give_back(self, note: MirroredNote) -> None:
-        """Take back a note of a job that is done."""
-        note.idle()
-        self._free.append(note)
-
-    def _stage(self, number: int) -> _StageHere:
-        if number not in self._stages:
-            self._stages = {number: _StageHere(self._folder, number)}
-        return self._stages[number]
+        run = self._runs.get(path)
+        with contextlib.suppress(RuntimeError):  # it is closed
+            if run is not None and what == "value":
+                self._thread.submit(self._bring_value, run, place, *wanted)
+            elif run is not None:
+                self._thread.submit(self._bring_others, run, place, *wanted)
 
     def close(self) -> None:
         """Close what is open."""
-        for note in self._notes:
-            note.close()
+        self._thread.shutdown()
+        for run in self._runs.values():
+            run.close()
 
+    def _bring_others(self, run: RunHere, place: str, number: int) -> None:
+        with contextlib.suppress(Exception):  # it is over
+            others = run.others(number)
+            self._cluster.call(
+                put_there, self._name, run.path, number, others, at=place
+            )
 
-class _StageHere:
-    def __init__(self, folder: Folder, number: int) -> None:
-        self.slots = Slots.open(folder, slots_name(number))
-        open_file = functools.partial(folder.open_reader, functions_name(number))
-        self._file = BundlesFile(open_file)
-
-    def packed(self, functions: Sequence[int]) -> dict[int, Packed]:
-        return {at: self._file.packed(self.slots[at]) for at in functions}
-
-
-class MirroredNote(Note):
-    """What a process elsewhere has noted, in the folder of the run.
-
-    Attributes:
-        number: In place of the number of a process.
-    """
-
-    def __init__(self, folder: Folder) -> None:
-        self.number = next(_numbers)
-        owner = f"{self.number}-{os.urandom(4).hex()}"
-        super().__init__(folder, owner)
-        self._path = Path(folder.path, f"{FAULT}{owner}")
-
-    def show(self, at: WasAt) -> None:
-        """Have the note say what a process is at."""
-        since = 0 if at.age is None else time.monotonic_ns() - at.age
-        self._put((*at.values, since))
-
-    def show_traceback(self, text: str) -> None:
-        """Have it say where the process was."""
-        self._path.write_text(text)
+    def _bring_value(self, run: RunHere, place: str, wanted: Sequence[Any]) -> None:
+        ref = Ref(*wanted)
+        bring = functools.partial(
+            self._cluster.call, bring_there, self._name, run.path, at=place
+        )
+        with contextlib.suppress(Exception):  # the worker is no more
+            try:
+                value = run.value(ref)
+                if bring(value, None) is False:
+                    bring(value, run.content(ref))
+            except OSError:
+                bring(ValueAway(ref, ""), None)

@@ -1,8 +1,6 @@
-"""What a worker of Dask's keeps: the processes that run jobs, and the folders of runs.
+"""What a worker of Dask's keeps for an executor: processes that run jobs, and runs.
 
-A run has a folder on each machine, as it has one where it was started: its specs are
-written there, its functions if a pass reads others than its own, and the notes of the
-processes that run its jobs. What these note is told to the executor.
+What the processes note is told to the executor.
 """
 
 from __future__ import annotations
@@ -10,32 +8,27 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from parpass.adapters.dask.child import Child, pack_job_away, run_job_away
 from parpass.adapters.dask.jobs_away import (
+    Answer,
     Call,
     Done,
     Lost,
     OthersOf,
-    SpecWanted,
+    PartsWanted,
     StageAway,
+    ValueAway,
     WasAt,
 )
-from parpass.runner.travel.folder import Folder
-from parpass.runner.travel.messages import functions_name, slots_name, spec_name
-from parpass.runner.travel.notes import Notes
-from parpass.runner.travel.slots import Slots
-from parpass.runner.travel.whole import have_all_travel
+from parpass.adapters.dask.kept_parts import KeptParts
+from parpass.adapters.dask.run_away import RunAway, Tell
 from parpass.runner.worker.serving import pack_call
 
-Answer = Done | SpecWanted | Lost
-Tell = Callable[[Any], None]
-
-_TELL_SECONDS = 0.05  # between two messages of what a process is at
-_IDLE_SECONDS = 300.0  # after which who gave jobs is taken to be no more
+SILENT_SECONDS = 300.0  # after which an executor of which nothing is heard is no more
 _LOOK_SECONDS = 30.0  # between two looks whether that is so
+_TELL_SECONDS = 0.05  # between two messages of what a process is at
 
 _sites: dict[str, Site] = {}  # by executor
 _opening = threading.Lock()
@@ -47,18 +40,17 @@ def site_of(executor: str) -> Site:
         if executor not in _sites:
             _sites[executor] = Site()
             threading.Thread(
-                target=_close_when_idle, args=(executor,), daemon=True
+                target=_close_when_silent, args=(executor,), daemon=True
             ).start()
         return _sites[executor]
 
 
-def _close_when_idle(executor: str) -> None:
-    """Close what an executor has left behind that was killed, say."""
-    while (site := _sites.get(executor)) is not None:
-        if site.idle_seconds() > _IDLE_SECONDS:
-            close_site(executor)
-            return
-        time.sleep(_LOOK_SECONDS)
+def hear_of(executor: str) -> None:
+    """Take down that an executor is there, still."""
+    with _opening:
+        site = _sites.get(executor)
+    if site is not None:
+        site.hear()
 
 
 def close_site(executor: str) -> None:
@@ -69,62 +61,13 @@ def close_site(executor: str) -> None:
         site.close()
 
 
-class RunAway:
-    """A run's folder on this machine."""
-
-    def __init__(self) -> None:
-        self.folder = Folder()
-        have_all_travel(self.folder)
-        self.notes = Notes(self.folder)
-        self._number = 0
-        self._slots: Slots | None = None
-        self.has_asked = False
-        self._lock = threading.Lock()
-
-    def begin(self, stage: StageAway) -> bool:
-        """Have a stage be known here; return whether it is."""
-        with self._lock:
-            if self._number >= stage.number:
-                return True
-            if stage.spec is None:
-                return False
-            self._discard()
-            count = stage.functions
-            self._slots = Slots.create(self.folder, slots_name(stage.number), count)
-            self.folder.publish(spec_name(stage.number), stage.spec)
-            self._number, self.has_asked = stage.number, False
-            return True
-
-    def put(self, number: int, others: OthersOf) -> None:
-        """Have all functions of a stage be here."""
-        with self._lock:
-            if number == self._number and self._slots is not None:
-                self.folder.publish(functions_name(number), others.content)
-                for at, slot in enumerate(others.slots):
-                    self._slots[at] = slot
-
-    def was_at(self, process: int) -> WasAt | None:
-        """Return what a process is at."""
-        for work in self.notes.read():
-            if work.process == process:
-                age = time.monotonic_ns() - work.since if work.since else None
-                return WasAt(work[:5], age)
-        return None
-
-    def traceback(self, process: int) -> str:
-        """Return where a process was when a signal ended it."""
-        found = [one for one in self.notes.read() if one.process == process]
-        return "".join(self.notes.traceback(one.owner) for one in found)
-
-    def close(self) -> None:
-        """Remove the folder."""
-        self.folder.remove()
-
-    def _discard(self) -> None:
-        old = self._number
-        if old:
-            self.folder.discard(spec_name(old), functions_name(old))
-            self.folder.discard(slots_name(old), are_mapped=True)
+def _close_when_silent(executor: str) -> None:
+    """Close what an executor has left behind that was killed, say."""
+    while (site := _sites.get(executor)) is not None:
+        if site.silent_seconds() > SILENT_SECONDS:
+            close_site(executor)
+            return
+        time.sleep(_LOOK_SECONDS)
 
 
 class Site:
@@ -136,12 +79,16 @@ class Site:
         self._busy: dict[int, Child] = {}  # by job
         self._ended: set[int] = set()  # jobs, before or while they ran
         self._runs: dict[str, RunAway] = {}
-        self._last = time.monotonic()
+        self._parts = KeptParts()
+        self.hear()
 
-    def idle_seconds(self) -> float:
-        """Return for how long there was nothing to do."""
-        with self._lock:
-            return 0.0 if self._busy else time.monotonic() - self._last
+    def hear(self) -> None:
+        """Take down that the executor is there."""
+        self._heard = time.monotonic()
+
+    def silent_seconds(self) -> float:
+        """Return for how long nothing was heard of the executor."""
+        return time.monotonic() - self._heard
 
     def kept(self) -> tuple[int, list[str]]:
         """Return how many children there are, and the folders of runs."""
@@ -151,9 +98,14 @@ class Site:
 
     def run(self, call: Call, tell: Tell) -> Answer:
         """Run a job in a child; `tell` sends the executor what that is at."""
-        run = None if call.stage is None else self._run_of(call.stage.run)
-        if run is not None and call.stage is not None and not run.begin(call.stage):
-            return SpecWanted()
+        self.hear()
+        for digest, content in call.parts.items():
+            self._parts.put(digest, content)
+        stage = call.stage
+        run = None if stage is None else self._run_of(stage.run, tell)
+        if run is not None and stage is not None and not self._begin(run, stage, call):
+            return PartsWanted()
+        began = time.monotonic()
         child = self._take(call)
         if child is None:
             return Lost("SIGKILL(-9)", None, "")
@@ -163,26 +115,43 @@ class Site:
             given = pack_job_away(run.folder.path, call.message)
             message = pack_call(run_job_away, given)
         answer = child.call(message, watch.look)
+        pieces = [] if run is None else run.values.made_by(child.number)
         with self._lock:
             del self._busy[call.number]
-            self._last = time.monotonic()
             self._ended.discard(call.number)
             if answer is not None:
                 self._idle.append(child)
-                return Done(answer)
+                return Done(answer, pieces, time.monotonic() - began)
         return Lost(child.cause(), *watch.last())
 
-    def _run_of(self, name: str) -> RunAway:
+    def _begin(self, run: RunAway, stage: StageAway, call: Call) -> bool:
+        """Have a stage begin, and large values be there; return whether they can."""
+        values = [one for one in call.values if not run.values.has(one.ref)]
+        digests = [one.digest for one in values]
+        if not run.has_begun(stage):
+            digests.append(stage.spec)
+        parts = {
+            digest: call.parts.get(digest) or self._parts.get(digest)
+            for digest in digests
+        }
+        if None in parts.values():
+            return False
+        if (spec := parts.get(stage.spec)) is not None:
+            run.begin(stage, spec)
+        for value in values:
+            run.values.put(value.ref, parts[value.digest])
+        return True
+
+    def _run_of(self, name: str, tell: Tell) -> RunAway:
         with self._lock:
             if name not in self._runs:
-                self._runs[name] = RunAway()
+                self._runs[name] = RunAway(name, tell)
             return self._runs[name]
 
     def _take(self, call: Call) -> Child | None:
         """Return a child to run a job; None if it was ended already."""
         with self._lock:
             child = self._idle.pop() if self._idle else None
-            self._last = time.monotonic()
         child = child or Child(call.environment)
         with self._lock:
             if call.number in self._ended:
@@ -199,12 +168,30 @@ class Site:
         if child is not None:
             child.kill()
 
+    def keep(self, parts: dict[str, bytes]) -> None:
+        """Keep parts of calls to come."""
+        for digest, content in parts.items():
+            self._parts.put(digest, content)
+
     def put(self, run: str, stage: int, others: OthersOf) -> None:
         """Have all functions of a stage be here."""
-        with self._lock:
-            found = self._runs.get(run)
-        if found is not None:
+        if (found := self._found(run)) is not None:
             found.put(stage, others)
+
+    def bring(self, run: str, value: ValueAway, content: bytes | None) -> bool:
+        """Have a large value be here; return False if its content is to be sent.
+
+        One without a digest cannot be had.
+        """
+        if content is not None:
+            self._parts.put(value.digest, content)
+        elif value.digest:
+            content = self._parts.get(value.digest)
+            if content is None:
+                return False
+        if (found := self._found(run)) is not None:
+            found.values.put(value.ref, content)
+        return True
 
     def forget(self, run: str) -> None:
         """Remove what is kept for a run."""
@@ -227,6 +214,10 @@ class Site:
         for run in runs:
             run.close()
 
+    def _found(self, run: str) -> RunAway | None:
+        with self._lock:
+            return self._runs.get(run)
+
 
 class _Watch:
     """Looks at what a child is at, and tells it."""
@@ -240,20 +231,20 @@ class _Watch:
 
     def look(self) -> None:
         """Tell what it is at, if that is news, and ask for functions it waits for."""
-        run, stage = self._run, self._call.stage
-        if run is None or stage is None or time.monotonic() < self._next:
+        run = self._run
+        if run is None or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _TELL_SECONDS
         at = run.was_at(self._child.number)
         if at is None:
             return
-        if at.age is None and not run.has_asked:
-            run.has_asked = True
-            self._tell(("others", stage.run, stage.number))
+        if at.age is None:
+            run.ask_for_others()
         key = *at.values, int(at.age is None)
         if key != self._told:
             self._told = key
-            self._tell(("at", self._call.number, *map(int, at.values), at.age))
+            told: tuple[Any, ...] = (*map(int, at.values), at.age)
+            self._tell(("at", self._call.number, *told))
 
     def last(self) -> tuple[WasAt | None, str]:
         """Return what it was at when it died, and where."""

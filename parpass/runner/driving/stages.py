@@ -198,8 +198,6 @@ class Stages:
         """Have workers run a stage on those functions that have no outcome."""
         command, outcomes = stage.command, stage.outcomes
         snapshot = await self._host.call_through(Snapshot.take, self._context)
-        if not getattr(executor, "shares_files", True):
-            self._retainer.values.large = math.inf  # for the rest of the run
         pooled = PooledStage(
             command.steps,
             stage.held,

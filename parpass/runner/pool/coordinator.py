@@ -95,7 +95,9 @@ class _StageRun:
         self._executor = executor
         self._notes = notes
         self._nursery = nursery
-        self._schedule = Schedule(stage.total, executor.workers, stage.pace())
+        self._schedule = Schedule(
+            stage.total, executor.workers, stage.pace(), self._least_job_seconds()
+        )
         self._in_flight: dict[int, tuple[SubmitJob, Future[bytes]]] = {}
         self._inquest = stage.inquest
         self._overseer = Overseer(
@@ -213,7 +215,10 @@ class _StageRun:
                 self._stage.look_at(new)
             else:
                 self._new.send_nowait(new)
-        return JobFinished(job, seconds)
+        return JobFinished(job, seconds, self._least_job_seconds())
+
+    def _least_job_seconds(self) -> float:
+        return getattr(self._executor, "least_job_seconds", 0.0)
 
     def _without_workers(self, error: NoWorkersError) -> Exception:
         if error.why == "none":

@@ -33,7 +33,7 @@ import heapq
 import math
 from array import array
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from parpass.runner.pool.schedule_events import (
     Blame,
@@ -70,9 +70,13 @@ class Schedule:
         total: How many functions there will be.
         workers: How many workers there are.
         pace: Seconds of work for each unit of weight, as far as is known before.
+        least: Seconds that a job should take at least, even if workers are idle.
     """
 
-    def __init__(self, total: int, workers: int, pace: float | None = None) -> None:
+    def __init__(
+        self, total: int, workers: int, pace: float | None = None, least: float = 0.0
+    ) -> None:
+        self._least = least
         self._left = total
         self._unannounced = total
         self._workers = workers
@@ -83,6 +87,7 @@ class Schedule:
         self._known_weight = 0
         self._in_flight: dict[int, tuple[int, ...]] = {}
         self._suspects: deque[int] = deque()
+        self._killed: set[int] = set()  # in jobs that were killed at nobody knows what
         self._alone: int | None = None  # the job of a suspect
         self._blamed: set[int] = set()  # and not settled yet
         self._mishaps = 0
@@ -107,11 +112,12 @@ class Schedule:
                 self._left -= len(functions)
                 self._done_weight += sum(self._weights[f] for f in functions)
                 self._done_seconds += event.seconds
+                self._least = event.least
                 self._mishaps = self._kills = 0
             case JobLost():
                 return self._after_death(event)
             case DeadlinePassed():
-                self._put_back_all(self._taken_back(event.job), but=event.function)
+                self._put_back_all(self._taken_back(event.job), but=(event.function,))
                 return [*self._blame(event.function), *self._next()]
             case Ended() | Overtaken() | Recalled():
                 return [*self._cut(event), *self._next()]
@@ -128,7 +134,7 @@ class Schedule:
         if isinstance(event, Ended):
             return self._end_after(event.last)
         if isinstance(event, Overtaken):
-            self._put_back_all(self._taken_back(event.job), but=None)
+            self._put_back_all(self._taken_back(event.job))
         else:
             self._recall()
         return []
@@ -184,9 +190,14 @@ class Schedule:
             # It died on nothing, which tells nothing of the suspect: it is next again.
             self._suspects.extendleft(functions)
             return self._next()
-        self._put_back_all(functions, but=suspect)
-        if suspect is not None:
-            self._suspects.append(suspect)
+        suspects = () if suspect is None else (suspect,)
+        if suspect is None and event.killed:
+            # Killed from outside, as far as can be seen; but who is there twice may
+            # have had a part in it.
+            suspects = tuple(self._killed.intersection(functions))
+            self._killed.update(functions)
+        self._put_back_all(functions, but=suspects)
+        self._suspects.extend(suspects)
         return self._next()
 
     def _taken_back(self, job: int) -> tuple[int, ...]:
@@ -195,9 +206,11 @@ class Schedule:
             self._alone = None
         return self._in_flight.pop(job)
 
-    def _put_back_all(self, functions: Sequence[int], but: int | None) -> None:
+    def _put_back_all(
+        self, functions: Sequence[int], but: Collection[int] = ()
+    ) -> None:
         for function in functions:
-            if function != but:
+            if function not in but:
                 self._put_back(function)
 
     def _blame(self, function: int) -> list[Command]:
@@ -262,7 +275,8 @@ class Schedule:
     def _enough(self) -> float:
         """Return how much must wait for a job on which no worker waits."""
         pace = self.pace
-        return min(self._limit(), _ENOUGH_SECONDS / pace) if pace else self._limit()
+        enough = max(_ENOUGH_SECONDS, self._least)
+        return min(self._limit(), enough / pace) if pace else self._limit()
 
     def _limit(self) -> float:
         """Return how heavy the next job may be."""
@@ -272,10 +286,13 @@ class Schedule:
         if pace is None:
             share /= _CAUTION
         elif pace > 0:
-            share = min(max(share, _LEAST_SECONDS / pace), TARGET_SECONDS / pace)
+            target = max(TARGET_SECONDS, self._least)
+            least = max(_LEAST_SECONDS, self._least)
+            share = min(max(share, least / pace), target / pace)
         idle = self._workers - len(self._in_flight)
         if idle > 0:  # what is there is for all of them
-            share = min(share, self._waiting_weight / idle)
+            each = self._waiting_weight / idle
+            share = min(share, max(each, self._least / pace) if pace else each)
         return share
 
     @property

@@ -17,10 +17,14 @@ class FunctionsReady:
 
 @dataclass(frozen=True, slots=True)
 class JobFinished:
-    """Event: a job came back, after so many seconds of work."""
+    """Event: a job came back, after so many seconds of work.
+
+    `least` is how many seconds jobs are to take at least, as far as is known by now.
+    """
 
     job: int
     seconds: float
+    least: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

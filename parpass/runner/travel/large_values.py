@@ -16,6 +16,7 @@ import threading
 from typing import Protocol
 
 from parpass.errors import InternalError
+from parpass.runner.travel.brought import are_values_brought
 from parpass.runner.travel.folder import Folder, Ref, StorageError, Writer
 from parpass.runner.travel.value_server import ValueClient, ValueServer, socket_path
 from parpass.transform import LargeValue, Source
@@ -25,6 +26,15 @@ LARGE = Optimizations().large_value_bytes  # where the settings do not say
 
 _ALIGNMENT = 64  # of values in a file: numpy's and BLAS's favourite
 _COORDINATOR = "values-coordinator"
+
+
+def values_name(owner: str) -> str:
+    """Return the name of the file with the values that a worker makes.
+
+    Args:
+        owner: The worker; see `notes.Note`.
+    """
+    return f"values-{owner}"
 
 
 class Original:
@@ -169,8 +179,9 @@ class WorkerValues(LargeValues):
     """
 
     def __init__(self, folder: Folder, owner: str) -> None:
-        super().__init__(folder, f"values-{owner}")
+        super().__init__(folder, values_name(owner))
         self.failure: StorageError | None = None
+        self._asks_for_all = are_values_brought(folder)
         self._present: set[Ref] = set()
         self._client = ValueClient()
 
@@ -187,10 +198,10 @@ class WorkerValues(LargeValues):
         """
         path = socket_path(self._folder)
         try:
-            if ref.file == _COORDINATOR and path is not None:
+            if self._is_asked_for(ref) and path is not None:
                 with self._fetching:
                     if ref not in self._present:
-                        self._client.ask(path, ref.offset, ref.length)
+                        self._client.ask(path, ref)
                         self._present.add(ref)
             return super().fetch(ref)
         except OSError as error:
@@ -201,6 +212,11 @@ class WorkerValues(LargeValues):
         """Close file and connection."""
         super().close()
         self._client.close()
+
+    def _is_asked_for(self, ref: Ref) -> bool:
+        if self._asks_for_all:
+            return ref.file != self._name
+        return ref.file == _COORDINATOR
 
 
 class CoordinatorValues(LargeValues):
@@ -251,11 +267,10 @@ class CoordinatorValues(LargeValues):
             self._values[ref] = value
             self._unwritten.add(ref)
         if path is None:
-            self._write_down(ref.offset, ref.length)
+            self._write_down(ref)
         return ref
 
-    def _write_down(self, offset: int, length: int) -> None:
-        ref = Ref(_COORDINATOR, offset, length)
+    def _write_down(self, ref: Ref) -> None:
         with self._writing:
             if ref in self._unwritten:
                 self.writer.write(ref, self._values[ref].raw())

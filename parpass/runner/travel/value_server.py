@@ -13,11 +13,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from parpass.runner.travel.folder import Folder, StorageError
+from parpass.runner.travel.folder import Folder, Ref, StorageError
 
 _SOCKET = "values"
 _LONGEST = 103  # bytes in a socket's path; 107 on Linux, fewer on other systems
-_REQUEST = struct.Struct("<qq")  # offset and length in the coordinator's file
+_REQUEST = struct.Struct("<qqH")  # offset, length, and bytes of the file's name, behind
 _ANSWER = b"\x01"
 _NO_ROOM = b"\x02"
 
@@ -34,8 +34,8 @@ class ValueClient:
     def __init__(self) -> None:
         self._connection: socket.socket | None = None
 
-    def ask(self, path: str, offset: int, length: int) -> None:
-        """Have a value written down.
+    def ask(self, path: str, ref: Ref) -> None:
+        """Have a value written down in its file.
 
         Raises:
             OSError: That cannot be.
@@ -43,7 +43,9 @@ class ValueClient:
         if self._connection is None:
             self._connection = socket.socket(socket.AF_UNIX)
             self._connection.connect(path)
-        self._connection.sendall(_REQUEST.pack(offset, length))
+        name = ref.file.encode()
+        request = _REQUEST.pack(ref.offset, ref.length, len(name))
+        self._connection.sendall(request + name)
         answer = self._connection.recv(1)
         if answer == _NO_ROOM:
             raise OSError("no room for a large value")
@@ -61,13 +63,13 @@ class ValueServer:
 
     Args:
         path: Where the socket is to be.
-        answer: Writes a value down, given by offset and length.
+        answer: Writes a value down.
 
     Raises:
         OSError: There can be no socket.
     """
 
-    def __init__(self, path: str, answer: Callable[[int, int], None]) -> None:
+    def __init__(self, path: str, answer: Callable[[Ref], None]) -> None:
         self._answer = answer
         self._path = path
         self._closing = False
@@ -121,8 +123,10 @@ class ValueServer:
                 request = connection.recv(_REQUEST.size, socket.MSG_WAITALL)
                 if len(request) < _REQUEST.size:
                     return
+                offset, length, named = _REQUEST.unpack(request)
+                name = connection.recv(named, socket.MSG_WAITALL).decode()
                 try:
-                    self._answer(*_REQUEST.unpack(request))
+                    self._answer(Ref(name, offset, length))
                 except StorageError:
                     connection.sendall(_NO_ROOM)
                 else:

@@ -29,7 +29,6 @@ from parpass.runner.travel.messages import (
 )
 from parpass.runner.travel.notes import Note, Phase, let_faults_be
 from parpass.runner.travel.slots import Slot, Slots
-from parpass.runner.travel.whole import AllTravels, all_travels
 from parpass.runner.worker.alarm import ending_after
 from parpass.runner.worker.orphans import end_with_parent
 from parpass.runner.worker.stage_in_worker import ApartFromRuns, StageInWorker
@@ -142,8 +141,7 @@ class _Run:
         # A process that died may have had the same number.
         owner = f"{os.getpid()}-{os.urandom(4).hex()}"
         self.folder = Folder(path)
-        whole = all_travels(self.folder)
-        self.values = AllTravels() if whole else WorkerValues(self.folder, owner)
+        self.values = WorkerValues(self.folder, owner)
         self.note = Note(self.folder, owner)
         self._stage: StageInWorker | None = None
 

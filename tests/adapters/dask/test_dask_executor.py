@@ -5,26 +5,29 @@ Workers share nothing with this process but connections: each has a folder of it
 
 from __future__ import annotations
 
-import copyreg
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from importlib import import_module
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
 
-from parpass import IRModule, relay
+import parpass
+from parpass import assert_structural_equal, relay
 from parpass.adapters.dask.site import site_of
 from parpass.cli import main
 from parpass.errors import FunctionTimeoutError, RuntimeUseError, WorkerDiedError
 from parpass.runner import Runner, open_runner
-from parpass.transform import PassContext, Sequential
+from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
+from tests.adapters.dask.clusters import client_of, cluster_of, executor_of
 from tests.adapters.xdsl.test_mlir_programs import PROGRAM
+from tests.relay.test_build_module import digest
 from tests.support.comparing import (
     Watchers,
     both,
@@ -32,7 +35,8 @@ from tests.support.comparing import (
     instruments,
     law_on,
 )
-from tests.support.ending import EndIn
+from tests.support.ending import EndIn, end
+from tests.support.large import Doubled, weighted
 from tests.support.pooled import POOLED, new_pipe, pooled, run_pooled
 from tests.support.toy_ir import Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom, Say
@@ -41,52 +45,14 @@ from tests.support.toy_pipelines import pipelines, programs, see
 pytestmark = pytest.mark.slow
 
 
-def cluster_of(workers: int, **settings: Any) -> Any:
-    """Return a cluster of processes on this machine."""
-    made: Any = import_module("distributed").LocalCluster(
-        n_workers=workers, threads_per_worker=1, dashboard_address=":0", **settings
-    )
-    return made
-
-
-def client_of(cluster: Any) -> Any:
-    return import_module("distributed").Client(cluster)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _reducers() -> Iterator[None]:
-    """Put back what Dask registers of how all exceptions are pickled."""
-    before = dict(copyreg.dispatch_table)
-    yield
-    copyreg.dispatch_table.clear()
-    copyreg.dispatch_table.update(before)
-
-
-def executor_of(client: Any) -> Any:
-    # It imports Dask, which no other test is to have in its process.
-    return import_module("parpass.adapters.dask").DaskExecutor(client)
-
-
-@pytest.fixture(scope="module")
-def client(_reducers: None) -> Iterator[Any]:
-    with cluster_of(2) as cluster, client_of(cluster) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def dask_runner(client: Any) -> Iterator[Runner]:
-    with executor_of(client) as executor, open_runner(executor=executor) as runner:
-        yield runner
-
-
-def test_the_law_holds_on_it_and_passes_read_other_functions(dask_runner: Runner):
+def test_the_law_holds_on_it_and_passes_read_other_functions(runner: Runner):
     root = Sequential([Add(1), Say(), AddFrom("f1"), Add(2)])
     mod = program(*range(30))
     serial = see(root, mod)
     parallel = see(
         root,
         mod,
-        run=lambda root, mod: dask_runner.run_sync(mod, root),
+        run=lambda root, mod: runner.run_sync(mod, root),
         settings={"config": POOLED},
     )
     assert parallel == serial
@@ -101,51 +67,68 @@ def test_the_law_holds_on_it_and_passes_read_other_functions(dask_runner: Runner
     given_settings=context_settings(),
 )
 def test_the_law_holds_for_all_pipelines(
-    dask_runner: Runner,
+    runner: Runner,
     mod: Program,
     pipeline: Sequential,
     make: Watchers,
     given_settings: dict[str, Any],
 ):
-    serial, parallel = both(pipeline, mod, make, given_settings, dask_runner, POOLED)
+    serial, parallel = both(pipeline, mod, make, given_settings, runner, POOLED)
     assert parallel == serial
 
 
 def test_a_pass_that_kills_its_process_is_blamed_and_no_worker_of_dasks_is_lost(
-    dask_runner: Runner, client: Any
+    runner: Runner, client: Any
 ):
     before = set(client.nthreads())
     with pytest.raises(WorkerDiedError, match="SIGSEGV") as caught:
-        dask_runner.run_sync(program(*range(9)), EndIn("segfault", 7), context=pooled())
+        runner.run_sync(program(*range(9)), EndIn("segfault", 7), context=pooled())
     assert caught.value.function == "f7"
     config = {**POOLED, "parpass.on_failure": "skip"}
     with PassContext(config=config):
-        made = dask_runner.run_sync(program(6, 7, 8), EndIn("segfault", 7))
+        made = runner.run_sync(program(6, 7, 8), EndIn("segfault", 7))
     assert values_of(made) == {"f0": (7,), "f1": (7,), "f2": (9,)}
     assert set(client.nthreads()) == before
 
 
 @pytest.mark.stress
-def test_a_pass_that_hangs_is_ended_at_its_limit(dask_runner: Runner):
+def test_a_pass_that_hangs_is_ended_at_its_limit(runner: Runner):
     config = {**POOLED, "parpass.function_timeout": 0.3}
     with PassContext(config=config), pytest.raises(FunctionTimeoutError) as caught:
-        dask_runner.run_sync(program(*range(4)), EndIn("hang", 3))
+        runner.run_sync(program(*range(4)), EndIn("hang", 3))
     assert caught.value.function == "f3"
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait for something that another process does."""
+    end_of_patience = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end_of_patience
 
 
 def _kept(executor: str) -> tuple[int, list[str]]:
     return site_of(executor).kept()
 
 
-@pytest.mark.stress
-def test_large_constants_travel_with_their_functions(dask_runner: Runner):
-    weights = relay.const([float(at) for at in range(20_000)])
-    x = relay.var("x", shape=(20_000,))
-    body = relay.add(x, relay.add(weights, weights))
-    mod = IRModule.from_expr(relay.Function([x], body))
-    root = Sequential([relay.transform.InferType(), relay.transform.FoldConstant()])
-    there = run_pooled(dask_runner, root, mod)
+@pytest.mark.parametrize(
+    "side", [100, pytest.param(400, marks=pytest.mark.stress, id="asked for")]
+)
+def test_large_values_are_brought_and_those_that_are_made_come_back(
+    runner: Runner, side: int
+):
+    mod = weighted(6, side)
+    # The second stage is given values that workers of the first have made.
+    barrier = relay.transform.RemoveUnusedFunctions(["f0", "f1", "f2", "f3", "f4"])
+    root = Sequential([Doubled(), barrier, Doubled()])
+    there = run_pooled(runner, root, mod)
     assert there.astext() == root(mod).astext()
+    for name in ("f0", "f4"):
+        assert_structural_equal(there[name], root(mod)[name])
+
+
+@pytest.mark.stress
+def test_a_network_is_compiled_to_the_same_library(runner: Runner):
+    assert digest(runner=runner, config=POOLED) == digest(workers=0)
 
 
 @pytest.mark.stress
@@ -160,8 +143,69 @@ def test_the_command_has_a_cluster_run_passes(client: Any, tmp_path: Path):
     assert "func.func @first" in there.output
 
 
+class KillWorker(FunctionPass):
+    """Kills the worker of Dask's on a number, if a file is there, which goes; adds 1.
+
+    Its own process ends with that one, and does nothing until then. Without a file it
+    kills each time.
+    """
+
+    pass_info = PassInfo(0, "KillWorker")
+
+    def __init__(self, number: int, flag: Path | None = None) -> None:
+        self.number, self.flag = number, flag
+
+    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Any:
+        kills = self.number in func.values
+        if kills and (self.flag is None or self.flag.exists()):
+            if self.flag is not None:
+                self.flag.unlink()
+            parent = psutil.Process(os.getppid())
+            if any("spawn_main" in word for word in parent.cmdline()):
+                parent.kill()  # else it is dead, and its child another one's by now
+            end("hang")
+        return func.with_values(value + 1 for value in func.values)
+
+
 @pytest.mark.stress
-def test_a_worker_of_dasks_that_is_killed_costs_its_jobs_alone(client: Any):
+def test_a_worker_of_dasks_that_is_killed_at_work_costs_its_jobs_alone(
+    runner: Runner, client: Any, tmp_path: Path
+):
+    flag, mod = tmp_path / "flag", program(*range(40))
+    flag.touch()
+    made = run_pooled(runner, KillWorker(7, flag), mod)
+    assert not flag.exists()
+    assert made == Add(1)(mod)
+    client.wait_for_workers(2)
+
+
+@pytest.mark.stress
+def test_who_kills_each_worker_of_dasks_is_blamed_and_the_others_are_done():
+    """Dask would give the job to one worker after the other."""
+    with (
+        cluster_of(1) as cluster,
+        client_of(cluster) as mine,
+        executor_of(mine) as executor,
+        open_runner(executor=executor) as runner,
+        PassContext(config={**POOLED, "parpass.on_failure": "skip"}),
+    ):
+        made = runner.run_sync(program(6, 7, 8), KillWorker(7))
+    assert values_of(made) == {"f0": (7,), "f1": (7,), "f2": (9,)}
+
+
+@pytest.mark.stress
+def test_workers_that_come_later_are_used(client: Any):
+    with executor_of(client) as executor:
+        assert executor.workers == 2
+        client.cluster.scale(3)
+        client.wait_for_workers(3)
+        until(lambda: executor.workers == 3)
+        client.cluster.scale(2)
+        until(lambda: executor.workers == 2)
+
+
+@pytest.mark.stress
+def test_a_worker_of_dasks_that_is_killed_between_runs_is_missed_by_none(client: Any):
     with executor_of(client) as executor, open_runner(executor=executor) as runner:
         mod = program(*range(40))
         assert run_pooled(runner, Add(1), mod) == Add(1)(mod)
@@ -169,6 +213,21 @@ def test_a_worker_of_dasks_that_is_killed_costs_its_jobs_alone(client: Any):
         os.kill(first, signal.SIGKILL)
         assert run_pooled(runner, Add(2), mod) == Add(2)(mod)
         client.wait_for_workers(2)
+
+
+def test_workers_of_another_version_are_refused(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(parpass, "__version__", "0.0.1")
+    with pytest.raises(RuntimeUseError, match=r"parpass 0\.0\.1 .* got parpass 0\.1"):
+        executor_of(client)
+
+
+def test_a_client_that_is_closed_is_refused(client: Any):
+    other = client_of(client.scheduler.address)
+    other.close()
+    with pytest.raises(RuntimeUseError, match="running Dask cluster"):
+        executor_of(other)
 
 
 @pytest.mark.stress

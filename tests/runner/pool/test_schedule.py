@@ -380,3 +380,45 @@ def test_while_all_workers_are_busy_few_functions_wait_for_more():
     rest = schedule.handle(FunctionsReady(range(3, 100), [10] * 97))
     assert all(isinstance(one, SubmitJob) and len(one.functions) > 1 for one in rest)
     assert len(rest) == 2
+
+
+def _sizes(schedule: Schedule, functions: int) -> list[int]:
+    ready = FunctionsReady(range(functions), [1] * functions)
+    commands = schedule.handle(ready)
+    return [len(one.functions) for one in commands if isinstance(one, SubmitJob)]
+
+
+def test_jobs_take_at_least_what_is_asked_for_even_where_workers_are_idle():
+    # 12 functions of 10 ms, for 8 workers.
+    assert _sizes(Schedule(12, 8, 0.01), 12) == [1] * 12
+    assert _sizes(Schedule(12, 8, 0.01, 0.05), 12) == [5, 5, 2]
+    # More than a job is to take otherwise.
+    assert _sizes(Schedule(1000, 2, 0.01, 1.0), 1000)[0] == 100
+
+
+def test_how_long_jobs_are_to_be_may_change_while_they_run():
+    schedule = Schedule(100, 1, 0.01)
+    assert _sizes(schedule, 100) == [25, 25]
+    (command,) = schedule.handle(JobFinished(1, 0.25, 0.4))
+    assert isinstance(command, SubmitJob)
+    assert len(command.functions) == 40
+
+
+def test_what_kills_with_no_word_of_what_it_was_at_is_found_out():
+    """As on another machine, all of which may go, or be killed."""
+    schedule, running = Schedule(8, 2, 0.01), deque[SubmitJob]()
+    commands = schedule.handle(FunctionsReady(range(8), [1] * 8))
+    kills = 0
+    while Finish() not in commands:
+        running.extend(one for one in commands if isinstance(one, SubmitJob))
+        if Blame(5) in commands:
+            commands = schedule.handle(Settled(5, again=False))
+            continue
+        job = running.popleft()
+        if 5 in job.functions:
+            kills += 1
+            at = 5 if job.alone else None  # there is no other
+            commands = schedule.handle(JobLost(job.job, at, killed=True))
+        else:
+            commands = schedule.handle(JobFinished(job.job, 0.01))
+    assert kills == 3

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from parpass.runner.travel.folder import Folder, StorageError
+from parpass.runner.travel.folder import Folder, Ref, StorageError
 from parpass.runner.travel.value_server import ValueClient, ValueServer, socket_path
 
 
@@ -29,10 +29,10 @@ class Asked:
     """Takes down what is asked for."""
 
     def __init__(self) -> None:
-        self.for_: list[tuple[int, int]] = []
+        self.for_: list[Ref] = []
 
-    def __call__(self, offset: int, length: int) -> None:
-        self.for_.append((offset, length))
+    def __call__(self, ref: Ref) -> None:
+        self.for_.append(ref)
 
 
 def test_who_asks_is_answered_when_the_value_is_written_down(
@@ -40,19 +40,20 @@ def test_who_asks_is_answered_when_the_value_is_written_down(
 ):
     asked = Asked()
     server = ValueServer(path, asked)
-    client.ask(path, 1 << 40, 3)
-    client.ask(path, 0, 8)
+    refs = [Ref("one", 1 << 40, 3), Ref("another", 0, 8)]
+    for ref in refs:
+        client.ask(path, ref)
     server.close()
-    assert asked.for_ == [(1 << 40, 3), (0, 8)]
+    assert asked.for_ == refs
 
 
 def test_who_asks_learns_that_there_is_no_room(path: str, client: ValueClient):
-    def answer(offset: int, length: int) -> None:
+    def answer(ref: Ref) -> None:
         raise StorageError("full")
 
     server = ValueServer(path, answer)
     with pytest.raises(OSError, match="no room for a large value"):
-        client.ask(path, 0, 8)
+        client.ask(path, Ref("one", 0, 8))
     server.close()
 
 
@@ -68,9 +69,9 @@ def test_who_asks_when_there_can_be_no_thread_is_told_and_others_are_answered(
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         with pytest.raises(ConnectionError):
-            client.ask(path, 0, 8)
+            client.ask(path, Ref("one", 0, 8))
     other = ValueClient()
-    other.ask(path, 8, 8)
+    other.ask(path, Ref("one", 8, 8))
     other.close()
     server.close()
-    assert asked.for_ == [(8, 8)]
+    assert asked.for_ == [Ref("one", 8, 8)]

@@ -1,0 +1,282 @@
+"""A cluster of up to a thousand workers, simulated: where the coordinator is the limit.
+
+The schedule, the choice of a worker, and how long jobs are to be, are parpass's own:
+none of them has a clock or I/O, so they are driven by events here, whose times are made
+of costs that were measured. `python -m bench.cluster_picture` draws what comes of it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from parpass.adapters.dask.job_cost import JobCost
+from parpass.adapters.dask.job_places import Place, Places
+from parpass.runner.pool.schedule import Schedule
+from parpass.runner.pool.schedule_events import (
+    EndJob,
+    Event,
+    Finish,
+    FunctionsReady,
+    GiveUp,
+    JobFinished,
+    JobLost,
+    SubmitJob,
+)
+
+_PACKED_AT_ONCE = 64  # functions
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a run costs besides its work, in seconds; measured on two cores.
+
+    Attributes:
+        pack: For the coordinator to pack a function, and to take in its outcome.
+        send: For the coordinator to send a job, and to hear of it.
+        route: For Dask's scheduler to bring a job to its worker, and the answer back.
+        way: From there to the worker, and into its process.
+        restart: For a worker that died to be there again.
+    """
+
+    pack: float = 0.0001
+    send: float = 0.0015
+    route: float = 0.001
+    way: float = 0.004
+    restart: float = 10.0
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What is simulated.
+
+    Attributes:
+        workers: How many workers, of one thread each.
+        functions: How many functions.
+        seconds: What the passes take on a function.
+        costs: What else takes time.
+        lifetime: Seconds after which a worker dies, on average; None for never.
+        follows: Whether jobs are as long as their way asks for, or a quarter of a
+            second at most, as on one machine.
+        seed: Of deaths.
+    """
+
+    workers: int
+    functions: int
+    seconds: float
+    costs: Costs = field(default_factory=Costs)
+    lifetime: float | None = None
+    follows: bool = True
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What came of it.
+
+    Attributes:
+        seconds: What the stage took.
+        efficiency: The share of the workers' time that was spent on functions.
+        jobs: How many jobs were sent.
+        lost: How many of them were lost with a worker.
+        coordinator: The share of the time that the coordinator was busy.
+        scheduler: The same of Dask's scheduler.
+    """
+
+    seconds: float
+    efficiency: float
+    jobs: int
+    lost: int
+    coordinator: float
+    scheduler: float
+
+
+class _Queue:
+    """What does one thing after the other."""
+
+    def __init__(self) -> None:
+        self.free = self.busy = 0.0
+
+    def take(self, now: float, seconds: float) -> float:
+        """Return when something is done that comes now."""
+        self.free = max(now, self.free) + seconds
+        self.busy += seconds
+        return self.free
+
+
+class _Worker:
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.queue = _Queue()
+        self.jobs: set[int] = set()
+
+
+@dataclass
+class _Job:
+    command: SubmitJob
+    worker: _Worker
+    posted: float
+    at_once: bool  # whether its worker had nothing else to do
+    work: float
+
+
+class _Simulation:
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.now = 0.0
+        self.random = random.Random(cluster.seed)
+        self.coordinator, self.scheduler = _Queue(), _Queue()
+        self.places, self.cost = Places(), JobCost()
+        self.workers: dict[str, _Worker] = {}
+        self.jobs: dict[int, _Job] = {}
+        self.waiting: list[SubmitJob] = []
+        self.count = self.sent = self.lost = 0
+        self._agenda: list[tuple[float, int, str, int]] = []
+        least = self.cost.least_job_seconds if cluster.follows else 0.0
+        self.schedule = Schedule(
+            cluster.functions, cluster.workers, cluster.seconds, least
+        )
+        self.is_over = False
+
+    def run(self) -> Simulated:
+        """Run until all is done."""
+        for _ in range(self.cluster.workers):
+            self._join()
+        self._plan(0.0, "pack", 0)
+        while not self.is_over:
+            self.now, _, what, number = heapq.heappop(self._agenda)
+            getattr(self, f"_{what}")(number)
+        work = self.cluster.functions * self.cluster.seconds
+        return Simulated(
+            seconds=self.now,
+            efficiency=work / (self.cluster.workers * self.now),
+            jobs=self.sent,
+            lost=self.lost,
+            coordinator=self.coordinator.busy / self.now,
+            scheduler=self.scheduler.busy / self.now,
+        )
+
+    def _plan(self, at: float, what: str, number: int) -> None:
+        self.count += 1
+        heapq.heappush(self._agenda, (at, self.count, what, number))
+
+    def _handle(self, event: Event) -> None:
+        for command in self.schedule.handle(event):
+            match command:
+                case SubmitJob():
+                    self._submit(command)
+                case Finish():
+                    self.is_over = True
+                case GiveUp():
+                    raise AssertionError("workers die faster than jobs are done")
+                case EndJob():
+                    raise AssertionError("nothing fails here")
+                case _:
+                    raise AssertionError(command)
+
+    def _pack(self, done: int) -> None:
+        """Functions are packed, some at a time, beside all else."""
+        if done:
+            first = (done - 1) // _PACKED_AT_ONCE * _PACKED_AT_ONCE
+            self._handle(FunctionsReady(range(first, done), [1] * (done - first)))
+        if done < self.cluster.functions:
+            more = min(_PACKED_AT_ONCE, self.cluster.functions - done)
+            at = self.coordinator.take(self.now, more * self.cluster.costs.pack)
+            self._plan(at, "pack", done + more)
+
+    def _submit(self, command: SubmitJob) -> None:
+        place = self.places.best()
+        if place is None:
+            self.waiting.append(command)
+            return
+        costs, worker = self.cluster.costs, self.workers[place.address]
+        work = len(command.functions) * self.cluster.seconds
+        self.jobs[command.job] = _Job(command, worker, self.now, place.has_idle, work)
+        place.jobs += 1
+        worker.jobs.add(command.job)
+        self.sent += 1
+        sent = self.coordinator.take(self.now, costs.send / 2)
+        routed = self.scheduler.take(sent, costs.route / 2)
+        done = worker.queue.take(routed + costs.way, work)
+        self._plan(done, "done", command.job)
+
+    def _done(self, number: int) -> None:
+        """A worker has done a job, if it is not lost."""
+        if number in self.jobs:
+            routed = self.scheduler.take(self.now, self.cluster.costs.route / 2)
+            self._plan(routed + self.cluster.costs.way, "arrived", number)
+
+    def _arrived(self, number: int) -> None:
+        """The coordinator takes in an answer."""
+        if number in self.jobs:
+            costs = self.cluster.costs
+            functions = len(self.jobs[number].command.functions)
+            seconds = costs.send / 2 + functions * costs.pack
+            self._plan(self.coordinator.take(self.now, seconds), "heard", number)
+
+    def _heard(self, number: int) -> None:
+        job = self._taken_back(number)
+        if job is None:
+            return
+        if job.at_once:
+            self.cost.learn(self.now - job.posted - job.work)
+        least = self.cost.least_job_seconds if self.cluster.follows else 0.0
+        self._handle(JobFinished(number, job.work, least))
+
+    def _taken_back(self, number: int) -> _Job | None:
+        job = self.jobs.pop(number, None)
+        if job is not None:
+            job.worker.jobs.discard(number)
+            job.worker.place.jobs -= 1
+        return job
+
+    def _join(self, _: int = 0) -> None:
+        """A worker comes."""
+        self.count += 1
+        address = str(self.count)
+        self.workers[address] = _Worker(self.places.join(address, 1))
+        if self.cluster.lifetime is not None:
+            life = self.random.expovariate(1 / self.cluster.lifetime)
+            self._plan(self.now + life, "die", int(address))
+        waiting, self.waiting = self.waiting, []
+        for command in waiting:
+            self._submit(command)
+
+    def _die(self, number: int) -> None:
+        """A worker dies; what it had is run again."""
+        worker = self.workers.pop(str(number))
+        self.places.leave(str(number))
+        self._plan(self.now + self.cluster.costs.restart, "join", 0)
+        lost = sorted(worker.jobs)
+        for job in lost:
+            self._taken_back(job)
+        for job in lost:
+            self.lost += 1
+            self._handle(JobLost(job, None, killed=True))
+
+
+def simulated(cluster: Cluster) -> Simulated:
+    """Simulate one stage."""
+    return _Simulation(cluster).run()
+
+
+def efficiencies(
+    workers: Iterable[int], per_worker: float, seconds: float, **settings: object
+) -> list[float]:
+    """Return the efficiency for numbers of workers, each with as much work.
+
+    Args:
+        workers: The numbers.
+        per_worker: Seconds of work for each worker.
+        seconds: What a function takes.
+        settings: More of `Cluster`.
+    """
+    counts = {
+        count: max(count, round(count * per_worker / seconds)) for count in workers
+    }
+    return [
+        simulated(Cluster(count, functions, seconds, **settings)).efficiency  # pyright: ignore[reportArgumentType]
+        for count, functions in counts.items()
+    ]
