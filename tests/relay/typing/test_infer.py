@@ -89,5 +89,5 @@ def test_a_let_of_an_operator_is_one_error():
             relay.parse("def @main(%x: float32) { let %f = abs; %f(%x) }")
         )
     assert [one.message for one in caught.value.diagnostics] == [
-        "expected a value, got operator 'abs'; wrap it in a function"
+        "function 'main': expected a value, got operator 'abs'; wrap it in a function"
     ]
