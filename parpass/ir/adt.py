@@ -137,7 +137,8 @@ class TypeData(ComposedType, frozen=True, eq=False, dict=True):
     header: GlobalTypeVar
     type_vars: tuple[TypeVar, ...]
     constructors: tuple[Constructor, ...]
-    span: Span | None = None
+    # Other types have no place.
+    span: Span | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 
     if TYPE_CHECKING:  # sequences become tuples below
 

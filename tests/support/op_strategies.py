@@ -120,8 +120,6 @@ def sparse_to_dense(draw: st.DrawFn) -> Built:
     dims = shape(draw, 1, 3)
     count = draw(SIDES)
     places = (count, len(dims)) if len(dims) > 1 or flag(draw) else (count,)
-    if len(dims) == 1:
-        places = (count,)
     picked = indices(*places, below=min(dims))
     return op.sparse_to_dense(picked, dims, floats(count), 7.0)
 

@@ -38,12 +38,10 @@ def test_options_that_the_pass_does_not_take_are_refused():
 
 def test_an_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(UnknownPassError) as caught:
-        create_pass("Duplicates")
+        create_pass("Duplicat")
     assert isinstance(caught.value, KeyError)
-    assert str(caught.value) == (
-        "no pass named 'Duplicates'; did you mean 'Duplicate'?"
-    )
-    assert (caught.value.name, caught.value.nearest) == ("Duplicates", ["Duplicate"])
+    assert str(caught.value) == ("no pass named 'Duplicat'; did you mean 'Duplicate'?")
+    assert (caught.value.name, caught.value.nearest) == ("Duplicat", ["Duplicate"])
 
 
 def test_a_name_like_no_other_gets_a_hint():

@@ -21,7 +21,7 @@ from parpass.adapters.xdsl.codec import decode, encode, symbols_in
 
 # Functions that may be without a body.
 _DECLARED = frozenset(("func.func", "llvm.func", "riscv_func.func", "x86_func.func"))
-_UNIT = 40  # bytes, about those of an operation
+_EMPTY, _UNIT = 1_400, 50  # bytes, about those of no operation, and of each
 
 
 class Box:
@@ -116,7 +116,7 @@ class Box:
     @property
     def size(self) -> int:
         """About how many operations are in it."""
-        return len(self.content) // _UNIT + 1
+        return max(0, len(self.content) - _EMPTY) // _UNIT + 1
 
     def take(self) -> Sequence[Operation]:
         """Return its operations, which are the caller's from now on."""

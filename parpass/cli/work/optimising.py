@@ -20,7 +20,7 @@ from parpass.cli.work.clusters import on_cluster
 from parpass.cli.work.early_workers import early_workers, needed_early
 from parpass.cli.work.expectations import Expectations, capturing
 from parpass.cli.work.pipeline import dump_pipeline, make_context, read_pipeline
-from parpass.errors import ParseError
+from parpass.errors import ArgumentError, ParseError
 from parpass.runner import Executor, Runner
 from parpass.transform import Pass, PassContext, Sequential
 
@@ -76,7 +76,8 @@ def run(
     modules = () if dask else needed_early(inputs, ir, jobs)
     if modules:  # which much text has; so all is for workers, whatever passes cost
         settings["asking_workers_seconds"] = 0.0
-    if passes is None and is_level_given:
+    is_by_level = passes is None and is_level_given
+    if is_by_level:
         passes = f"DefaultPipeline{{opt-level={level}}}"
     pipeline = Sequential([]) if passes is None else read_pipeline(passes)
     context = make_context(pipeline, level, config, watching, settings)
@@ -85,14 +86,11 @@ def run(
     _tell_skipped(pipeline, context)
     code = 0
     with contextlib.ExitStack() as stack:
-        executor: Executor | None = None
-        if dask is not None:
-            executor = stack.enter_context(on_cluster(dask))
-        elif modules and passes is not None:
-            executor = stack.enter_context(early_workers(modules, jobs))
+        executor = _executor(stack, dask, modules if passes else (), jobs)
         workers = jobs if executor is None else None
         runner = stack.enter_context(open_runner(workers=workers, executor=executor))
         go = _running(runner, pipeline, context, watching) if passes else _unchanged
+        go = _on_relay(go) if is_by_level else go
         try:
             if verify_diagnostics:
                 programs = read_programs(inputs, ir=ir, split=split)
@@ -116,6 +114,18 @@ def run(
     click.get_current_context().exit(code)
 
 
+def _executor(
+    stack: contextlib.ExitStack,
+    dask: str | None,
+    modules: Sequence[str],
+    jobs: int | None,
+) -> Executor | None:
+    """Return where jobs run, unless a runner is to have its own workers."""
+    if dask is not None:
+        return stack.enter_context(on_cluster(dask))
+    return stack.enter_context(early_workers(modules, jobs)) if modules else None
+
+
 def _unchanged(mod: Any) -> Any:
     return mod
 
@@ -130,6 +140,21 @@ def _running(
             watching.take(runner.last_report)
 
     return go
+
+
+def _on_relay(go: Run) -> Run:
+    """Return what does the same with programs that levels have passes for."""
+    from parpass.ir.module import IRModule  # which these passes load
+
+    def go_on(mod: Any) -> Any:
+        if not isinstance(mod, IRModule):
+            raise ArgumentError(
+                f"-O stands for passes on an IRModule, and got a {type(mod).__name__}; "
+                "name passes by -p"
+            )
+        return go(mod)
+
+    return go_on
 
 
 def _all(modules: Sequence[Any], go: Run, *, traceback: bool) -> Iterator[Any]:

@@ -6,7 +6,7 @@ A dimension is an int, or `Any()` where it is known only when the program runs.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
@@ -275,12 +275,19 @@ class FuncType(ComposedType, frozen=True, eq=False, dict=True):
     def __hash__(self) -> int:
         return hash(self.parts if _are_tensors(self.parts) else digest(self))
 
-    def instantiated(self, type_args: Sequence[Type]) -> FuncType:
-        """Return this type with types for its first type parameters."""
+    def instantiated(
+        self, type_args: Sequence[Type], taken: Collection[TypeVar] = ()
+    ) -> FuncType:
+        """Return this type with types for its first type parameters.
+
+        Args:
+            type_args: The types.
+            taken: Type variables that these may come to have; see `substitute`.
+        """
         given, rest = len(type_args), self.type_params[len(type_args) :]
         known = dict(zip(self.type_params[:given], type_args, strict=True))
         bare = FuncType(self.arg_types, self.ret_type, rest, self.type_constraints)
-        found = substitute(bare, known) if known else bare
+        found = substitute(bare, known, taken) if known else bare
         assert isinstance(found, FuncType)
         return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
@@ -34,16 +34,13 @@ class Type(msgspec.Struct, frozen=True):
             another one.
         visitor: The method of a `TypeFunctor` that is for this kind.
         is_composed: Whether it may be made of other types.
+        span: None, but of definitions: equal types are shared, so they have no place.
     """
 
     namespace: ClassVar[str] = "relay"
     visitor: ClassVar[str] = "visit_default"
     is_composed: ClassVar[bool] = False
-
-    @property
-    def span(self) -> None:
-        """None: types are shared by all that have them, so they have no place."""
-        return None
+    span: ClassVar[Any] = None
 
     @property
     def parts(self) -> tuple[Type, ...]:
@@ -196,13 +193,25 @@ def _free(typ: Type, known: dict[int, dict[TypeVar, None]]) -> dict[TypeVar, Non
     return known[id(typ)]
 
 
-def substitute(typ: Type, types: Mapping[TypeVar, Type]) -> Type:
-    """Return a type with types in place of the variables that it does not bind."""
-    return _substituted(typ, types, {})
+def substitute(
+    typ: Type, types: Mapping[TypeVar, Type], taken: Collection[TypeVar] = ()
+) -> Type:
+    """Return a type with types in place of the variables that it does not bind.
+
+    Args:
+        typ: The type.
+        types: The types by variables.
+        taken: Variables that these may have come to have, when what is not known of
+            them is: it binds none of these around them.
+    """
+    return _substituted(typ, types, {}, taken)
 
 
 def _substituted(
-    typ: Type, types: Mapping[TypeVar, Type], known: dict[int, Type]
+    typ: Type,
+    types: Mapping[TypeVar, Type],
+    known: dict[int, Type],
+    later: Collection[TypeVar],
 ) -> Type:
     """Return the same; `known` has the results in one scope, by object."""
     if isinstance(typ, TypeVar):
@@ -210,11 +219,16 @@ def _substituted(
     if TypeVar not in extent(typ).kinds:
         return typ
     if id(typ) not in known:
-        known[id(typ)] = _composed(typ, types, known)
+        known[id(typ)] = _composed(typ, types, known, later)
     return known[id(typ)]
 
 
-def _composed(typ: Type, types: Mapping[TypeVar, Type], known: dict[int, Type]) -> Type:
+def _composed(
+    typ: Type,
+    types: Mapping[TypeVar, Type],
+    known: dict[int, Type],
+    later: Collection[TypeVar],
+) -> Type:
     old, binders = typ.parts, typ.binders
     if binders:
         free = type_vars_in(typ)
@@ -222,9 +236,11 @@ def _composed(typ: Type, types: Mapping[TypeVar, Type], known: dict[int, Type]) 
         if not inner:
             return typ
         taken = {*free, *(var for new in inner.values() for var in type_vars_in(new))}
+        if not all(map(is_complete, inner.values())):
+            taken.update(later)
         binders = tuple([_renamed(var, taken) for var in binders])
         types, known = inner | dict(zip(typ.binders, binders, strict=True)), {}
-    new = tuple([_substituted(part, types, known) for part in old])
+    new = tuple([_substituted(part, types, known, later) for part in old])
     if binders == typ.binders and all(map(lambda a, b: a is b, old, new)):
         return typ
     return typ.rebuilt(new, binders)
@@ -282,4 +298,4 @@ def _named(typ: Type) -> tuple[Type, ...]:
     depth = extent(typ).depth
     names = [TypeVar(f"\0{depth}.{at}") for at in range(len(typ.binders))]
     types, known = dict(zip(typ.binders, names, strict=True)), dict[int, Type]()
-    return tuple([_substituted(part, types, known) for part in typ.parts])
+    return tuple([_substituted(part, types, known, ()) for part in typ.parts])

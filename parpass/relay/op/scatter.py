@@ -145,7 +145,7 @@ def _sparse_to_dense_relation(
     require_rank(default, 0, "the default value")
     rank = len(attrs.output_shape)
     wanted = (indices.shape[0], rank)[: len(indices.shape)] if indices.shape else ()
-    require_shape(indices, wanted if rank > 1 else wanted[:1], "the indices")
+    require_shape(indices, wanted, "the indices")
     return TensorType(attrs.output_shape, values.dtype)
 
 

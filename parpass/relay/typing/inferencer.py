@@ -149,6 +149,7 @@ class TypeInferencer(ExprMutator):
             self.scoping.enter(expr, expr.params)
             if expr.type_params:
                 self.has_type_vars = True
+                self.inference.solver.type_vars.update(expr.type_params)
             if expr.ret_type is not None:
                 self._note_annotation(expr.ret_type, expr)
         elif isinstance(expr, Match):
@@ -200,8 +201,9 @@ class TypeInferencer(ExprMutator):
         solver = self.inference.solver
         if solver.unknowns_in([annotation]):
             solver.in_use = True
-        if type_vars_in(annotation):
+        if found := type_vars_in(annotation):
             self.has_type_vars = True
+            solver.type_vars.update(found)
 
     def _definition(self, name: str) -> TypeData | None:
         found = self._global_types.definition(name)
@@ -222,8 +224,10 @@ class TypeInferencer(ExprMutator):
         return found
 
     def _type_of_unannotated(self, var: Var, value: Expr | None) -> Type | None:
-        if value in self.memo_map:
-            return getattr(self.memo_map[value], "checked_type_", None)
+        if value is not None and value in self.memo_map:
+            typed: Any = self.memo_map[value]
+            # What is said of an operator that is no value, is said of the `let`.
+            return None if isinstance(typed, Op) else self._types([typed], var)[0]
         name = var.name_hint
         if isinstance(value, Function):
             return self._type_of_own_closure(value, name)

@@ -106,7 +106,8 @@ class PatternTypes:
             what = f"constructor '{constructor.name_hint}' of type '{name}'"
             return self._misfit(pattern, typ, what, clause)
         types = dict(zip(definition.type_vars, found.args, strict=True))
-        return [substitute(one, types) for one in inputs]
+        taken = self._inference.solver.type_vars
+        return [substitute(one, types, taken) for one in inputs]
 
     def _fields(
         self, pattern: PatternTuple, typ: Type | None, clause: Clause

@@ -217,7 +217,7 @@ def _call_of_function(
                 for param in params[len(type_args) :]
             ]
             type_args = (*type_args, *missing)
-            callee = callee.instantiated(type_args)
+            callee = callee.instantiated(type_args, inference.solver.type_vars)
         fits = _arguments_fit(call, what, callee, args, inference)
         return callee.ret_type if fits else None, type_args
     inference.excuse([callee, *args])

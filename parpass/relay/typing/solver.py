@@ -31,10 +31,12 @@ class TypeSolver:
 
     Attributes:
         in_use: Whether there is any unknown; without one nothing needs resolving.
+        type_vars: Type variables of the program, which unknowns may stand for.
     """
 
     def __init__(self) -> None:
         self.in_use = False
+        self.type_vars: set[TypeVar] = set()
         # What an unknown stands for; that may be another unknown.
         self._meaning: dict[IncompleteType, Type] = {}
         self._watchers: dict[IncompleteType, list[Watcher]] = {}
@@ -222,7 +224,7 @@ class TypeSolver:
             param: other.type_params[at] if at < fewer else self.unknown()
             for at, param in enumerate(one.type_params)
         }
-        ones = [substitute(typ, types) for typ in one.parts]
+        ones = [substitute(typ, types, self.type_vars) for typ in one.parts]
         found = self._unify_all(ones, other.parts)
         return None if found is None else other.rebuilt(found, other.type_params)
 

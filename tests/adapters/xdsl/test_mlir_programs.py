@@ -232,6 +232,14 @@ def test_what_cannot_be_read_is_told_when_it_is_to_be_written(tmp_path: Path):
         assert f"{path}:12:" in result.stderr
 
 
+def test_a_level_has_no_passes_for_them(tmp_path: Path):
+    path = tmp_path / "a.mlir"
+    path.write_text(PROGRAM)
+    result = opt(str(path), "-O3", "-j0")
+    assert result.exit_code == 1
+    assert "-O stands for passes on an IRModule, and got a XDSLModule" in result.stderr
+
+
 def test_programs_are_compared_line_by_line(tmp_path: Path):
     path, other = tmp_path / "a.mlir", tmp_path / "b.mlir"
     path.write_text(PROGRAM)
@@ -264,6 +272,21 @@ def test_the_pair_that_fails_is_found_though_nothing_can_be_evaluated(tmp_path: 
     good = CliRunner().invoke(main, [*words, "cse"])
     assert good.exit_code == 2
     assert "no pass fails, and values cannot be compared" in good.stderr
+
+
+def test_programs_get_smaller_by_operations_for_which_arguments_stand_in():
+    programs = MLIRPrograms()
+    mod = programs.parse(PROGRAM, "a.mlir")
+    [way] = programs.ways()
+    smaller = way.without(mod, way.items(mod))
+    assert programs.astext(smaller) == (
+        "builtin.module {\n  func.func private @outside(i32) -> ()\n"
+        "  func.func @first(%a: i32) -> i32 {\n    func.return %a : i32\n  }\n"
+        "  func.func @second(%a: i32) -> i32 {\n    func.return %a : i32\n  }\n}\n"
+    )
+    assert programs.module_size(smaller) < programs.module_size(mod)
+    assert way.without(smaller, way.items(smaller)) is smaller
+    assert programs.astext(mod) == programs.astext(programs.parse(PROGRAM, "a.mlir"))
 
 
 @pytest.mark.stress

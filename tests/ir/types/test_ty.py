@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from parpass import relay, save_json, te, tir
+from parpass.diagnostic import SourceName, Span
 from parpass.errors import IRTypeError
-from parpass.ir.types.ty import tensor_type
+from parpass.ir.adt import GlobalTypeVar, TypeData
+from parpass.ir.types.ty import TensorType, tensor_type
 from parpass.runtime.dtypes import DTYPES
 
 TENSOR = relay.TensorType((2, 3), "float32")
@@ -117,3 +119,9 @@ def test_a_dimension_that_is_an_expression_is_not_known():
     assert relay.TensorType((n, 2, n * 2, tir.IntImm("int32", 4))) == expected  # pyright: ignore[reportArgumentType]
     with pytest.raises(IRTypeError, match="expected an int of 64 bits"):
         relay.TensorType((tir.Var("x", "float32"),))  # pyright: ignore[reportArgumentType]
+
+
+def test_a_type_has_no_place_but_a_definition() -> None:
+    assert TensorType((2,)).span is None
+    place = Span(SourceName("text"), 1, 1, 1, 2)
+    assert TypeData(GlobalTypeVar("Unit"), [], [], place).span is place

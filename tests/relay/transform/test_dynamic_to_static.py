@@ -45,7 +45,7 @@ def test_shapes_are_known_through_variables() -> None:
 def test_what_the_static_operator_refuses_stays_with_a_note() -> None:
     wide = relay.var("x", shape=(2, 6))
     widths = relay.const(np.array([[0, 0], [-1, 0]]))
-    call = relay.nn.pad(wide, widths)
+    call = relay.nn.pad(wide, widths, pad_mode="reflect")
     mod = InferType()(tvm.IRModule.from_expr(relay.Function([wide], call)))
     said: list[Diagnostic] = []
     override_renderer(lambda context: said.extend(context.diagnostics))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from parpass import relay
+from parpass.errors import DiagnosticError
 from parpass.ir.module import IRModule
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.ir.types.ty import TensorType
@@ -59,3 +60,34 @@ def test_a_free_variable_is_annotated_by_what_is_found_and_a_bound_one_is_not() 
     assert inner.type_annotation == TensorType((3,))
     assert infer_type(typed) is typed
     assert bound.type_annotation is None
+
+
+PAIR = "fn <A>(%x: A) -> fn <B>(B) -> (A, B) { fn <B>(%w: B) -> (A, B) { (%x, %w) } }"
+
+
+@pytest.mark.parametrize("arguments", ["<B>", ""])
+def test_a_function_that_comes_back_binds_no_type_variable_of_its_caller(
+    arguments: str,
+):
+    # Whether the type argument is given, or found out when it is too late to rename.
+    text = f"def @main<B>(%v: B) {{ let %pair = {PAIR}; %pair{arguments}(%v) }}"
+    found = transform.InferType()(relay.parse(text))["main"].checked_type
+    assert str(found) == "fn <B>(B) -> fn <B_1>(B_1) -> (B, B_1)"
+
+
+@pytest.mark.parametrize("value", ["@id", "Wrap"])
+def test_a_let_gives_a_name_to_what_has_one(value: str):
+    text = "type W[A] { Wrap(A) } def @id<A>(%x: A) -> A { %x } def @main(%x: int32) "
+    found = transform.InferType()(relay.parse(text + f"{{ let %f = {value}; %f(%x) }}"))
+    result = {"@id": "int32", "Wrap": "W[int32]"}[value]
+    assert str(found["main"].checked_type) == f"fn (int32) -> {result}"
+
+
+def test_a_let_of_an_operator_is_one_error():
+    with pytest.raises(DiagnosticError) as caught:
+        transform.InferType()(
+            relay.parse("def @main(%x: float32) { let %f = abs; %f(%x) }")
+        )
+    assert [one.message for one in caught.value.diagnostics] == [
+        "function 'main': expected a value, got operator 'abs'; wrap it in a function"
+    ]

@@ -41,6 +41,7 @@ def calls_of(a_pass: Any, mod: IRModule) -> int:
         tir.transform.NarrowDataType(32),
         tir.transform.UnrollLoop(),
         tir.transform.LoopPartition(),
+        tir.transform.StorageRewrite(),
     ],
     ids=lambda one: one.info.name,
 )

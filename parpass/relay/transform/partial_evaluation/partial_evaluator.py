@@ -52,13 +52,15 @@ from parpass.relay.transform.partial_evaluation.scoped_types import (
 )
 from parpass.relay.transform.trampoline import Steps, trampoline
 
+_NODES = 4  # of a binding, about: a `let`, its value, what that is made of
+
 
 class PartialEvaluator:
     """Evaluates the functions of a module.
 
     Args:
         mod: The module; its functions may be of other IRs, too.
-        max_copied: How many bindings are evaluated in the place of calls; calls stay
+        max_copied: How many nodes are evaluated in the place of calls; calls stay
             that come after.
     """
 
@@ -93,7 +95,7 @@ class PartialEvaluator:
         while isinstance(expr, Let):
             var, value = expr.var, expr.value
             if scope.is_copy:
-                self._left -= 1
+                self._left -= _NODES
             if isinstance(value, Call | If | Match):
                 found = yield self._branching(value, var, scope, block)
             else:

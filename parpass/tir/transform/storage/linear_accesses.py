@@ -14,6 +14,7 @@ from parpass.errors import IRError
 from parpass.ir.node import bindings, children, post_order
 from parpass.ir.operators.op_table import Op
 from parpass.tir.analysis.side_effect import may_be_speculated
+from parpass.tir.binary_op import BinaryOpExpr
 from parpass.tir.buffer import Buffer
 from parpass.tir.expr import Call, Let, Load, Var
 from parpass.tir.iteration import IterVar
@@ -107,6 +108,7 @@ class _Finder:
         self._parallel = 0  # how many parallel scopes are around
         self._bound: dict[Var, int] = {}  # how many were around what binds it
         self._grids = self._vectorized = 0
+        self._numbers: set[Any] = set()  # of what was seen, what mentions no memory
 
     def run(self, body: Stmt) -> None:
         stack: list[Any] = [body]
@@ -197,7 +199,9 @@ class _Finder:
             self._access(stmt.buffer_var)
         elif isinstance(stmt, BufferStore | BufferRealize):
             self.fixed.add(stmt.buffer.data)
-        nodes = _nodes_in(stmt)
+        nodes = _nodes_in(stmt, self._numbers)
+        if all(map(_is_number, nodes)):
+            self._numbers.update(nodes)
         is_kept = _keeps_pointers(stmt) or any(map(_keeps_pointers, nodes))
         for node in nodes:
             if isinstance(node, Buffer):
@@ -234,8 +238,18 @@ def _is_true(condition: Any) -> bool:
     return isinstance(condition, IntImm) and condition.value == 1
 
 
-def _nodes_in(stmt: Stmt) -> list[Any]:
-    """Return the nodes of the expressions that a statement evaluates, each once."""
+def _is_number(node: Any) -> bool:
+    """Return whether a node is arithmetic, which by itself mentions no memory."""
+    if isinstance(node, Var):
+        return node.dtype != "handle"
+    return isinstance(node, BinaryOpExpr | IntImm)
+
+
+def _nodes_in(stmt: Stmt, known: set[Any]) -> list[Any]:
+    """Return the nodes of the expressions that a statement evaluates, each once.
+
+    Those that are known, with all in them, are left out: expressions may share much.
+    """
     if isinstance(stmt, AttrStmt):
         stack: list[Any] = [stmt.value]
     elif isinstance(stmt, Store):
@@ -244,11 +258,12 @@ def _nodes_in(stmt: Stmt) -> list[Any]:
         stack = [one for one in children(stmt) if not isinstance(one, Stmt)]
         bound = bindings(stmt)
         stack = [one for one in stack if one not in bound]
+    stack = [one for one in stack if one not in known]
     found = dict.fromkeys(stack)
     while stack:
         node = stack.pop()
         below = () if isinstance(node, Buffer) else children(node)
-        new = [one for one in below if one not in found]
+        new = [one for one in below if one not in found and one not in known]
         found.update(dict.fromkeys(new))
         stack += new
     return list(found)
