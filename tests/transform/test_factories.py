@@ -38,10 +38,12 @@ def test_options_that_the_pass_does_not_take_are_refused():
 
 def test_an_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(UnknownPassError) as caught:
-        create_pass("Duplikate")
+        create_pass("Duplicates")
     assert isinstance(caught.value, KeyError)
-    assert str(caught.value) == ("no pass named 'Duplikate'; did you mean 'Duplicate'?")
-    assert (caught.value.name, caught.value.nearest) == ("Duplikate", ["Duplicate"])
+    # Others come behind it; which these are depends on what has been registered.
+    start = "no pass named 'Duplicates'; did you mean 'Duplicate'"
+    assert str(caught.value).startswith(start)
+    assert (caught.value.name, caught.value.nearest[0]) == ("Duplicates", "Duplicate")
 
 
 def test_a_name_like_no_other_gets_a_hint():

@@ -145,7 +145,7 @@ def test_a_registered_pipeline_is_a_name_like_any_other():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Duplikate", "1:1 no pass named 'Duplikate'; did you mean 'Duplicate'?"),
+        ("Duplicates", "1:1 no pass named 'Duplicates'; did you mean 'Duplicate'"),
         ("nope.Add", "1:1 no pass named 'nope.Add'; did you mean 'Add'?"),
         ("\n Add{amuont=1}", "2:6 pass 'Add' has no option 'amuont'; did you mean 'am"),
         ("Keep{a}", "1:6 pass 'Keep' has no option 'a'; it has none"),
