@@ -119,7 +119,7 @@ def best_place(
         return _NOT_KNOWN
     if costs_follow_sizes(steps):
         return _weighed(known, len(functions), executor, asking, ledger)
-    return _trusted(known, len(functions), executor, asking, ledger)
+    return _trusted(known, len(functions), executor, asking)
 
 
 def costs_follow_sizes(steps: Sequence[Pass]) -> bool:
@@ -128,19 +128,16 @@ def costs_follow_sizes(steps: Sequence[Pass]) -> bool:
 
 
 def _trusted(
-    known: Forecast, functions: int, executor: Executor, asking: float, ledger: Ledger
+    known: Forecast, functions: int, executor: Executor, asking: float
 ) -> Forecast:
     """Tell where to run a stage of whose cost too little is known to learn of it.
 
-    What is known is the least that it took for a node (`Costs.learn`).
+    What is known is the least that it took for a node (`Costs.learn`), so that it is
+    little is never known: that is found out each time.
     """
     work = known.seconds, known.nodes, functions
     saved = known.seconds - gain_of(executor).expected(*work)
-    if saved > asking:
-        return _IN_WORKERS
-    if known.place is Place.HERE:
-        ledger.forgo(saved)
-    return known
+    return _IN_WORKERS if saved > asking else _NOT_KNOWN
 
 
 def _weighed(
