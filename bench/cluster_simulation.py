@@ -2,7 +2,7 @@
 
 The schedule, the choice of a worker, and how long jobs are to be, are parpass's own:
 none of them has a clock or I/O, so they are driven by events here, whose times are made
-of costs that were measured. `python -m bench.cluster_picture` draws what comes of it.
+of costs that were measured, or assumed (`way` and `restart`). `python -m bench.cluster_picture` draws what comes of it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PACKED_AT_ONCE = 64  # functions
 
 @dataclass(frozen=True)
 class Costs:
-    """What a run costs besides its work, in seconds; measured on two cores.
+    """What a run costs besides its work, in seconds; the first three are measured.
 
     Attributes:
         pack: For the coordinator to pack a function, and to take in its outcome.

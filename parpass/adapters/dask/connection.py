@@ -126,6 +126,10 @@ class Connection:
         with contextlib.suppress(Exception):  # the cluster may be no more
             if self._client.status == "running":
                 self.ask_all(close_there, self._name)
+                # That other clients leave is told on all connections, this one included
+                # which nobody hears any more.
+                for topic in (_ALL, self._name):
+                    self._client.unsubscribe_topic(topic)
         with contextlib.suppress(Exception):
             self._client.close()
 

@@ -64,10 +64,11 @@ class MatchParser(BlockParser):
 
     def _in_clause(self, match: OpenMatch, expr: Expr, _begin: int) -> Operand | None:
         self.names.close()
+        if self.texts[self.at] not in {",", "}"}:
+            self.fail("',' or '}'")
         span = self.span(match.clause, self.at - 1)
         match.clauses.append(Clause(match.pattern, expr, span))
-        if not self.is_next(",") and self.texts[self.at] != "}":
-            self.fail("',' or '}'")
+        self.is_next(",")
         return self._next_clause(match)
 
     def _pattern(self, depth: int, also: str = "") -> Pattern:

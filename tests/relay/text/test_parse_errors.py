@@ -38,6 +38,12 @@ NO_PLACES_FOR_LINES = [
 ]
 
 
+def test_lines_of_a_clause_stand_in_braces():
+    text = "type L { N } def @f(%x: L) { match (%x) { N => %0 = add(1, 2); %0 } }"
+    assert errors_of(text) == [("1:51-52", "expected ',' or '}', got '='")]
+    assert relay.parse(text.replace("%0 = add(1, 2); %0", "{ %0 = add(1, 2); %0 }"))
+
+
 @pytest.mark.parametrize("text", NO_PLACES_FOR_LINES)
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_stands_for_no_name(text: str, line: str):
