@@ -2,8 +2,8 @@
 
 The schedule, the choice of a worker, and how long jobs are to be, are parpass's own:
 none of them has a clock or I/O, so they are driven by events here, whose times are made
-of costs that were measured, or assumed (`way` and `restart`). What comes of it is drawn by
-`python -m bench.cluster_picture`.
+of costs that were measured, or assumed (`way` and `restart`). What comes of it is drawn
+by `python -m bench.cluster_picture`.
 """
 
 from __future__ import annotations
