@@ -25,7 +25,7 @@ from tests.support.programs import call_op, functions, modules
 
 @pytest.mark.slow
 @given(functions())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 def test_decode_is_the_inverse_of_encode(function: Function):
     assert_structural_equal(wire.decode(wire.encode(function)), function)
 

@@ -105,7 +105,7 @@ class Trace(ExprVisitor):
 
 @pytest.mark.slow
 @given(functions())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 def test_a_visitor_sees_the_nodes_in_post_order(function: Function):
     trace = Trace()
     trace.visit(function)
@@ -124,7 +124,7 @@ def test_results_are_remembered_between_visits():
 
 @pytest.mark.slow
 @given(functions())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 def test_a_mutator_that_changes_nothing_gives_the_same_object(function: Function):
     assert ExprMutator().visit(function) is function
 
@@ -139,7 +139,7 @@ class Replace(ExprMutator):
 
 @pytest.mark.slow
 @given(functions())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 def test_renaming_a_variable_keeps_the_structure(function: Function):
     old = function.params[0]
     renamed = Replace(old, Var("other", old.type_annotation)).visit(function)

@@ -77,7 +77,7 @@ def trunc_div(a: int, b: int) -> int:
     return int(a / b)
 
 
-@settings(max_examples=60, database=None, deadline=None)
+@settings(max_examples=30, database=None, deadline=None)
 @given(SMALL, SMALL)
 def test_constants_are_computed_as_at_run_time(a: int, b: int):
     found = {

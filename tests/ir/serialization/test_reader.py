@@ -122,19 +122,19 @@ values = st.recursive(
 
 
 @given(damaged_documents())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 def test_damaged_documents(text: str):
     is_read_or_refused(text)
 
 
 @given(damaged_bytes())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=75)
 def test_damaged_bytes(text: bytes):
     is_read_or_refused(text)
 
 
 @given(st.text() | st.binary() | values.map(json.dumps))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_any_text(text: str | bytes):
     is_read_or_refused(text)
 

@@ -69,7 +69,7 @@ def test_a_number_of_a_class_of_its_own_is_saved_as_a_number():
 
 @pytest.mark.slow
 @given(decorated_modules())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 def test_odd_names_types_attributes_and_constants_return(mod: IRModule):
     returns_the_same(mod)
 

@@ -205,14 +205,14 @@ def test_an_attribute_that_is_no_plain_value_is_refused():
 
 @pytest.mark.slow
 @given(functions())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 def test_a_function_equals_its_copy(function: Function):
     assert equal(function, wire.decode(wire.encode(function)))
 
 
 @pytest.mark.slow
 @given(functions(), functions())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 def test_functions_are_equal_exactly_if_their_hashes_are(one: Function, two: Function):
     assert equal(one, two) == (structural_hash(one) == structural_hash(two))
 

@@ -96,7 +96,7 @@ def matches(pattern: Pattern, length: int) -> bool:
 
 
 @given(st.lists(patterns, max_size=4))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 def test_each_value_is_matched_by_a_clause_or_by_one_case(given: list[Pattern]):
     match = Match(Var("x"), [Clause(pattern, const(1)) for pattern in given])
     missing = unmatched_cases(match, with_lists())

@@ -63,7 +63,7 @@ def test_bound_and_all_variables_come_in_order_of_first_appearance():
 
 @pytest.mark.slow
 @given(expressions())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 def test_in_well_formed_programs_a_variable_is_free_or_bound(expr: Expr):
     assert well_formed(expr)
     assert set(free_vars(expr)) | set(bound_vars(expr)) == set(all_vars(expr))

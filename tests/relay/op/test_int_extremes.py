@@ -190,7 +190,7 @@ def test_of_rows(name: str) -> None:
     holds()
 
 
-@settings(max_examples=50, database=None)
+@settings(max_examples=25, database=None)
 @given(rows(), st.floats(allow_nan=False), st.floats(allow_nan=False))
 def test_clip_limits_by_what_the_dtype_has(
     drawn: tuple[str, Row, Row], one: float, other: float

@@ -86,13 +86,13 @@ def test_typed_programs_are_read_alike(module: IRModule):
 
 
 @given(damaged(PIECES) | damaged(LINES) | damaged(list(PRINTED)))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=75)
 def test_damaged_texts_are_read_alike(text: str):
     is_read_alike(text)
 
 
 @given(st.sampled_from([PIECES, LINES]), st.floats(0, 1), st.sampled_from(INSERTED))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 def test_texts_with_something_between_are_read_alike(
     pieces: list[str], share: float, inserted: str
 ):

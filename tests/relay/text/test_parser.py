@@ -41,7 +41,7 @@ def test_odd_names_attributes_types_and_constants_survive(module: IRModule):
 
 @pytest.mark.slow
 @given(modules())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_a_parsed_module_is_the_printed_one(module: IRModule):
     same_after_round_trip(module)
 
@@ -57,7 +57,7 @@ def test_a_typed_module_is_read_as_it_is_printed(module: IRModule):
 
 @pytest.mark.slow
 @given(expressions())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_a_parsed_expression_is_the_printed_one(expr: Expr):
     text = astext(expr)
     parsed = relay.parse_expr(text)

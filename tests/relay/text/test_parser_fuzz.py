@@ -36,13 +36,13 @@ def test_the_text_that_is_damaged_is_sound():
 
 
 @given(damaged(PIECES))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=75)
 def test_damaged_tokens(text: str):
     is_read_or_refused(text)
 
 
 @given(damaged(list(HANDWRITTEN)))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=75)
 def test_damaged_characters(text: str):
     is_read_or_refused(text)
 
@@ -54,7 +54,7 @@ def test_damaged_prints(text: str):
 
 
 @given(st.text(max_size=30) | st.lists(TOKENS, max_size=20).map(" ".join))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_any_text(text: str):
     is_read_or_refused(text)
 

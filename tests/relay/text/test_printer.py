@@ -313,7 +313,7 @@ def test_a_constant_of_one_value_is_short():
 
 @pytest.mark.slow
 @given(functions())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 def test_the_text_of_a_copy_is_the_same(function: Function):
     assert astext(wire.decode(wire.encode(function))) == astext(function)
 

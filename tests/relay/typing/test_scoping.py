@@ -106,7 +106,7 @@ def tangles(draw: st.DrawFn) -> Expr:
 
 
 @given(body=tangles())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 def test_inference_refuses_just_what_is_not_well_formed(body: Expr) -> None:
     function = Function((COND,), body)
     try:

@@ -195,7 +195,7 @@ def test_the_text_that_is_damaged_is_sound():
 
 
 @given(damaged(pieces(HANDWRITTEN)) | damaged(list(HANDWRITTEN)))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_damaged_texts_are_read_or_refused(text: str):
     is_read_or_refused(text)
 
@@ -212,7 +212,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=25).map(" ".join))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_any_words_are_read_or_refused(text: str):
     is_read_or_refused(f"{HEAD}{text} }}")
 

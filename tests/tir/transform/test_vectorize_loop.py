@@ -143,6 +143,6 @@ def test_a_while_loop_in_it_is_refused():
 
 @pytest.mark.slow
 @given(func=vectorized_funcs())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_vectorized_programs_do_what_they_did(func: tir.PrimFunc):
     assert_same_values(func, rewritten(func))

@@ -57,7 +57,7 @@ def damage(draw: st.DrawFn) -> bytes:
 
 @pytest.mark.slow
 @given(damage())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_damaged_file_is_a_module_or_an_error_that_names_the_file(
     damaged: Path, content: bytes
 ) -> None:
