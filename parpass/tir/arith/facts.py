@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from parpass.tir.arith.congruence import Congruence, meet
+from parpass.tir.arith.conjunction import conjuncts
 from parpass.tir.arith.expr_table import ExprTable
 from parpass.tir.arith.interval import Interval
-from parpass.tir.binary_op import EQ, LE, LT, NE, And, FloorMod, Mod
+from parpass.tir.binary_op import EQ, LE, LT, NE, FloorMod, Mod
 from parpass.tir.prim_expr import IntImm, PrimExpr
 
 
@@ -60,12 +61,7 @@ class Facts:
 
     def holds(self, condition: PrimExpr) -> None:
         """Learn that a condition holds, and what follows from it."""
-        waiting = [condition]
-        while waiting:
-            one = waiting.pop()
-            if isinstance(one, And):
-                waiting += (one.a, one.b)
-                continue
+        for one in reversed(conjuncts(condition)):
             self._set(self.truths, one, True)
             if isinstance(one, EQ | NE | LT | LE):
                 self._compared(one)

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from parpass.ir.node import Node, children, post_order
 from parpass.tir.arith.analyzer import Analyzer
-from parpass.tir.binary_op import GE, GT, LE, LT, Add, And, Mul, Sub
+from parpass.tir.arith.conjunction import conjuncts
+from parpass.tir.binary_op import GE, GT, LE, LT, Add, Mul, Sub
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Var
 from parpass.tir.op import add, const, maximum, minimum, multiply, neg, subtract
@@ -116,7 +117,7 @@ def detect_clip_bound(expr: Any, var_list: Sequence[Var]) -> list[PrimExpr | Non
     """
     bounds: dict[Var, tuple[PrimExpr | None, PrimExpr | None]] = {}
     wanted = set(var_list)
-    for comparison in _joined(as_prim_expr(expr)):
+    for comparison in conjuncts(as_prim_expr(expr)):
         mentioned = [one for one in post_order(comparison) if one in wanted]
         found = _clip(comparison, mentioned[0]) if len(mentioned) == 1 else None
         if found is None:
@@ -130,19 +131,6 @@ def detect_clip_bound(expr: Any, var_list: Sequence[Var]) -> list[PrimExpr | Non
     analyzer = Analyzer()
     ends = [end for var in var_list for end in bounds.get(var, (None, None))]
     return [None if end is None else analyzer.simplify(end) for end in ends]
-
-
-def _joined(condition: PrimExpr) -> list[PrimExpr]:
-    """Return the conditions that are joined by `and`, in order."""
-    found: list[PrimExpr] = []
-    stack = [condition]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, And):
-            stack += (one.b, one.a)
-        else:
-            found.append(one)
-    return found
 
 
 def _clip(comparison: PrimExpr, var: Any) -> tuple[Any, Any] | None:

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 from parpass.ir.node import Node, post_order
 from parpass.tir.arith.analyzer import Analyzer
 from parpass.tir.arith.canonical_simplify import CanonicalSimplifier
+from parpass.tir.arith.conjunction import conjuncts
 from parpass.tir.arith.interval import Interval
 from parpass.tir.arith.knowledge import Known
 from parpass.tir.arith.sets.interval_set import IntervalSet, from_min_extent
 from parpass.tir.arith.sums.split_sum import Split, Sum
-from parpass.tir.binary_op import GE, GT, LE, LT, And
+from parpass.tir.binary_op import GE, GT, LE, LT
 from parpass.tir.expr import Var
 from parpass.tir.iteration import Range
 from parpass.tir.op import add, const, greater_equal, subtract
@@ -187,7 +188,7 @@ class _Walk:
     def limits(self, predicate: PrimExpr, axes: list[_Axis]) -> list[range] | None:
         """Return for which n of the axes a predicate holds, if it says that alone."""
         found = [range(axis.extent) for axis in axes]
-        for condition in _joined(predicate):
+        for condition in conjuncts(predicate):
             limit = self._limit(condition, axes)
             if limit is None:
                 return None
@@ -248,17 +249,6 @@ def _multiple(form: Sum, axis: _Axis) -> int | None:
         return None
     ((times, rest),) = steps
     return None if rest else times
-
-
-def _joined(condition: PrimExpr) -> list[PrimExpr]:
-    found, stack = list[PrimExpr](), [condition]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, And):
-            stack += (one.a, one.b)
-        else:
-            found.append(one)
-    return found
 
 
 def _size_of_step(digit: _Digit) -> int:

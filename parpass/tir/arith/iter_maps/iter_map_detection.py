@@ -7,6 +7,7 @@ from typing import Any
 
 from parpass.ir.node import post_order
 from parpass.tir.arith.analyzer import Analyzer
+from parpass.tir.arith.conjunction import conjuncts
 from parpass.tir.arith.iter_maps.iter_map_expr import (
     IterMark,
     IterSplitExpr,
@@ -18,7 +19,7 @@ from parpass.tir.arith.iter_maps.iter_map_rewriter import (
     NotAffineError,
     divides,
 )
-from parpass.tir.binary_op import GT, LT, And
+from parpass.tir.binary_op import GT, LT
 from parpass.tir.expr import Var
 from parpass.tir.iteration import Range
 from parpass.tir.op import const
@@ -83,15 +84,11 @@ def _upper_bounds(predicate: PrimExpr) -> list[tuple[PrimExpr, PrimExpr]] | None
     """Return what is below what; None, if a predicate says anything else."""
     if isinstance(predicate, IntImm):
         return [] if predicate.value else None
-    found, waiting = list[tuple[PrimExpr, PrimExpr]](), [predicate]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, And):
-            waiting += (one.b, one.a)
-        elif isinstance(one, LT | GT):
-            found.append((one.a, one.b) if isinstance(one, LT) else (one.b, one.a))
-        else:
+    found: list[tuple[PrimExpr, PrimExpr]] = []
+    for one in conjuncts(predicate):
+        if not isinstance(one, LT | GT):
             return None
+        found.append((one.a, one.b) if isinstance(one, LT) else (one.b, one.a))
     return found
 
 

@@ -17,6 +17,7 @@ from parpass.errors import ArgumentError
 from parpass.ir.node import post_order
 from parpass.tir.analysis.deep_equal import expr_deep_equal
 from parpass.tir.arith.analyzer import Analyzer
+from parpass.tir.arith.conjunction import conjuncts
 from parpass.tir.arith.linear_equation import detect_linear_equation
 from parpass.tir.arith.linear_systems.group_bounds import STEPS, IntGroupBounds
 from parpass.tir.arith.linear_systems.int_constraints import (
@@ -24,7 +25,7 @@ from parpass.tir.arith.linear_systems.int_constraints import (
     IntConstraints,
     knowing,
 )
-from parpass.tir.binary_op import EQ, GE, GT, LE, LT, NE, And
+from parpass.tir.binary_op import EQ, GE, GT, LE, LT, NE
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Var
 from parpass.tir.op import const
@@ -64,7 +65,7 @@ def eliminate(system: IntConstraints) -> Eliminated:
     analyzer = knowing(system.ranges)
     conditions, others = _Conditions(analyzer), list[PrimExpr]()
     for relation in system.relations:
-        for part in _parts(analyzer.simplify(relation, STEPS)):
+        for part in conjuncts(analyzer.simplify(relation, STEPS)):
             conditions.add(_compared_to_0(part, analyzer))
     bounds: dict[Var, IntGroupBounds] = {}
     for var in system.variables:
@@ -107,18 +108,6 @@ class _Conditions:
                 if proves(one.a <= new.a):
                     self.found.remove(one)
         self.found.append(new)
-
-
-def _parts(condition: PrimExpr) -> list[PrimExpr]:
-    """Return the conditions that are joined by `and`."""
-    found, waiting = list[PrimExpr](), [condition]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, And):
-            waiting += (one.b, one.a)
-        else:
-            found.append(one)
-    return found
 
 
 def _compared_to_0(condition: PrimExpr, analyzer: Analyzer) -> PrimExpr:
