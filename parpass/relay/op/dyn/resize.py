@@ -8,11 +8,16 @@ from typing import Annotated, Any
 from parpass.ir.attrs import Attrs
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import NCDHW, NCHW, MaybeDType, one_of
+from parpass.relay.op.attributes import NCDHW, NCHW, MaybeDType
 from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length
-from parpass.relay.op.image import interpolation
-from parpass.relay.op.image.resize import resize2d, roi_of_rank
-from parpass.relay.op.layout import SPATIAL, relaid_shape
+from parpass.relay.op.image.resize import (
+    CoordinateRule,
+    ResizeMethod,
+    RoundingMethod,
+    resize2d,
+    resized_type,
+    roi_of_rank,
+)
 from parpass.relay.op.nn.upsample import (
     Method,
     Method3D,
@@ -28,23 +33,13 @@ from parpass.relay.op.relations import (
 )
 
 
-def _resized(data: TensorType, layout: str, rank: int, dtype: str = "") -> TensorType:
-    require_number(data)
-    canonical = f"NC{SPATIAL[rank]}"
-    batch, channels, *_ = relaid_shape(data.shape, layout, canonical)
-    shape = relaid_shape((batch, channels, *[UNKNOWN] * rank), canonical, layout)
-    return TensorType(shape, dtype or data.dtype)
-
-
 class DynResize2DAttrs(Attrs, frozen=True):
     """Attributes of `dyn.image.resize2d`; see `image.resize2d`."""
 
     layout: NCHW = "NCHW"
-    method: Annotated[str, one_of("nearest_neighbor", "linear", "cubic")] = "linear"
-    coordinate_transformation_mode: Annotated[
-        str, one_of(*interpolation.COORDINATES)
-    ] = "half_pixel"
-    rounding_method: Annotated[str, one_of("", *interpolation.ROUNDING)] = ""
+    method: ResizeMethod = "linear"
+    coordinate_transformation_mode: CoordinateRule = "half_pixel"
+    rounding_method: RoundingMethod = ""
     bicubic_alpha: float = -0.5
     bicubic_exclude: bool = False
     out_dtype: MaybeDType = ""
@@ -56,7 +51,7 @@ def _resize_relation(types: Sequence[Type], attrs: DynResize2DAttrs) -> TensorTy
     data, size = tensors(types)
     length(size, "the size")
     require_shape(size, (2,), "the size")
-    return _resized(data, attrs.layout, 2, attrs.out_dtype)
+    return resized_type(data, attrs.layout, (UNKNOWN,) * 2, attrs.out_dtype)
 
 
 @dynamic("dyn.image.resize2d", resize2d, _resize_relation, DynResize2DAttrs)
@@ -98,7 +93,7 @@ def _upsampling_relation(types: Sequence[Type], attrs: Any) -> TensorType:
     for scale in scales:
         require_number(scale)
         require_rank(scale, 0, "a scale")
-    return _resized(data, attrs.layout, len(scales))
+    return resized_type(data, attrs.layout, (UNKNOWN,) * len(scales))
 
 
 @dynamic("dyn.nn.upsampling", upsampling, _upsampling_relation, DynUpSamplingAttrs)

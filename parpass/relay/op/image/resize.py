@@ -23,7 +23,7 @@ from parpass.relay.op.attributes import (
 from parpass.relay.op.build import INJECTIVE, operator
 from parpass.relay.op.image import interpolation
 from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
-from parpass.relay.op.relations import require_number, tensors
+from parpass.relay.op.relations import Shape, require_number, tensors
 
 # What rounding a rule of coordinates asks for, if nothing is said.
 NEAREST = {
@@ -34,6 +34,11 @@ NEAREST = {
     "tf_half_pixel_for_nn": "floor",
     "tf_crop_and_resize": "round",
 }
+
+
+ResizeMethod = Annotated[str, one_of("nearest_neighbor", "linear", "cubic")]
+CoordinateRule = Annotated[str, one_of(*interpolation.COORDINATES)]
+RoundingMethod = Annotated[str, one_of("", *interpolation.ROUNDING)]
 
 
 class ResizeAttrs(Attrs, frozen=True):
@@ -53,11 +58,9 @@ class ResizeAttrs(Attrs, frozen=True):
     size: tuple[int, ...]
     roi: tuple[float, ...] | None = None
     layout: str = "NCHW"
-    method: Annotated[str, one_of("nearest_neighbor", "linear", "cubic")] = "linear"
-    coordinate_transformation_mode: Annotated[
-        str, one_of(*interpolation.COORDINATES)
-    ] = "half_pixel"
-    rounding_method: Annotated[str, one_of("", *interpolation.ROUNDING)] = ""
+    method: ResizeMethod = "linear"
+    coordinate_transformation_mode: CoordinateRule = "half_pixel"
+    rounding_method: RoundingMethod = ""
     bicubic_alpha: float = -0.5
     bicubic_exclude: bool = False
     extrapolation_value: float = 0.0
@@ -87,11 +90,18 @@ class ResizeBuilder(Protocol):
 
 def _relation(types: Sequence[Type], attrs: ResizeAttrs) -> TensorType:
     (data,) = tensors(types)
+    return resized_type(data, attrs.layout, attrs.size, attrs.out_dtype)
+
+
+def resized_type(
+    data: TensorType, layout: str, size: Shape, dtype: str = ""
+) -> TensorType:
+    """Return the type of images of another size; an empty dtype is that of the data."""
     require_number(data)
-    canonical = f"NC{SPATIAL[len(attrs.size)]}"
-    batch, channels, *_ = relaid_shape(data.shape, attrs.layout, canonical)
-    shape = relaid_shape((batch, channels, *attrs.size), canonical, attrs.layout)
-    return TensorType(shape, attrs.out_dtype or data.dtype)
+    canonical = f"NC{SPATIAL[len(size)]}"
+    batch, channels, *_ = relaid_shape(data.shape, layout, canonical)
+    shape = relaid_shape((batch, channels, *size), canonical, layout)
+    return TensorType(shape, dtype or data.dtype)
 
 
 def resized(attrs: ResizeAttrs, data: Array) -> Array:
