@@ -200,7 +200,8 @@ def _arg_reduction(
         axes = reduced_axes(attrs, data.ndim)
         kept = [axis for axis in range(data.ndim) if axis not in axes]
         rows = data.transpose(*kept, *axes)
-        rows = rows.reshape(*rows.shape[: len(kept)], -1)
+        count = math.prod(rows.shape[len(kept) :])
+        rows = rows.reshape(*rows.shape[: len(kept)], count)
         if attrs.select_last_index:
             found = rows.shape[-1] - 1 - meaning(rows[..., ::-1], axis=-1)
         else:

@@ -7,6 +7,7 @@ from typing import Any
 
 from parpass.relay.backend.lowering.template import (
     Indices,
+    NoRuleError,
     Result,
     Source,
     register_injective,
@@ -22,13 +23,15 @@ def _strided_set(
 ) -> PrimExpr:
     data, value, begin, end, strides = sources
     if 0 in value.shape:
-        return data.at(indices)
+        raise NoRuleError("a value of no elements")
+    if begin.shape != end.shape:
+        raise NoRuleError("fewer bounds of one kind than of another")
     at = [op.cast_to(index, "int64") for index in indices]
     inside: list[PrimExpr] = []
     for axis in range(begin.shape[0]):
         first, last = (_bound(one, axis) for one in (begin, end))
         step: PrimExpr = op.const(1, "int64")
-        if strides.shape[0]:
+        if axis < strides.shape[0]:
             step = _bound(strides, axis)
         place, conditions = _in_slice(at[axis], first, last, step, data.shape[axis])
         at[axis] = place
