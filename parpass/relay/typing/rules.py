@@ -37,7 +37,7 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.relations import (
     bool_identity,
     float_identity,
     identity,
