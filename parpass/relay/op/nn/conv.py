@@ -210,10 +210,11 @@ def operand_shapes(
         require_same_dtype((data, weight))
     require_number(data)
     spatial = SPATIAL[len(attrs.strides)]
+    image = relaid_shape(data.shape, attrs.data_layout, f"NC{spatial}")
     kernel = relaid_shape(weight.shape, attrs.kernel_layout, f"{channels}{spatial}")
     if 0 in kernel[2:]:
         raise TypeRelationError(f"expected a kernel of lengths from 1 on, got {weight}")
-    return relaid_shape(data.shape, attrs.data_layout, f"NC{spatial}"), kernel
+    return image, kernel
 
 
 def result_type(data: TensorType, attrs: ConvAttrs, shape: Shape) -> TensorType:

@@ -22,8 +22,8 @@ def _strided_set(
     _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
 ) -> PrimExpr:
     data, value, begin, end, strides = sources
-    if 0 in value.shape:
-        raise NoRuleError("a value of no elements")
+    if 0 in (*data.shape, *value.shape):
+        raise NoRuleError("a range of no elements")
     if begin.shape != end.shape:
         raise NoRuleError("fewer bounds of one kind than of another")
     at = [op.cast_to(index, "int64") for index in indices]
