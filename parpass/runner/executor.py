@@ -133,12 +133,15 @@ class JobLostError(Exception):
     Args:
         cause: How it ended, as `SIGSEGV(-11)`.
         process: Its number.
+        host_died: Whether it went with its host, which is the machine, or what ran the
+            worker there. Where hosts are many some die, and not of what they ran.
     """
 
-    def __init__(self, cause: str, process: int) -> None:
+    def __init__(self, cause: str, process: int, *, host_died: bool = False) -> None:
         super().__init__(cause)
         self.cause = cause
         self.process = process
+        self.host_died = host_died
 
 
 def was_killed(cause: str) -> bool:

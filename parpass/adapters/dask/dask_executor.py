@@ -187,14 +187,14 @@ class DaskExecutor:
     def _left(self, address: str) -> None:
         """Take in that a worker is no more: so are its jobs."""
         with self._lock:
-            self._places.leave(address)
+            threads = self._places.leave(address)
             lost = [
                 one
                 for one in self._posted.values()
                 if one.place is not None and one.place.address == address
             ]
-            for posted in lost:
-                self._lose_with_worker(posted)
+            for at, posted in enumerate(lost):  # in the order in which they are begun
+                self._lose_with_worker(posted, may_have_begun=at < threads)
 
     def _send(self, posted: Posted) -> None:
         place = posted.place
@@ -243,25 +243,33 @@ class DaskExecutor:
                 put = answer_.set_exception if is_error else answer_.set_result
                 self._settle(posted, put, result)
 
-    def _lose_with_worker(self, posted: Posted) -> None:
+    def _lose_with_worker(self, posted: Posted, *, may_have_begun: bool = True) -> None:
         """Have a job be lost with a worker of Dask's: of what, nobody knows.
 
-        What was told last of what it was at may be long ago, and so nothing. If it had
-        a single function there is no other one to suspect.
+        It was at what was told last, or has come further since. If it had a single
+        function, and was not behind another job, there is no other one to suspect.
         """
-        was_at = None
-        if len(posted.functions) == 1:
+        was_at, told = None, posted.told
+        is_known = told is not None and told.values[-1] != Phase.START
+        if len(posted.functions) == 1 and may_have_begun and not is_known:
             [at] = posted.functions
             was_at = WasAt((at, 0, at, 0, Phase.PASS), 0)
-        self._lose(posted, "SIGKILL(-9)", was_at, "")
+        self._lose(posted, "SIGKILL(-9)", was_at, "", host_died=True)
 
     def _lose(
-        self, posted: Posted, cause: str, was_at: WasAt | None, traceback: str
+        self,
+        posted: Posted,
+        cause: str,
+        was_at: WasAt | None,
+        traceback: str,
+        *,
+        host_died: bool = False,
     ) -> None:
         note = self._show(posted, was_at)
         if note is not None and traceback:
             note.show_traceback(traceback)
-        error = JobLostError(cause, 0 if note is None else note.number)
+        number = 0 if note is None else note.number
+        error = JobLostError(cause, number, host_died=host_died)
         self._settle(posted, posted.answer.set_exception, error)
         if posted.away is not None:
             self._later(posted.away.cancel)
@@ -272,7 +280,8 @@ class DaskExecutor:
             number, *values, age = rest
             posted = self._posted.get(number)
             if posted is not None:
-                self._show(posted, WasAt(tuple(values), age))
+                posted.told = WasAt(tuple(values), age)
+                self._show(posted, posted.told)
         else:
             self._runs.bring(what, place, *rest)
 
