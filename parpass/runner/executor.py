@@ -36,6 +36,9 @@ class Executor(Protocol):
     Workers see the folder of a run, and jobs only name what is in it. An executor whose
     workers do not brings it to them.
 
+    One whose workers are on other machines has a method `ask_where`, as
+    `runner.travel.notes.Notes` has: it returns where workers are that hang.
+
     One whose jobs cost milliseconds has an attribute `least_job_seconds`: jobs that are
     expected to take less are put together, even where workers have nothing to do.
     """

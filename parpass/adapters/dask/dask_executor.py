@@ -8,8 +8,8 @@ import math
 import threading
 import time
 import uuid
-from collections.abc import Callable
-from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from collections.abc import Callable, Collection
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor, wait
 from typing import Any, Self
 
 from parpass.adapters.dask.connection import Connection
@@ -17,16 +17,17 @@ from parpass.adapters.dask.dispatch import Dispatch, Posted, Run
 from parpass.adapters.dask.job_cost import JobCost
 from parpass.adapters.dask.job_places import Places
 from parpass.adapters.dask.jobs_away import Answer, Done, Lost, PartsWanted, WasAt
-from parpass.adapters.dask.on_dask_worker import end_there
+from parpass.adapters.dask.on_dask_worker import end_there, where_there
 from parpass.adapters.dask.run_here import MirroredNote
 from parpass.adapters.dask.runs_here import RunsHere
 from parpass.errors import RuntimeUseError
 from parpass.runner import JobEndedError, JobLostError
 from parpass.runner.executor import START_SECONDS
-from parpass.runner.travel.notes import Phase
+from parpass.runner.travel.notes import Phase, Work
 from parpass.runner.worker.serving import unpack_answer
 
 _LOOK_SECONDS = 0.5  # between two looks of a job that waits for a worker
+_WHERE_SECONDS = 2.0  # for workers to say where they hang
 
 
 class DaskExecutor:
@@ -120,6 +121,18 @@ class DaskExecutor:
         _settle(answer.set_exception, JobEndedError())
         for posted in found:
             self._later(self._end_there, posted)
+
+    def ask_where(self, works: Collection[Work]) -> dict[str, str]:
+        """Return where workers are that hang, C code included, by owner of a note."""
+        asked: dict[str, Future[str]] = {}
+        with self._lock:
+            for posted in self._posted.values():
+                for work in works:
+                    if posted.note is not None and posted.note.number == work.process:
+                        asked[work.owner] = told = Future[str]()
+                        self._later(self._ask_there, posted, told)
+        wait(asked.values(), _WHERE_SECONDS)
+        return {owner: told.result() for owner, told in asked.items() if told.done()}
 
     def kill(self) -> None:
         """End all jobs."""
@@ -315,6 +328,14 @@ class DaskExecutor:
         note, posted.note = posted.note, None
         if note is not None and posted.of is not None and not keeps_note:
             posted.of.give_back(note, reuse=reuses_note)
+
+    def _ask_there(self, posted: Posted, told: Future[str]) -> None:
+        where: object = None
+        with contextlib.suppress(Exception):  # the cluster may be no more
+            if posted.place is not None:
+                at = posted.place.address
+                where = self._cluster.call(where_there, self.name, posted.number, at=at)
+        told.set_result(where if isinstance(where, str) else "")
 
     def _end_there(self, posted: Posted) -> None:
         with contextlib.suppress(Exception):  # the cluster may be no more

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import sys
 from importlib.metadata import version
@@ -45,6 +46,11 @@ def put_there(executor: str, run: str, stage: int, others: OthersOf) -> None:
 def end_there(executor: str, job: int) -> None:
     """End a job, if it is here or comes."""
     site_of(executor).end(job)
+
+
+async def where_there(executor: str, job: int) -> str:
+    """Return where the process is that runs a job; no other message waits for that."""
+    return await asyncio.to_thread(site_of(executor).where, job)
 
 
 def forget_there(executor: str, run: str) -> None:

@@ -91,6 +91,11 @@ class RunAway:
         found = [one for one in self.notes.read() if one.process == process]
         return "".join(self.notes.traceback(one.owner) for one in found)
 
+    def where(self, process: int) -> str:
+        """Return where a process is, which is asked for that."""
+        found = [one for one in self.notes.read() if one.process == process]
+        return "".join(self.notes.ask_where(found).values())
+
     def close(self) -> None:
         """Remove the folder."""
         self.values.close()

@@ -168,6 +168,14 @@ class Site:
         if child is not None:
             child.kill()
 
+    def where(self, job: int) -> str:
+        """Return where the child is that runs a job; nothing if there is none."""
+        with self._lock:
+            child, runs = self._busy.get(job), list(self._runs.values())
+        if child is None:
+            return ""
+        return "".join(run.where(child.number) for run in runs)
+
     def keep(self, parts: dict[str, bytes]) -> None:
         """Keep parts of calls to come."""
         for digest, content in parts.items():

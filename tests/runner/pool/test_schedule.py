@@ -439,12 +439,12 @@ def test_who_was_lost_with_a_host_is_no_suspect_until_that_happens_again():
     (job,) = schedule.handle(FunctionsReady([0], [1]))
     for alone in (False, True):
         assert isinstance(job, SubmitJob)
-        lost = JobLost(job.job, 0, killed=True, host_died=True)
-        (job,) = schedule.handle(lost)
-        assert job == SubmitJob(job.job, (0,), alone)
-    assert schedule.handle(JobLost(job.job, 0, killed=True, host_died=True)) == [
-        Blame(0)
-    ]
+        (job,) = schedule.handle(JobLost(job.job, 0, killed=True, host_died=True))
+        assert isinstance(job, SubmitJob)
+        assert job.alone == alone
+    assert isinstance(job, SubmitJob)
+    lost = JobLost(job.job, 0, killed=True, host_died=True)
+    assert schedule.handle(lost) == [Blame(0)]
 
 
 def test_of_those_who_were_lost_twice_the_one_at_work_is_a_suspect_alone():
