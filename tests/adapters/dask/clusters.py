@@ -82,9 +82,9 @@ def dask(
         process.wait(_WAIT_SECONDS)
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait for something that another process does."""
-    end_of_patience = time.monotonic() + _WAIT_SECONDS
+def until(is_so: Callable[[], bool], seconds: float = _WAIT_SECONDS) -> None:
+    """Wait for something that another process does, for so many seconds at most."""
+    end_of_patience = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end_of_patience
 

@@ -113,7 +113,8 @@ def test_a_scheduler_that_is_killed_ends_the_run_and_all_that_was_started(
             executor.start()
         executor.close()
         assert ours
-        until(lambda: not any(each.is_running() for each in ours))
+        # Dask itself waits half a minute for what a worker runs.
+        until(lambda: not any(each.is_running() for each in ours), seconds=20)
 
 
 def _is_ours(process: psutil.Process) -> bool:
