@@ -16,7 +16,8 @@ import psutil
 
 from parpass.runner.pool.fork_server import load_ahead
 from parpass.runner.pool.loky_process import OwnInterpreter
-from parpass.runner.worker.serving import END, ServingProcess, serve
+from parpass.runner.worker.looking_out import is_soon_readable
+from parpass.runner.worker.serving import END, EXPECT, ServingProcess, serve
 
 _NAME = "parpass-worker"
 _LOOK_SECONDS = 1.0  # between two looks whether a process is alive that says nothing
@@ -120,14 +121,35 @@ class Process:
         """Wait for an answer; None says that the process is no more."""
         return self._heard(self._ours)
 
-    def ask(self, message: bytes) -> bytes | None:
+    def expect(self) -> None:
+        """Have the process look out for a job, which is to be sent soon, either way."""
+        if self._asking.acquire(blocking=False):
+            try:
+                _is_sent(self._line, EXPECT)
+            finally:
+                self._asking.release()
+
+    def ask(self, message: bytes, *, looks_out: bool = False) -> bytes | None:
         """Send a job by the line and wait for its answer; None as above.
 
         Whoever is interrupted in this has the process killed, as the line may be
         anywhere in a message.
+
+        Args:
+            message: The job.
+            looks_out: Whether this thread looks out for the answer before it sleeps.
         """
         with self._asking:
-            return self._heard(self._line) if _is_sent(self._line, message) else None
+            if not _is_sent(self._line, message):
+                return None
+            if looks_out:
+                self._look_out(self._line)
+            return self._heard(self._line)
+
+    def _look_out(self, connection: Connection | None) -> None:
+        assert connection is not None
+        with contextlib.suppress(OSError):  # it is closed
+            is_soon_readable(_waiting_for(connection))
 
     def _heard(self, connection: Connection | None) -> bytes | None:
         assert connection is not None
@@ -239,9 +261,14 @@ def _is_readable(connection: Connection, seconds: float) -> bool:
     Raises:
         OSError: The connection is closed.
     """
+    waiting = _waiting_for(connection)
+    return bool(waiting.poll(max(0.0, 1000 * seconds)))  # less would be for ever
+
+
+def _waiting_for(connection: Connection) -> select.poll:
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)
-    return bool(waiting.poll(max(0.0, 1000 * seconds)))  # less would be for ever
+    return waiting
 
 
 def _new_process(
