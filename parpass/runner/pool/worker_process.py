@@ -22,6 +22,7 @@ from parpass.runner.worker.serving import END, EXPECT, ServingProcess, serve
 _NAME = "parpass-worker"
 _LOOK_SECONDS = 1.0  # between two looks whether a process is alive that says nothing
 _EXIT_SECONDS = 1.0  # from the end of a connection to that of the process, at most
+_UNWATCHED = 8  # answers, after one that was looked out for in vain
 _GRACE_SECONDS = 5.0  # for a process to end by itself
 
 
@@ -67,6 +68,7 @@ class Process:
         self._is_killed = False
         self._lock = threading.Lock()
         self._asking = threading.Lock()  # while somebody is on the line
+        self._unwatched = 0  # answers to come that nobody looks out for
 
     def start(
         self,
@@ -123,7 +125,7 @@ class Process:
 
     def expect(self) -> None:
         """Have the process look out for a job, which is to be sent soon, either way."""
-        if self._asking.acquire(blocking=False):
+        if not self._unwatched and self._asking.acquire(blocking=False):
             try:
                 _is_sent(self._line, EXPECT)
             finally:
@@ -137,19 +139,23 @@ class Process:
 
         Args:
             message: The job.
-            looks_out: Whether this thread looks out for the answer before it sleeps.
+            looks_out: Whether this thread may look out for the answer, not sleep.
         """
         with self._asking:
             if not _is_sent(self._line, message):
                 return None
-            if looks_out:
-                self._look_out(self._line)
+            if self._unwatched:
+                self._unwatched -= 1
+            elif looks_out and not self._answers_soon():
+                self._unwatched = _UNWATCHED
             return self._heard(self._line)
 
-    def _look_out(self, connection: Connection | None) -> None:
-        assert connection is not None
-        with contextlib.suppress(OSError):  # it is closed
-            is_soon_readable(_waiting_for(connection))
+    def _answers_soon(self) -> bool:
+        assert self._line is not None
+        try:
+            return is_soon_readable(_waiting_for(self._line))
+        except OSError:  # it is closed
+            return False
 
     def _heard(self, connection: Connection | None) -> bytes | None:
         assert connection is not None

@@ -6,8 +6,8 @@ import os
 import select
 import time
 
-SOON_SECONDS = 0.0003  # as long as a small job, and its answer, are looked out for
-_SOMEBODY_ELSE_SECONDS = 0.00002  # a core that nobody else wants is back sooner
+SOON_SECONDS = 0.0005  # as long as a small job and its answer are looked out for
+_SOMEBODY_ELSE_SECONDS = 0.00005  # a core that nobody else wants is back sooner
 
 
 def is_soon_readable(waiting: select.poll, seconds: float = SOON_SECONDS) -> bool:
