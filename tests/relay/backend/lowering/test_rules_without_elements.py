@@ -12,7 +12,7 @@ from parpass.errors import EvaluationError
 from parpass.relay import op
 from parpass.relay.backend.lowering import NoRuleError
 from parpass.relay.expr import Call, const
-from parpass.relay.op import nn
+from parpass.relay.op import Op, nn
 from tests.support.lowered import as_function, interpreted
 from tests.support.op_calls import floats, ints, type_of, value
 from tests.support.op_shapes import Built
@@ -76,7 +76,13 @@ def assert_agrees(call: Call) -> None:
         wanted = value(call)
     except EvaluationError:
         # What is an error for numpy has no kernel: it is numpy's when the program runs.
-        with pytest.raises(NoRuleError):
+        # Where numbers in a tensor make it one, a kernel stays within its buffers.
+        numbers_tell = call.op == Op.get("strided_set")
+        with (
+            contextlib.suppress(NoRuleError)
+            if numbers_tell
+            else pytest.raises(NoRuleError)
+        ):
             interpreted(call)
         return
     function, _ = as_function(call)

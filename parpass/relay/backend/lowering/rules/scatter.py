@@ -26,6 +26,11 @@ def _strided_set(
         raise NoRuleError("a range of no elements")
     if begin.shape != end.shape:
         raise NoRuleError("fewer bounds of one kind than of another")
+    whole = zip(
+        reversed(data.shape[begin.shape[0] :]), reversed(value.shape), strict=False
+    )
+    if len(value.shape) > len(data.shape) or any(b not in (1, a) for a, b in whole):
+        raise NoRuleError("a value that does not fit")
     at = [op.cast_to(index, "int64") for index in indices]
     inside: list[PrimExpr] = []
     for axis in range(begin.shape[0]):
