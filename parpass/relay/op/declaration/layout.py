@@ -18,7 +18,7 @@ from parpass.errors import IRTypeError
 from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import Dim
-from parpass.relay.op.relations import Shape, product, shape_text
+from parpass.relay.op.declaration.relations import Shape, product, shape_text
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 """The axes of a signal, an image and a volume, by their number."""

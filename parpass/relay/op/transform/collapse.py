@@ -8,10 +8,10 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import Ints, IntTuple
-from parpass.relay.op.build import COMM_REDUCE, operator
-from parpass.relay.op.relations import require_number, tensors
-from parpass.relay.op.shape import require_broadcast
+from parpass.relay.op.declaration.attributes import Ints, IntTuple
+from parpass.relay.op.declaration.build import COMM_REDUCE, operator
+from parpass.relay.op.declaration.relations import require_number, tensors
+from parpass.relay.op.transform.shape import require_broadcast
 
 __all__ = ["collapse_sum_like", "collapse_sum_to"]
 

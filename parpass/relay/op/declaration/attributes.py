@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Any, SupportsFloat, SupportsIndex
 
 from parpass.errors import IRTypeError
-from parpass.relay.op.layout import layout_of
+from parpass.relay.op.declaration.layout import layout_of
 from parpass.runtime.dtypes import dtype_of
 
 Ints = SupportsIndex | Iterable[SupportsIndex]

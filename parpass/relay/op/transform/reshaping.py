@@ -11,10 +11,16 @@ from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import Ints, IntTuple
-from parpass.relay.op.build import INJECTIVE, operator
-from parpass.relay.op.layout import Layout, relaid, relaid_shape
-from parpass.relay.op.relations import Shape, agree, product, shape_text, tensors
+from parpass.relay.op.declaration.attributes import Ints, IntTuple
+from parpass.relay.op.declaration.build import INJECTIVE, operator
+from parpass.relay.op.declaration.layout import Layout, relaid, relaid_shape
+from parpass.relay.op.declaration.relations import (
+    Shape,
+    agree,
+    product,
+    shape_text,
+    tensors,
+)
 
 __all__ = ["layout_transform", "reshape", "reshape_like", "reverse_reshape"]
 

@@ -12,9 +12,9 @@ from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array, TypeRelationFn
 from parpass.relay.expr import Call, Operand
-from parpass.relay.op.attributes import Real
-from parpass.relay.op.build import ELEMWISE, operator
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.attributes import Real
+from parpass.relay.op.declaration.build import ELEMWISE, operator
+from parpass.relay.op.declaration.relations import (
     bool_identity,
     float_identity,
     identity,

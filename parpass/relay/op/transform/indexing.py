@@ -13,10 +13,9 @@ from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper
-from parpass.relay.op.attributes import one_of
-from parpass.relay.op.build import INJECTIVE, operator
-from parpass.relay.op.join import as_tuple
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.attributes import one_of
+from parpass.relay.op.declaration.build import INJECTIVE, operator
+from parpass.relay.op.declaration.relations import (
     agree,
     broadcast_shape,
     normal_axis,
@@ -24,6 +23,7 @@ from parpass.relay.op.relations import (
     require_rank,
     tensors,
 )
+from parpass.relay.op.transform.join import as_tuple
 
 __all__ = ["adv_index", "argwhere", "gather", "gather_nd", "take"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from parpass.ir.operators.op_table import Array, TypeRelationFn
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Operand
-from parpass.relay.op.build import BROADCAST, operator
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.build import BROADCAST, operator
+from parpass.relay.op.declaration.relations import (
     bool_broadcast,
     broadcast_shape,
     comparison,

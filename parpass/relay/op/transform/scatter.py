@@ -13,9 +13,9 @@ from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand, const
-from parpass.relay.op.attributes import Ints, IntTuple, int_tuple, one_of
-from parpass.relay.op.build import INJECTIVE, operator
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.attributes import Ints, IntTuple, int_tuple, one_of
+from parpass.relay.op.declaration.build import INJECTIVE, operator
+from parpass.relay.op.declaration.relations import (
     normal_axis,
     require_integer,
     require_rank,

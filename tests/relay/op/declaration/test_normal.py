@@ -7,8 +7,8 @@ import pytest
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.relay.op.attributes import NCHW, IntTuple, Pair, one_of
-from parpass.relay.op.normal import fields_of
+from parpass.relay.op.declaration.attributes import NCHW, IntTuple, Pair, one_of
+from parpass.relay.op.declaration.normal import fields_of
 
 
 class OddAttrs(Attrs, frozen=True):

@@ -11,9 +11,9 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import MaybeDType
-from parpass.relay.op.build import BuilderT, operator
-from parpass.relay.op.relations import normal_axis, product, tensors
+from parpass.relay.op.declaration.attributes import MaybeDType
+from parpass.relay.op.declaration.build import BuilderT, operator
+from parpass.relay.op.declaration.relations import normal_axis, product, tensors
 from parpass.runtime.dtypes import computed_in, numpy_dtype
 
 __all__ = ["cumprod", "cumsum"]

@@ -17,7 +17,7 @@ import numpy as np
 
 from parpass.errors import IRError, IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.relay.op.attributes import Converter
+from parpass.relay.op.declaration.attributes import Converter
 
 
 class Field(msgspec.Struct, frozen=True):

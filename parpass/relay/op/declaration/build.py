@@ -34,9 +34,9 @@ from parpass.ir.operators.op_table import (
     register_op,
 )
 from parpass.relay.expr import Call, Expr, TupleWrapper, as_expr
-from parpass.relay.op.attributes import Converter
-from parpass.relay.op.normal import Field, fields_of
-from parpass.relay.op.support_levels import SUPPORT_LEVELS
+from parpass.relay.op.declaration.attributes import Converter
+from parpass.relay.op.declaration.normal import Field, fields_of
+from parpass.relay.op.declaration.support_levels import SUPPORT_LEVELS
 
 ELEMWISE = OpPattern.ELEMWISE
 BROADCAST = OpPattern.BROADCAST

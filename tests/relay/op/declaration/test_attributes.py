@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from parpass.errors import IRTypeError
-from parpass.relay.op.attributes import (
+from parpass.relay.op.declaration.attributes import (
     dtype_name,
     int_tuple,
     ints_of_rank,

@@ -13,9 +13,14 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
-from parpass.relay.op.attributes import Ints, IntTuple, MaybeDType, dtype_name
-from parpass.relay.op.build import ELEMWISE, operator
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.attributes import (
+    Ints,
+    IntTuple,
+    MaybeDType,
+    dtype_name,
+)
+from parpass.relay.op.declaration.build import ELEMWISE, operator
+from parpass.relay.op.declaration.relations import (
     identity,
     require_rank,
     tensors,

@@ -21,10 +21,10 @@ from parpass.relay.expr import (
     as_expr,
     const,
 )
-from parpass.relay.op.attributes import DType, one_of
-from parpass.relay.op.build import INJECTIVE, operator
-from parpass.relay.op.join import TensorTuple, as_tuple
-from parpass.relay.op.relations import require_rank, tensor_fields, tensors
+from parpass.relay.op.declaration.attributes import DType, one_of
+from parpass.relay.op.declaration.build import INJECTIVE, operator
+from parpass.relay.op.declaration.relations import require_rank, tensor_fields, tensors
+from parpass.relay.op.transform.join import TensorTuple, as_tuple
 
 __all__ = ["arange", "meshgrid"]
 

@@ -10,9 +10,9 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
-from parpass.relay.op.attributes import DType
-from parpass.relay.op.build import ELEMWISE, operator
-from parpass.relay.op.relations import tensors
+from parpass.relay.op.declaration.attributes import DType
+from parpass.relay.op.declaration.build import ELEMWISE, operator
+from parpass.relay.op.declaration.relations import tensors
 
 __all__ = ["cast", "cast_like", "reinterpret"]
 

@@ -11,9 +11,9 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, TupleWrapper
-from parpass.relay.op.attributes import DType, one_of
-from parpass.relay.op.build import operator
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.attributes import DType, one_of
+from parpass.relay.op.declaration.build import operator
+from parpass.relay.op.declaration.relations import (
     agree,
     axis_identity,
     normal_axis,

@@ -14,9 +14,9 @@ from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import Ints, IntTuple, int_tuple, one_of
-from parpass.relay.op.build import BROADCAST, INJECTIVE, operator
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.attributes import Ints, IntTuple, int_tuple, one_of
+from parpass.relay.op.declaration.build import BROADCAST, INJECTIVE, operator
+from parpass.relay.op.declaration.relations import (
     Shape,
     axis_identity,
     normal_axes,

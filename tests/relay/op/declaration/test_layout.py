@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from parpass.errors import IRTypeError
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.relay.op import TypeRelationError
-from parpass.relay.op.layout import Layout, layout_of, relaid, relaid_shape
+from parpass.relay.op.declaration.layout import Layout, layout_of, relaid, relaid_shape
 
 UNKNOWN = UnknownDim()
 

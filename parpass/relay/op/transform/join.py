@@ -14,9 +14,9 @@ from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import Dim, TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper, as_expr
-from parpass.relay.op.attributes import Ints, int_tuple
-from parpass.relay.op.build import INJECTIVE, operator
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.attributes import Ints, int_tuple
+from parpass.relay.op.declaration.build import INJECTIVE, operator
+from parpass.relay.op.declaration.relations import (
     Shape,
     normal_axis,
     require_rank,

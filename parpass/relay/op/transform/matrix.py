@@ -12,10 +12,9 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
-from parpass.relay.op.attributes import Ints, int_tuple, require_choice
-from parpass.relay.op.build import ELEMWISE, INJECTIVE, operator
-from parpass.relay.op.join import TensorTuple, as_tuple
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.attributes import Ints, int_tuple, require_choice
+from parpass.relay.op.declaration.build import ELEMWISE, INJECTIVE, operator
+from parpass.relay.op.declaration.relations import (
     agree,
     broadcast_shape,
     require_integer,
@@ -26,6 +25,7 @@ from parpass.relay.op.relations import (
     tensors,
     unify,
 )
+from parpass.relay.op.transform.join import TensorTuple, as_tuple
 
 __all__ = ["einsum", "matrix_set_diag", "trilu"]
 
