@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from parpass.adapters.xdsl import pass_factories as _passes_by_name
 from parpass.adapters.xdsl.cutting import Cut, Piece, cut
 from parpass.adapters.xdsl.modules import XDSLModule, new_place, text_of
 from parpass.adapters.xdsl.op_shrinking import DropOperations, operations_in
+from parpass.adapters.xdsl.pass_factories import PassFactory as _OfUniverse
 from parpass.adapters.xdsl.text_box import FunctionText, TextBox
+from parpass.adapters.xdsl.worker_modules import IR_NAME, SUFFIX
 from parpass.adapters.xdsl.xdsl_adapter import XDSLAdapter
 from parpass.adapters.xdsl.xdsl_environment import Environment, known_dialects
 from parpass.transform import register_adapter
@@ -28,8 +29,8 @@ class MLIRPrograms(XDSLAdapter):
     is the text that `xdsl-opt` writes.
     """
 
-    ir_name = "mlir"
-    suffixes = (".mlir",)
+    ir_name = IR_NAME
+    suffixes = (SUFFIX,)
 
     def parse(self, text: str, source_name: str) -> XDSLModule:
         """Return the module of a text, of which functions may not be parsed yet.
@@ -110,4 +111,4 @@ def _source(
 
 
 register_adapter(XDSLModule, MLIRPrograms())
-_ = _passes_by_name  # its import registers them
+_ = _OfUniverse  # what it is imported from registers them
