@@ -5,7 +5,7 @@
     ParpassError                  TVM's name for it: TVMError
     ├── PassError                 a pass broke its contract
     │   ├── PassResultError       it returned the wrong kind (also TypeError)
-    │   ├── PassInputError        it was given no module (also TypeError)
+    │   ├── PassInputError        it was given no module of its IR (also TypeError)
     │   ├── UndefinedPassError    a pipeline item is missing (also ValueError)
     │   ├── ReadOnlyModuleError   a function pass wrote to the module it was given
     │   ├── InputChangedError     it changed what it was given, in place

@@ -110,5 +110,5 @@ def _source(
     return FunctionText(aliases, whole, (begin, end), line, source_name)
 
 
-register_adapter(XDSLModule, MLIRPrograms())
+register_adapter(XDSLModule, MLIRPrograms(), passes_in=["parpass.adapters.xdsl"])
 _ = _OfUniverse  # what it is imported from registers them
