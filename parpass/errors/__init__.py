@@ -21,6 +21,7 @@
     ├── InstrumentError           an instrument is not fit for use (also TypeError)
     ├── DiagnosticError           errors of the user's program were reported
     │   └── ParseError            ... its text cannot be read (also ValueError)
+    │       └── UnreadFunctionError   ... which a pass was first to find out
     ├── ModuleError               a module cannot hold what it was given
     │   ├── UnknownGlobalError    no function of that name (also ValueError)
     │   └── ModuleTypeError       a function or key of the wrong kind (also TypeError)
@@ -122,6 +123,7 @@ from parpass.errors.reading import (
     ParseError,
     PipelineSyntaxError,
     ReproducerError,
+    UnreadFunctionError,
     UnsupportedOpsError,
 )
 from parpass.errors.running import (
@@ -204,6 +206,7 @@ __all__ = [
     "UnknownPassError",
     "UnpicklablePassWarning",
     "UnprintablePassError",
+    "UnreadFunctionError",
     "UnsupportedOpsError",
     "UntypedError",
     "WellFormedError",

@@ -11,7 +11,7 @@ from parpass.adapters.xdsl.cutting import Cut, Piece, cut
 from parpass.adapters.xdsl.modules import XDSLModule, new_place, text_of
 from parpass.adapters.xdsl.op_shrinking import DropOperations, operations_in
 from parpass.adapters.xdsl.pass_factories import PassFactory as _OfUniverse
-from parpass.adapters.xdsl.text_box import FunctionText, TextBox
+from parpass.adapters.xdsl.text_box import FunctionText, TextBox, telling_of_text
 from parpass.adapters.xdsl.worker_modules import IR_NAME, SUFFIX
 from parpass.adapters.xdsl.xdsl_adapter import XDSLAdapter
 from parpass.adapters.xdsl.xdsl_environment import Environment, known_dialects
@@ -36,7 +36,7 @@ class MLIRPrograms(XDSLAdapter):
         """Return the module of a text, of which functions may not be parsed yet.
 
         Raises:
-            xdsl.utils.exceptions.ParseError: It cannot be read.
+            UnreadFunctionError: It cannot be read.
         """
         environment = known_dialects()
         # A context gives resources names that it has not given before, so they are to
@@ -72,7 +72,8 @@ class MLIRPrograms(XDSLAdapter):
 
 
 def _parsed(text: str, source_name: str, environment: Environment) -> ModuleOp:
-    return Parser(environment.context(), text, source_name).parse_module()
+    with telling_of_text():
+        return Parser(environment.context(), text, source_name).parse_module()
 
 
 def _of_cut(
@@ -107,7 +108,8 @@ def _source(
 ) -> FunctionText:
     begin, end = (at - piece.begin for at in piece.body)
     whole = text[piece.begin : piece.end]
-    return FunctionText(aliases, whole, (begin, end), line, source_name)
+    column = piece.begin - text.rfind("\n", 0, piece.begin)
+    return FunctionText(aliases, whole, (begin, end), line, column, source_name)
 
 
 register_adapter(XDSLModule, MLIRPrograms(), passes_in=["parpass.adapters.xdsl"])
