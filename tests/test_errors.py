@@ -175,5 +175,15 @@ def test_near_names_are_found_whatever_their_case():
     assert errors.did_you_mean("xyzzy", known) == ""
 
 
+def test_far_names_are_not_named_behind_the_near_one():
+    assert errors.nearest("ad", ["nn.pad", "add"]) == ["add"]
+    assert errors.nearest("Pointr", ["int8", "uint8", "Pointer"]) == ["Pointer"]
+
+
+def test_names_that_are_as_near_are_all_named():
+    known = ["int32", "int16", "float32"]
+    assert {*errors.nearest("int36", known)} == {"int32", "int16"}
+
+
 def test_an_error_without_arguments_has_an_empty_text():
     assert str(ParpassError()) == ""

@@ -7,12 +7,27 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+_ALIKE = 0.5  # how much of two names has to match, as a share of both
+_NEARLY_AS_NEAR = 0.1  # how much less than the nearest's is shown besides it
+
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """Return up to three known names that look like `name`, best first."""
+    """Return the known name that is most like `name`, and those nearly as near.
+
+    They are three at most, best first.
+    """
     by_folded = {candidate.lower(): candidate for candidate in known}
-    found = difflib.get_close_matches(name.lower(), by_folded, n=3, cutoff=0.5)
-    return [by_folded[folded] for folded in found]
+    found = difflib.get_close_matches(name.lower(), by_folded, n=3, cutoff=_ALIKE)
+    if not found:
+        return []
+    matcher = difflib.SequenceMatcher(b=name.lower())
+
+    def likeness(folded: str) -> float:
+        matcher.set_seq1(folded)
+        return matcher.ratio()
+
+    least = likeness(found[0]) - _NEARLY_AS_NEAR
+    return [by_folded[folded] for folded in found if likeness(folded) >= least]
 
 
 def quoted(names: Iterable[str]) -> str:

@@ -20,8 +20,8 @@ from parpass.ir.structure.structural import (
     structural_hash,
 )
 from parpass.ir.type_functor import TypeVisitor
-from parpass.relay.op.elementwise import ClipAttrs
-from parpass.relay.op.relations import identity
+from parpass.relay.op.declaration.relations import identity
+from parpass.relay.op.tensor.elementwise import ClipAttrs
 from tests.support import toy_tenant as toy
 
 

@@ -17,7 +17,7 @@ from parpass.ir.adt import Constructor, TypeCall
 from parpass.ir.operators.op_table import Op
 from parpass.ir.types.ty import RelayRefType, TensorType, TupleType, Type, TypeVar
 from parpass.relay.expr import Constant, Function, const
-from parpass.relay.op.relations import agree
+from parpass.relay.op.declaration.relations import agree
 from parpass.runtime.dtypes import DTYPES, numpy_dtype
 
 Array = npt.NDArray[Any]

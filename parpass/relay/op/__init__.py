@@ -15,39 +15,21 @@ from parpass.ir.operators.op_registration import register_stateful as register_s
 from parpass.ir.operators.op_table import Op, OpPattern, TypeRelationError, register_op
 from parpass.relay.expr import const as const
 from parpass.relay.op import (
+    algorithm,
     annotation,
-    broadcast,
-    collapse,
     contrib,
-    convert,
-    create,
     dyn,
-    elementwise,
-    grid,
     image,
-    indexing,
-    join,
-    matrix,
     nn,
-    ordering,
     reduce,
-    reshaping,
-    scan,
-    scatter,
-    select,
-    sequence,
-    shape,
+    tensor,
+    transform,
     vm,
 )
 from parpass.relay.op import op as op
+from parpass.relay.op.algorithm import *
 from parpass.relay.op.annotation import device_copy
-from parpass.relay.op.broadcast import *
-from parpass.relay.op.collapse import *
-from parpass.relay.op.convert import *
-from parpass.relay.op.create import *
 from parpass.relay.op.debug import debug
-from parpass.relay.op.elementwise import *
-from parpass.relay.op.grid import *
 from parpass.relay.op.hooks.gradient_hooks import register_gradient as register_gradient
 from parpass.relay.op.hooks.layout_hooks import (
     register_alter_op_layout as register_alter_op_layout,
@@ -62,17 +44,9 @@ from parpass.relay.op.hooks.legalize_hooks import register_legalize as register_
 from parpass.relay.op.hooks.mixed_precision_hooks import (
     register_mixed_precision_conversion as register_mixed_precision_conversion,
 )
-from parpass.relay.op.indexing import *
-from parpass.relay.op.join import *
-from parpass.relay.op.matrix import *
-from parpass.relay.op.ordering import *
 from parpass.relay.op.reduce import *
-from parpass.relay.op.reshaping import *
-from parpass.relay.op.scan import *
-from parpass.relay.op.scatter import *
-from parpass.relay.op.select import *
-from parpass.relay.op.sequence import *
-from parpass.relay.op.shape import *
+from parpass.relay.op.tensor import *
+from parpass.relay.op.transform import *
 
 get = Op.get  # not in __all__, whose names are those of `relay` too
 
@@ -81,23 +55,10 @@ __all__: list[str] = [
     "device_copy", "dyn",
     "image", "nn", "register_op", "vm",
 ]  # fmt: skip
-__all__ += broadcast.__all__
-__all__ += collapse.__all__
-__all__ += convert.__all__
-__all__ += create.__all__
-__all__ += elementwise.__all__
-__all__ += grid.__all__
-__all__ += indexing.__all__
-__all__ += join.__all__
-__all__ += matrix.__all__
-__all__ += ordering.__all__
+__all__ += algorithm.__all__
 __all__ += reduce.__all__
-__all__ += reshaping.__all__
-__all__ += scan.__all__
-__all__ += scatter.__all__
-__all__ += select.__all__
-__all__ += sequence.__all__
-__all__ += shape.__all__
+__all__ += tensor.__all__
+__all__ += transform.__all__
 
 if not TYPE_CHECKING:
     __getattr__ = refusing(__name__)

@@ -12,11 +12,9 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array, TypeRelationFn
 from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Tuple, TupleWrapper
-from parpass.relay.op.attributes import Ints, IntTuple, int_tuple
-from parpass.relay.op.broadcast import add, subtract
-from parpass.relay.op.build import COMM_REDUCE, BuilderT, operator
-from parpass.relay.op.elementwise import exp, log, sqrt
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.attributes import Ints, IntTuple, int_tuple
+from parpass.relay.op.declaration.build import COMM_REDUCE, BuilderT, operator
+from parpass.relay.op.declaration.relations import (
     normal_axes,
     require_dtype,
     require_float,
@@ -24,7 +22,9 @@ from parpass.relay.op.relations import (
     require_same_dtype,
     tensors,
 )
-from parpass.relay.op.shape import require_broadcast, squeeze
+from parpass.relay.op.tensor.broadcast import add, subtract
+from parpass.relay.op.tensor.elementwise import exp, log, sqrt
+from parpass.relay.op.transform.shape import require_broadcast, squeeze
 
 __all__ = [
     "all", "any", "argmax", "argmin", "logsumexp", "max", "mean", "mean_std",

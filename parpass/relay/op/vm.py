@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from parpass.errors.missing_names import refusing
-from parpass.relay.op.shape import vm_shape_of as shape_of
+from parpass.relay.op.transform.shape import vm_shape_of as shape_of
 
 __all__ = ["shape_of"]
 

@@ -25,7 +25,7 @@ from parpass.relay.expr import (
     Var,
     const,
 )
-from parpass.relay.op.create import zeros
+from parpass.relay.op.tensor.create import zeros
 from parpass.relay.shrinking.replacing import (
     Place,
     closed,

@@ -11,7 +11,7 @@ import msgspec
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.text.attribute import Attribute, by_name
-from parpass.relay.op.normal import fields_of
+from parpass.relay.op.declaration.normal import fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ from parpass.relay.expr import Constant, Expr, Tuple
 from parpass.relay.interpreter.op_value import evaluate_call
 from parpass.relay.interpreter.values import type_of_value
 from parpass.relay.op.dyn.counterpart import COUNTERPARTS
-from parpass.relay.op.grid import arange_length
+from parpass.relay.op.transform.grid import arange_length
 from parpass.relay.transform.constant_values import (
     constant_of,
     value_of,

@@ -12,8 +12,9 @@ from parpass.errors import IRTypeError, SizeLimitError
 from parpass.ir.node import children
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Var
+from parpass.relay.typing.call_rules import type_of_call
 from parpass.relay.typing.inference import Inference
-from parpass.relay.typing.rules import RULES, type_of_call
+from parpass.relay.typing.rules import RULES
 from parpass.relay.typing.solver import TypeSolver
 
 

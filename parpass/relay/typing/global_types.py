@@ -145,7 +145,7 @@ class GlobalTypes:
             assert isinstance(new, Function)
             typed.append((new, inferencer))
             if name in assumed:
-                inferencer.conclude(name, function, new.checked_type_)
+                inferencer.uses.conclude(name, function, new.checked_type_)
         for _, inferencer in typed:
             inferencer.inference.report_unknown()
         return [
@@ -188,7 +188,7 @@ def _with_unknowns(function: Function, solver: TypeSolver) -> FuncType:
 
 def _inferred(old: Function, new: Function, inferencer: TypeInferencer) -> Inferred:
     unbound: list[Finding] = []
-    if inferencer.has_type_vars:
+    if inferencer.inference.solver.type_vars:
         unbound = [
             Finding(
                 getattr(node, "span", None) or old.span,
@@ -208,7 +208,7 @@ def _inferred(old: Function, new: Function, inferencer: TypeInferencer) -> Infer
         new if is_complete else old,
         typ if isinstance(typ, FuncType) else None,
         findings,
-        inferencer.used_globals,
+        inferencer.uses.types,
         len(inferencer.memo_map),
-        inferencer.used_types,
+        inferencer.uses.definitions,
     )

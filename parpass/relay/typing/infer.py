@@ -34,7 +34,7 @@ def infer_type(expr: ExprT, mod: IRModule | None = None) -> ExprT:
                 getattr(user, "span", None),
                 f"expected a well-typed function, got '{name}', which has errors",
             )
-            for name, user in inferencer.ill_typed_globals.items()
+            for name, user in inferencer.uses.ill_typed.items()
         ]
     )
     inferencer.complete()

@@ -13,6 +13,9 @@ from parpass.relay.analysis.findings import Finding
 from parpass.relay.expr import Expr, Function, GlobalVar, Var
 from parpass.relay.typing.solver import TypeSolver
 
+Types = Sequence[Type | None]
+"""The types of a node's children; None where one has an error."""
+
 
 class _Origin(NamedTuple):
     """Why a type is unknown: what to say, and where, if it stays so."""

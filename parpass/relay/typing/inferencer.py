@@ -11,27 +11,27 @@ into the nodes at the end; a program that states its types pays nothing for that
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from operator import is_
-from typing import Any, Protocol, cast
+from typing import Any
 
 from msgspec.structs import force_setattr
 
-from parpass.errors import IRTypeError, ModuleError, SizeLimitError, did_you_mean
-from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
+from parpass.errors import IRTypeError, SizeLimitError
+from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall
 from parpass.ir.node import Reflection, reflection
 from parpass.ir.operators.op_table import Op
 from parpass.ir.types.ty import FuncType, TensorType, Type
-from parpass.ir.types.type_structure import digest, extent, type_vars_in
+from parpass.ir.types.type_structure import extent, type_vars_in
 from parpass.relay.adt import Clause, Match
-from parpass.relay.analysis.exhaustiveness import unmatched
 from parpass.relay.analysis.type_kinds import kind_of_type
 from parpass.relay.expr import Call, Constant, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.functor import ExprMutator
+from parpass.relay.typing.call_rules import type_of_call
+from parpass.relay.typing.global_uses import Globals, GlobalUses, endless_recursion
 from parpass.relay.typing.inference import Inference
-from parpass.relay.typing.patterns import PatternTypes
-from parpass.relay.typing.rules import RULES, type_of_call
+from parpass.relay.typing.matches import Matches
+from parpass.relay.typing.rules import RULES
 from parpass.relay.typing.scoping import Scoping
 from parpass.relay.typing.solver import TypeSolver
 
@@ -39,33 +39,11 @@ _NAMES = {GlobalVar, Op, Constructor}
 _DEFINED = frozenset({GlobalVar, Constructor})  # what the module says of these counts
 _LET, _FUNCTION = reflection(Let), reflection(Function)
 _CLAUSE = reflection(Clause)
-_CASES_SHOWN = 5
 _OF_DEFINITIONS = {GlobalTypeVar, TypeCall}
 
 
 def _name_defined(nodes: Sequence[Any]) -> bool:
     return not _DEFINED.isdisjoint(map(type, nodes))
-
-
-class Globals(Protocol):
-    """Answers what a module has; for one that is known it is GlobalTypes."""
-
-    @property
-    def names(self) -> Collection[str]:
-        """The names of the functions."""
-        ...
-
-    def type_of(self, name: str) -> FuncType | None:
-        """Return the type of a function, None if it cannot be found."""
-        ...
-
-    def own_global_var(self, global_var: GlobalVar) -> GlobalVar:
-        """Return the module's own global variable of that name, if it has one."""
-        ...
-
-    def definition(self, name: str) -> TypeData | None:
-        """Return the definition of a type, None if there is none."""
-        ...
 
 
 class TypeInferencer(ExprMutator):
@@ -81,11 +59,8 @@ class TypeInferencer(ExprMutator):
 
     Attributes:
         inference: The errors, and what is not known yet.
-        used_globals: The types of the global functions that were referred to.
-        used_types: Digests of the definitions of types that were referred to.
-        ill_typed_globals: Those whose own body has errors, reported there.
+        uses: What of the module was referred to.
         scoping: Where variables are bound and used.
-        has_type_vars: Whether a type variable is bound, or used in an annotation.
     """
 
     def __init__(
@@ -96,31 +71,9 @@ class TypeInferencer(ExprMutator):
     ) -> None:
         super().__init__()
         self.inference = Inference(solver or TypeSolver())
-        self.used_globals: dict[str, FuncType] = {}
-        self.used_types: dict[str, bytes] = {}
-        self.ill_typed_globals: dict[str, Expr] = {}
+        self.uses = GlobalUses(global_types, self.inference, assumed or {})
         self.scoping = Scoping()
-        self.has_type_vars = False
-        self._global_types = global_types
-        self._assumed = assumed or {}
-        self._patterns = PatternTypes(self.inference, self._definition_of)
-        self._matches: dict[Expr, Match] = {}  # by clause
-
-    def conclude(self, name: str, function: Function, found: Type | None) -> None:
-        """Compare what was assumed of a function with what was found for it."""
-        inference, assumed = self.inference, self._assumed[name]
-        inference.expect(
-            assumed.ret_type,
-            function,
-            f"expected a type annotation on the result of '{name}', which calls itself "
-            "in every case: no case ends the recursion",
-        )
-        if found is None:
-            inference.excuse([assumed])
-        elif inference.agree(assumed, found) is None:
-            wanted, got = inference.show(assumed), inference.show(found)
-            message = f"expected {wanted} for '{name}', as it is used, got {got}"
-            inference.error(function, message)
+        self._matches = Matches(self.inference, self.uses, self._type_of_visited)
 
     def resolved(self, typ: Type | None) -> Type | None:
         """Return a type with all that is known by now, None if that is not all."""
@@ -133,10 +86,7 @@ class TypeInferencer(ExprMutator):
         Returns:
             Whether all types are known.
         """
-        for name, found in self.used_globals.items():
-            resolved = self.inference.solver.resolve(found)
-            assert isinstance(resolved, FuncType)
-            self.used_globals[name] = resolved
+        self.uses.complete()
         return self.inference.complete()
 
     def visited_before(self, expr: Expr) -> Sequence[Expr]:
@@ -147,25 +97,16 @@ class TypeInferencer(ExprMutator):
             return (expr.value, expr.var, expr.body)
         if isinstance(expr, Function):
             self.scoping.enter(expr, expr.params)
-            if expr.type_params:
-                self.has_type_vars = True
-                self.inference.solver.type_vars.update(expr.type_params)
+            self.inference.solver.type_vars.update(expr.type_params)
             if expr.ret_type is not None:
                 self._note_annotation(expr.ret_type, expr)
         elif isinstance(expr, Match):
-            self._matches |= dict.fromkeys(cast("Any", expr.clauses), expr)
+            self._matches.enter(expr)
         elif isinstance(expr, Clause):
-            self._enter_clause(expr)
+            scope: Any = expr
+            self.scoping.enter(scope, expr.lhs.variables)
+            self._matches.enter_clause(expr)
         return reflection(type(expr)).children(expr)
-
-    def _enter_clause(self, clause: Clause) -> None:
-        """Give the variables of its pattern types, which its expression may use."""
-        scope: Any = clause
-        self.scoping.enter(scope, clause.lhs.variables)
-        match = self._matches.get(scope)
-        of = None if match is None else self.memo_map[match.data]
-        typ = None if of is None else self._types([of], of)[0]
-        self._patterns.assign(clause.lhs, typ, clause)
 
     def visit_var(self, var: Var) -> Expr:
         """Return the variable with its declared type, or with its value's."""
@@ -173,11 +114,11 @@ class TypeInferencer(ExprMutator):
         value = self.scoping.value_of(var)
         if value is not None and value not in self.memo_map:
             self.scoping.is_suspect |= not isinstance(value, Function)
-        is_matched = var in self._patterns.of
+        is_matched = self._matches.binds(var)
         if found is not None:
             self._note_annotation(found, var)
         elif is_matched:
-            found = self._patterns.of[var]
+            found = self._matches.type_of_bound(var)
         else:
             found = self._type_of_unannotated(var, value)
         if found == var.checked_type_:
@@ -195,33 +136,13 @@ class TypeInferencer(ExprMutator):
             return
         if not _OF_DEFINITIONS.isdisjoint(extent(annotation).kinds):
             try:
-                kind_of_type(annotation, self._definition)
+                kind_of_type(annotation, self.uses.definition)
             except IRTypeError as error:
                 self.inference.error(user, str(error))
         solver = self.inference.solver
         if solver.unknowns_in([annotation]):
             solver.in_use = True
-        if found := type_vars_in(annotation):
-            self.has_type_vars = True
-            solver.type_vars.update(found)
-
-    def _definition(self, name: str) -> TypeData | None:
-        found = self._global_types.definition(name)
-        if found is not None:
-            self.used_types[name] = digest(found)
-        return found
-
-    def _definition_of(self, constructor: Constructor, user: Any) -> TypeData | None:
-        """Return the type that a constructor is of; report that it is of none."""
-        name = constructor.belong_to.name_hint
-        found = self._definition(name)
-        if found is None:
-            self.inference.error(user, f"the module has no type named '{name}'")
-        elif constructor.name_hint not in {it.name_hint for it in found.constructors}:
-            what = f"no constructor named '{constructor.name_hint}'"
-            self.inference.error(user, f"type '{name}' has {what}")
-            return None
-        return found
+        solver.type_vars.update(type_vars_in(annotation))
 
     def _type_of_unannotated(self, var: Var, value: Expr | None) -> Type | None:
         if value is not None and value in self.memo_map:
@@ -248,9 +169,7 @@ class TypeInferencer(ExprMutator):
             for param in closure.params
         ]
         result = closure.ret_type or self.inference.unknown(
-            closure,
-            f"expected a type annotation on the result of '{name}', which calls itself "
-            "in every case: no case ends the recursion",
+            closure, endless_recursion(name)
         )
         known = tuple([param for param in params if param is not None])
         if len(known) != len(params):
@@ -315,68 +234,32 @@ class TypeInferencer(ExprMutator):
 
     def visit_let(self, let: Let) -> Expr:
         """Return a `let` with typed children, and leave its scope."""
-        scoping, body = self.scoping, let.body
-        if scoping.has_left and body is not scoping.visited[-1]:
-            scoping.look((body,))
-        scoping.leave(let.var, (let.var,))
-        return self._typed(let, _LET, (let.var, let.value, body))
+        self.scoping.leave(let.var, (let.var,), let.body)
+        return self._typed(let, _LET, (let.var, let.value, let.body))
 
     def visit_function(self, fn: Function) -> Expr:
         """Return a function with typed children, and leave its scope."""
-        scoping, body = self.scoping, fn.body
-        if scoping.has_left and body is not scoping.visited[-1]:
-            scoping.look((body,))
-        scoping.leave(fn, fn.params)
+        self.scoping.leave(fn, fn.params, fn.body)
         return self._typed(fn, _FUNCTION, _FUNCTION.children(fn))
 
     def visit_clause(self, clause: Clause) -> Any:
         """Return a clause with typed children, and leave its scope."""
-        scoping, rhs, scope = self.scoping, clause.rhs, cast("Any", clause)
-        if scoping.has_left and rhs is not scoping.visited[-1]:
-            scoping.look((rhs,))
-        scoping.leave(scope, clause.lhs.variables)
+        scope: Any = clause
+        self.scoping.leave(scope, clause.lhs.variables, clause.rhs)
         return self._typed(scope, _CLAUSE, _CLAUSE.children(clause))
 
     def visit_match(self, match: Match) -> Expr:
         """Return a match with typed children, if its patterns match every value."""
-        known = len(self.inference.findings)
-        for clause in match.clauses:
-            first = self._matches[cast("Any", clause)]
-            if first is not match:  # they share it, so its pattern has a type
-                data, other = self._types(
-                    [self.memo_map[match.data], self.memo_map[first.data]], match
-                )
-                if data and other and self.inference.agree(data, other) is None:
-                    message = "expected values of one type for a shared clause"
-                    self.inference.error(match, message)
-        if match.complete and match.clauses and known == len(self.inference.findings):
-            self._check_cases(match)
+        self._matches.check(match)
         return self.visit_default(match)
-
-    def _check_cases(self, match: Match) -> None:
-        """Report values that no clause matches."""
-        try:
-            cases = unmatched(match, self._definition)
-            shown = [str(case) for case in islice(cases, _CASES_SHOWN)]
-        except (SizeLimitError, ModuleError) as error:
-            self.inference.error(match, str(error))
-            return
-        if shown:
-            listed = ", ".join(shown)
-            message = f"expected a clause for every value, got none for {listed}"
-            self.inference.error(match, f"{message}; write `match?` if that may be")
 
     def visit_constructor(self, con: Constructor) -> Expr:
         """Return the module's own of that name."""
-        definition = self._global_types.definition(con.belong_to.name_hint)
-        for own in definition.constructors if definition is not None else ():
-            if own.name_hint == con.name_hint:
-                return own
-        return con
+        return self.uses.own_constructor(con)
 
     def visit_global_var(self, global_var: GlobalVar) -> Expr:
         """Return the module's own; a pass may have made another of that name."""
-        return self._global_types.own_global_var(global_var)
+        return self.uses.own_global_var(global_var)
 
     def visit_op(self, op: Op) -> Expr:
         """Return the very same object."""
@@ -400,31 +283,19 @@ class TypeInferencer(ExprMutator):
             for node in nodes
         ]
 
+    def _type_of_visited(self, expr: Expr, user: Expr | None) -> Type | None:
+        node: Any = self.memo_map[expr]
+        return self._types([node], node if user is None else user)[0]
+
     def _type_of_name(
         self, name: GlobalVar | Op | Constructor, user: Expr
     ) -> Type | None:
         """Return the type of a node that has none itself; `user` may be to blame."""
         if isinstance(name, Constructor):
-            definition = self._definition_of(name, user)
-            return None if definition is None else definition.type_of(name)
+            return self.uses.type_of_constructor(name, user)
         if isinstance(name, GlobalVar):
-            return self._type_of_global(name, user)
+            return self.uses.type_of(name, user)
         if not isinstance(user, Call) or name in user.args:
             message = f"expected a value, got operator '{name.name}'"
             self.inference.error(user, f"{message}; wrap it in a function")
         return None
-
-    def _type_of_global(self, global_var: GlobalVar, user: Expr) -> Type | None:
-        name = global_var.name_hint
-        types = self._global_types
-        if name not in types.names:
-            near = did_you_mean(name, types.names)
-            message = f"the module has no function named '{name}'{near}"
-            self.inference.error(user, message)
-            return None
-        found = self._assumed.get(name) or types.type_of(name)
-        if found is None:
-            self.ill_typed_globals[name] = user
-        else:
-            self.used_globals[name] = found
-        return found

@@ -1,4 +1,4 @@
-"""The type of each kind of node, from the types of its children.
+"""The type of each kind of node but a call, from the types of its children.
 
 A child without a type was reported before; its users have no type then, or what their
 other children say. Whatever does not fit is reported on the expression to blame. What
@@ -7,14 +7,10 @@ depends on a type that is not known yet gets an unknown type, and is looked at a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from parpass.errors import IRTypeError
-from parpass.ir.adt import Constructor
-from parpass.ir.attrs import Attrs
 from parpass.ir.node import Node
-from parpass.ir.operators.op_table import Op
 from parpass.ir.types.ty import (
     FuncType,
     IncompleteType,
@@ -25,9 +21,7 @@ from parpass.ir.types.ty import (
 )
 from parpass.relay.adt import Clause, Match
 from parpass.relay.expr import (
-    Call,
     Function,
-    GlobalVar,
     If,
     Let,
     RefCreate,
@@ -35,223 +29,12 @@ from parpass.relay.expr import (
     RefWrite,
     Tuple,
     TupleGetItem,
-    Var,
 )
-from parpass.relay.op.relations import (
-    bool_identity,
-    float_identity,
-    identity,
-    number_identity,
-)
-from parpass.relay.typing.attribute_kinds import wrong_attribute
-from parpass.relay.typing.inference import Inference
+from parpass.relay.typing.inference import Inference, Types
 
-Types = Sequence[Type | None]
 Rule = Callable[[Any, Types, Inference], Type | None]
 
 _SCALAR_BOOL = TensorType((), "bool")
-
-# Relations that say that the result is of the argument's type: known from either side.
-_SAME_TYPE = {identity, float_identity, number_identity, bool_identity}
-
-
-def type_of_call(
-    call: Call, types: Types, inference: Inference
-) -> tuple[Type | None, tuple[Type, ...]]:
-    """Return the type of a call and its type arguments.
-
-    An operator's type arguments are the types of what it is called on, as in TVM.
-    """
-    callee, *args = types
-    known = tuple([found for found in args if found is not None])
-    if len(known) != len(args):
-        inference.excuse(types)
-    if isinstance(call.op, Op):
-        return _call_of_operator(call, call.op, args, known, inference), known
-    if isinstance(callee, IncompleteType):
-        callee = inference.solver.outline(callee)
-    if isinstance(callee, FuncType):
-        return _call_of_function(call, callee, args, inference)
-    if isinstance(callee, IncompleteType):
-        return _call_of_unknown(call, callee, args, known, inference), ()
-    if callee is not None:
-        inference.error(call, f"expected a function to call, got {callee}")
-        inference.excuse(known)
-    return None, ()
-
-
-def _call_of_operator(
-    call: Call, op: Op, args: Types, known: Sequence[Type], inference: Inference
-) -> Type | None:
-    wrong = None
-    if len(args) != op.num_inputs:
-        wrong = _arity(f"operator '{op.name}'", op.num_inputs, len(args))
-    elif op.attrs_type is not None:
-        wrong = _wrong_attributes(op.name, op.attrs_type, call.attrs)
-    if wrong is not None:
-        inference.excuse(known)
-        return inference.error(call, wrong)
-    if len(known) != len(args):
-        return None
-    solver = inference.solver
-    if solver.in_use and solver.unknowns_in(known):
-        return _call_on_unknown(call, op, known, inference)
-    return _relate(call, op, known, inference)
-
-
-def _wrong_attributes(name: str, wanted: type[Attrs], attrs: Any) -> str | None:
-    if isinstance(attrs, wanted):
-        wrong = wrong_attribute(attrs)
-    else:
-        got = type(attrs).__name__
-        wrong = f"expected attributes {wanted.__name__}, got {got}"
-    return wrong and f"operator '{name}': {wrong}"
-
-
-def _relate(
-    call: Call, op: Op, args: Sequence[Type], inference: Inference
-) -> Type | None:
-    try:
-        return op.relation(args, call.attrs)
-    except IRTypeError as error:  # of the relation, or of the type that it makes
-        blamed = error if getattr(error, "span", None) else call
-        return inference.error(blamed, f"operator '{op.name}': {error}")
-
-
-def _call_on_unknown(
-    call: Call, op: Op, args: Sequence[Type], inference: Inference
-) -> Type:
-    result = inference.solver.unknown()
-    if op.relation in _SAME_TYPE:
-        inference.agree(result, args[0])
-
-    def attempt() -> bool:
-        if any(map(inference.solver.is_open, args)):
-            return _arguments_assigned(call, op, args, inference)
-        found = _relate(call, op, [*map(inference.show, args)], inference)
-        if found is not None and inference.agree(result, found) is not None:
-            return True
-        if found is not None:
-            wanted = inference.show(result)
-            message = f"expected {wanted} from operator '{op.name}', got {found}"
-            inference.error(call, message)
-        inference.excuse([result])
-        return False
-
-    inference.suspend(args, result, attempt)
-    return result
-
-
-def _arguments_assigned(
-    call: Call, op: Op, args: Sequence[Type], inference: Inference
-) -> bool:
-    """Give arguments the types that the operator says they have.
-
-    Returns:
-        Whether there is no error.
-    """
-    if op.argument_types is None:
-        return True
-    solver = inference.solver
-    known = [None if solver.is_open(arg) else inference.show(arg) for arg in args]
-    try:
-        wanted = op.argument_types(known, call.attrs)
-    except IRTypeError as error:
-        inference.error(call, f"operator '{op.name}': {error}")
-        inference.excuse(args)
-        return False
-    for at, (arg, want) in enumerate(zip(args, wanted, strict=True)):
-        if known[at] is not None or want is None:
-            continue
-        if inference.agree(arg, want) is None:
-            got = inference.show(arg)
-            message = f"expected {want} for argument {at + 1}, got {got}"
-            inference.error(call, f"operator '{op.name}': {message}")
-            return False
-    return True
-
-
-def _call_of_unknown(
-    call: Call,
-    callee: IncompleteType,
-    args: Types,
-    known: Sequence[Type],
-    inference: Inference,
-) -> Type | None:
-    if len(known) != len(args):
-        inference.excuse([callee])
-        return None
-    what = _call_name(call)
-    if call.type_args:
-        inference.excuse([callee, *known])
-        message = f"{what}: expected a function with type parameters, not an unknown"
-        return inference.error(call, message)
-    result = inference.unknown(
-        call, f"{what}: expected a type annotation on what is called, or on its result"
-    )
-    if inference.agree(callee, FuncType(tuple(known), result)) is None:
-        message = (
-            f"{what}: expected a type that is not a part of itself, got a function"
-        )
-        return inference.error(call, f"{message} that takes or gives itself")
-    return result
-
-
-def _call_of_function(
-    call: Call, callee: FuncType, args: Types, inference: Inference
-) -> tuple[Type | None, tuple[Type, ...]]:
-    what = _call_name(call)
-    params, type_args = callee.type_params, call.type_args
-    if len(args) != len(callee.arg_types):
-        inference.error(call, _arity(what, len(callee.arg_types), len(args)))
-    elif len(type_args) > len(params):
-        message = _arity(what, len(params), len(type_args), "type argument")
-        inference.error(call, message)
-    else:
-        if params:
-            missing = [
-                inference.unknown(
-                    call,
-                    f"{what}: expected type argument '{param}', which nothing says",
-                )
-                for param in params[len(type_args) :]
-            ]
-            type_args = (*type_args, *missing)
-            callee = callee.instantiated(type_args, inference.solver.type_vars)
-        fits = _arguments_fit(call, what, callee, args, inference)
-        return callee.ret_type if fits else None, type_args
-    inference.excuse([callee, *args])
-    return None, type_args
-
-
-def _arguments_fit(
-    call: Call, what: str, callee: FuncType, args: Types, inference: Inference
-) -> bool:
-    fits = True
-    for at, (want, got) in enumerate(zip(callee.arg_types, args, strict=True)):
-        if got is None:
-            inference.excuse([want])
-        elif inference.agree(want, got) is None:
-            fits = False
-            want, got = inference.show(want), inference.show(got)
-            message = f"{what}: expected {want} for argument {at + 1}, got {got}"
-            inference.error(call.args[at], message, call)
-    if not fits:
-        inference.excuse([callee])
-    return fits
-
-
-def _call_name(call: Call) -> str:
-    if isinstance(call.op, Constructor):
-        return f"constructor '{call.op.name_hint}'"
-    if isinstance(call.op, Var | GlobalVar):
-        return f"call of '{call.op.name_hint}'"
-    return "call of a function"
-
-
-def _arity(what: str, wanted: int, got: int, of: str = "argument") -> str:
-    plural = "" if wanted == 1 else "s"
-    return f"{what}: expected {wanted} {of}{plural}, got {got}"
 
 
 def _tuple(_tuple: Tuple, types: Types, inference: Inference) -> Type | None:

@@ -78,8 +78,10 @@ class Scoping:
             self._free.append(var)
         return value
 
-    def leave(self, scope: Expr, variables: Sequence[Expr]) -> None:
-        """Note that all was visited in the scope of variables."""
+    def leave(self, scope: Expr, variables: Sequence[Expr], result: Expr) -> None:
+        """Note that all was visited in the scope of variables, `result` inside."""
+        if self.has_left and result is not self.visited[-1]:
+            self.look((result,))
         start = self.starts.get(scope, 0)
         self._closed.update(variables)
         if start > self._start:

@@ -19,8 +19,8 @@ from parpass.ir.types.ty import Any
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.op.relations import identity
-from parpass.relay.op.sequence import SequenceMaskAttrs
+from parpass.relay.op.declaration.relations import identity
+from parpass.relay.op.transform.sequence import SequenceMaskAttrs
 from parpass.relay.transform import FoldConstant, InferType
 from parpass.relay.transform.constant_values import ConstantChecker
 from parpass.relay.transform.fold_constant import fold_constant

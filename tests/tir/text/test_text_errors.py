@@ -47,18 +47,12 @@ def errors_of(text: str) -> list[tuple[str, str]]:
         (
             "floordvi(n, 2);",
             "1-9",
-            (
-                "no word for a node named 'floordvi'; did you mean 'floordiv', "
-                "'floormod'?"
-            ),
+            "no word for a node named 'floordvi'; did you mean 'floordiv'?",
         ),
         (
             "@tir.ex(n, dtype=int32);",
             "1-8",
-            (
-                "no operator named 'tir.ex'; did you mean 'tir.exp', "
-                "'tir.exp2', 'tir.ldexp'?"
-            ),
+            "no operator named 'tir.ex'; did you mean 'tir.exp', 'tir.exp2'?",
         ),
         ("@tir.exp(n);", "11-12", "expected an operator or ',', got ')'"),
         ("@g(n, dtype=int32);", "1-3", "no function named '@g'; did you mean '@f'?"),
@@ -155,7 +149,7 @@ def test_errors_in_statements(line: str, columns: str, message: str):
         (
             "primfn() -> Pointr(int8) { 0; }",
             "18-24",
-            "no type named 'Pointr'; did you mean 'Pointer', 'int8', 'uint8'?",
+            "no type named 'Pointr'; did you mean 'Pointer'?",
         ),
     ],
 )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from parpass.relay.backend.lowering.template import NoRuleError, Source
-from parpass.relay.op.layout import Layout, relaid_shape
+from parpass.relay.op.declaration.layout import Layout, relaid_shape
 from parpass.tir import op
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Select

@@ -18,7 +18,7 @@ from parpass.ir.operators.op_table import Array, Op, TypeRelationError, TypeRela
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, Expr, TupleWrapper, Var, const
-from parpass.relay.op.build import (
+from parpass.relay.op.declaration.build import (
     DYNAMIC_FORMS,
     BuilderT,
     Entry,
@@ -27,8 +27,8 @@ from parpass.relay.op.build import (
     operator,
     parameters,
 )
-from parpass.relay.op.normal import fields_of
-from parpass.relay.op.relations import require_integer, require_rank
+from parpass.relay.op.declaration.normal import fields_of
+from parpass.relay.op.declaration.relations import require_integer, require_rank
 
 Static = Callable[..., Call | TupleWrapper]
 

@@ -11,10 +11,14 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import TypeRelationError
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.build import OPAQUE, BuilderT
+from parpass.relay.op.declaration.build import OPAQUE, BuilderT
+from parpass.relay.op.declaration.relations import (
+    require_dtype,
+    require_number,
+    tensors,
+)
 from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length
 from parpass.relay.op.reduce import all, any, max, mean, min, prod, sum
-from parpass.relay.op.relations import require_dtype, require_number, tensors
 
 
 class DynReduceAttrs(Attrs, frozen=True):

@@ -8,7 +8,13 @@ from typing import Annotated, Any
 from parpass.ir.attrs import Attrs
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import NCDHW, NCHW, MaybeDType
+from parpass.relay.op.declaration.attributes import NCDHW, NCHW, MaybeDType
+from parpass.relay.op.declaration.relations import (
+    require_number,
+    require_rank,
+    require_shape,
+    tensors,
+)
 from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length
 from parpass.relay.op.image.resize import (
     CoordinateRule,
@@ -24,12 +30,6 @@ from parpass.relay.op.nn.upsample import (
     Rule3D,
     upsampling,
     upsampling3d,
-)
-from parpass.relay.op.relations import (
-    require_number,
-    require_rank,
-    require_shape,
-    tensors,
 )
 
 

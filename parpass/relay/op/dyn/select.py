@@ -8,10 +8,9 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import TypeRelationError
 from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, TupleWrapper
-from parpass.relay.op.attributes import DType
-from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length
-from parpass.relay.op.ordering import RetType, results_of_topk, topk
-from parpass.relay.op.relations import (
+from parpass.relay.op.algorithm import RetType, results_of_topk, topk
+from parpass.relay.op.declaration.attributes import DType
+from parpass.relay.op.declaration.relations import (
     normal_axis,
     require_integer,
     require_number,
@@ -19,8 +18,9 @@ from parpass.relay.op.relations import (
     require_same_dtype,
     tensors,
 )
-from parpass.relay.op.select import SliceMode, strided_slice
-from parpass.relay.op.sequence import one_hot
+from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length
+from parpass.relay.op.transform.select import SliceMode, strided_slice
+from parpass.relay.op.transform.sequence import one_hot
 
 
 class DynStridedSliceAttrs(Attrs, frozen=True):

@@ -9,20 +9,20 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import TypeRelationError
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
-from parpass.relay.op.attributes import Ints, MaybeDType, int_tuple
-from parpass.relay.op.build import DYNAMIC_FORMS, INJECTIVE
-from parpass.relay.op.create import full
-from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length
-from parpass.relay.op.nn.padding import PadMode, pad
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.attributes import Ints, MaybeDType, int_tuple
+from parpass.relay.op.declaration.build import DYNAMIC_FORMS, INJECTIVE
+from parpass.relay.op.declaration.relations import (
     require_integer,
     require_rank,
     tensors,
 )
-from parpass.relay.op.reshaping import reshape
-from parpass.relay.op.scatter import sparse_to_dense
-from parpass.relay.op.select import tile
-from parpass.relay.op.shape import broadcast_to, expand_dims, squeeze
+from parpass.relay.op.dyn.counterpart import UNKNOWN, dynamic, length
+from parpass.relay.op.nn.padding import PadMode, pad
+from parpass.relay.op.tensor.create import full
+from parpass.relay.op.transform.reshaping import reshape
+from parpass.relay.op.transform.scatter import sparse_to_dense
+from parpass.relay.op.transform.select import tile
+from parpass.relay.op.transform.shape import broadcast_to, expand_dims, squeeze
 
 
 class DynReshapeAttrs(Attrs, frozen=True):

@@ -12,7 +12,7 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import (
+from parpass.relay.op.declaration.attributes import (
     Converter,
     Ints,
     MaybeDType,
@@ -20,10 +20,10 @@ from parpass.relay.op.attributes import (
     of_rank,
     one_of,
 )
-from parpass.relay.op.build import INJECTIVE, operator
+from parpass.relay.op.declaration.build import INJECTIVE, operator
+from parpass.relay.op.declaration.layout import SPATIAL, relaid, relaid_shape
+from parpass.relay.op.declaration.relations import Shape, require_number, tensors
 from parpass.relay.op.image import interpolation
-from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
-from parpass.relay.op.relations import Shape, require_number, tensors
 
 # What rounding a rule of coordinates asks for, if nothing is said.
 NEAREST = {

@@ -12,16 +12,15 @@ from parpass.ir.operators.effect import Effect
 from parpass.ir.operators.op_table import Array, Compute
 from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, TupleGetItem, TupleWrapper
-from parpass.relay.op.attributes import Real
-from parpass.relay.op.build import (
+from parpass.relay.op.declaration.attributes import Real
+from parpass.relay.op.declaration.build import (
     BROADCAST,
     ELEMWISE,
     OUT_ELEMWISE_FUSABLE,
     BuilderT,
     operator,
 )
-from parpass.relay.op.nn.products import along
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.relations import (
     float_axis_identity,
     float_identity,
     number_identity,
@@ -29,6 +28,7 @@ from parpass.relay.op.relations import (
     tensors,
     vectors_along_axis,
 )
+from parpass.relay.op.nn.products import along
 
 __all__ = [
     "dropout", "dropout_raw", "fast_softmax", "leaky_relu", "log_softmax", "prelu",

@@ -11,7 +11,7 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array, TypeRelationFn
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import (
+from parpass.relay.op.declaration.attributes import (
     NCHW,
     Ints,
     MaybeNCHW,
@@ -19,10 +19,10 @@ from parpass.relay.op.attributes import (
     in_layout,
     of_rank,
 )
-from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, operator
-from parpass.relay.op.layout import SPATIAL
+from parpass.relay.op.declaration.build import OUT_ELEMWISE_FUSABLE, operator
+from parpass.relay.op.declaration.layout import SPATIAL
+from parpass.relay.op.declaration.relations import require_float, tensors
 from parpass.relay.op.nn.windows import pooled, pooled_type
-from parpass.relay.op.relations import require_float, tensors
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",

@@ -13,7 +13,7 @@ from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import (
+from parpass.relay.op.declaration.attributes import (
     NCHW,
     Count,
     Ints,
@@ -22,9 +22,9 @@ from parpass.relay.op.attributes import (
     Widths,
     one_of,
 )
-from parpass.relay.op.build import INJECTIVE, operator
-from parpass.relay.op.layout import relaid, relaid_shape
-from parpass.relay.op.relations import product, tensors
+from parpass.relay.op.declaration.build import INJECTIVE, operator
+from parpass.relay.op.declaration.layout import relaid, relaid_shape
+from parpass.relay.op.declaration.relations import product, tensors
 
 __all__ = ["batch_to_space_nd", "depth_to_space", "space_to_batch_nd", "space_to_depth"]
 

@@ -13,7 +13,7 @@ from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import (
+from parpass.relay.op.declaration.attributes import (
     NCDHW,
     NCHW,
     NCW,
@@ -31,11 +31,9 @@ from parpass.relay.op.attributes import (
     Triple,
     in_layout,
 )
-from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
-from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
-from parpass.relay.op.nn.products import matrix_product
-from parpass.relay.op.nn.windows import window_counts, window_dims, windows
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
+from parpass.relay.op.declaration.layout import SPATIAL, relaid, relaid_shape
+from parpass.relay.op.declaration.relations import (
     Shape,
     agree,
     require_number,
@@ -43,6 +41,8 @@ from parpass.relay.op.relations import (
     tensors,
     unify,
 )
+from parpass.relay.op.nn.products import matrix_product
+from parpass.relay.op.nn.windows import window_counts, window_dims, windows
 
 __all__ = [
     "contrib_conv2d_nchwc", "contrib_depthwise_conv2d_nchwc", "conv1d", "conv2d",

@@ -11,9 +11,10 @@ from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import Ints, in_layout, of_rank
-from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
-from parpass.relay.op.layout import SPATIAL, relaid
+from parpass.relay.op.declaration.attributes import Ints, in_layout, of_rank
+from parpass.relay.op.declaration.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
+from parpass.relay.op.declaration.layout import SPATIAL, relaid
+from parpass.relay.op.declaration.relations import agree, product, tensors
 from parpass.relay.op.nn.conv import (
     Conv1DAttrs,
     Conv2DAttrs,
@@ -26,7 +27,6 @@ from parpass.relay.op.nn.conv import (
     with_weight,
 )
 from parpass.relay.op.nn.products import matrix_product
-from parpass.relay.op.relations import agree, product, tensors
 from parpass.runtime.dtypes import computed_in, numpy_dtype
 
 __all__ = ["conv1d_transpose", "conv2d_transpose", "conv3d_transpose"]

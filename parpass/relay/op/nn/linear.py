@@ -10,10 +10,14 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import MaybeDType
-from parpass.relay.op.build import BROADCAST, INJECTIVE, OUT_ELEMWISE_FUSABLE, operator
-from parpass.relay.op.nn.products import along, matrix_product
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.attributes import MaybeDType
+from parpass.relay.op.declaration.build import (
+    BROADCAST,
+    INJECTIVE,
+    OUT_ELEMWISE_FUSABLE,
+    operator,
+)
+from parpass.relay.op.declaration.relations import (
     Shape,
     agree,
     broadcast_shape,
@@ -27,6 +31,7 @@ from parpass.relay.op.relations import (
     unify,
     vectors_along_axis,
 )
+from parpass.relay.op.nn.products import along, matrix_product
 
 __all__ = ["batch_flatten", "batch_matmul", "bias_add", "dense", "matmul"]
 

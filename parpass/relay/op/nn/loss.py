@@ -11,9 +11,9 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import one_of
-from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, operator
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.attributes import one_of
+from parpass.relay.op.declaration.build import OUT_ELEMWISE_FUSABLE, operator
+from parpass.relay.op.declaration.relations import (
     float_identity,
     require_integer,
     require_rank,

@@ -11,10 +11,9 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, TupleWrapper
-from parpass.relay.op.attributes import Count, Ints, IntTuple, Real
-from parpass.relay.op.build import operator
-from parpass.relay.op.nn.products import along
-from parpass.relay.op.relations import (
+from parpass.relay.op.declaration.attributes import Count, Ints, IntTuple, Real
+from parpass.relay.op.declaration.build import operator
+from parpass.relay.op.declaration.relations import (
     float_axis_identity,
     float_identity,
     normal_axes,
@@ -23,6 +22,7 @@ from parpass.relay.op.relations import (
     tensors,
     vectors_along_axis,
 )
+from parpass.relay.op.nn.products import along
 
 __all__ = [
     "batch_norm", "group_norm", "instance_norm", "l2_normalize", "layer_norm", "lrn",

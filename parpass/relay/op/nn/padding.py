@@ -12,15 +12,15 @@ from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
-from parpass.relay.op.attributes import (
+from parpass.relay.op.declaration.attributes import (
     IntPairs,
     WidthPairs,
     Widths,
     one_of,
     width_pairs,
 )
-from parpass.relay.op.build import INJECTIVE, operator
-from parpass.relay.op.relations import require_rank, tensors
+from parpass.relay.op.declaration.build import INJECTIVE, operator
+from parpass.relay.op.declaration.relations import require_rank, tensors
 
 __all__ = ["mirror_pad", "pad"]
 

@@ -12,7 +12,7 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import (
+from parpass.relay.op.declaration.attributes import (
     NCDHW,
     NCHW,
     NCW,
@@ -27,7 +27,12 @@ from parpass.relay.op.attributes import (
     Sides3D,
     Triple,
 )
-from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
+from parpass.relay.op.declaration.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
+from parpass.relay.op.declaration.relations import (
+    require_float,
+    require_number,
+    tensors,
+)
 from parpass.relay.op.nn.windows import (
     pooled,
     pooled_type,
@@ -35,7 +40,6 @@ from parpass.relay.op.nn.windows import (
     window_dims,
     windows,
 )
-from parpass.relay.op.relations import require_float, require_number, tensors
 
 __all__ = [
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d",

@@ -12,9 +12,10 @@ import numpy as np
 from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import Ints
-from parpass.relay.op.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
-from parpass.relay.op.layout import SPATIAL, relaid
+from parpass.relay.op.declaration.attributes import Ints
+from parpass.relay.op.declaration.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
+from parpass.relay.op.declaration.layout import SPATIAL, relaid
+from parpass.relay.op.declaration.relations import require_float, require_shape, tensors
 from parpass.relay.op.nn.pool import AvgPool2DAttrs, MaxPool2DAttrs, PoolAttrs
 from parpass.relay.op.nn.windows import (
     pooled_type,
@@ -22,7 +23,6 @@ from parpass.relay.op.nn.windows import (
     window_dims,
     windows,
 )
-from parpass.relay.op.relations import require_float, require_shape, tensors
 
 __all__ = ["avg_pool2d_grad", "max_pool2d_grad"]
 

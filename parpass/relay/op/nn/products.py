@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from parpass.ir.operators.op_table import Array
-from parpass.relay.op.relations import normal_axis
+from parpass.relay.op.declaration.relations import normal_axis
 from parpass.runtime.dtypes import computed_in, numpy_dtype
 
 

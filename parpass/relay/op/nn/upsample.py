@@ -10,11 +10,11 @@ from parpass.ir.operators.op_table import Array
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.attributes import NCDHW, NCHW, one_of
-from parpass.relay.op.build import INJECTIVE, operator
+from parpass.relay.op.declaration.attributes import NCDHW, NCHW, one_of
+from parpass.relay.op.declaration.build import INJECTIVE, operator
+from parpass.relay.op.declaration.layout import relaid_shape
+from parpass.relay.op.declaration.relations import Shape, require_number, tensors
 from parpass.relay.op.image.resize import ResizeAttrs, resized
-from parpass.relay.op.layout import relaid_shape
-from parpass.relay.op.relations import Shape, require_number, tensors
 
 __all__ = ["upsampling", "upsampling3d"]
 

@@ -14,8 +14,8 @@ import numpy as np
 from parpass.ir.operators.op_table import Array, TypeRelationError
 from parpass.ir.types.ty import Any as UnknownDim
 from parpass.ir.types.ty import Dim, TensorType
-from parpass.relay.op.layout import SPATIAL, relaid, relaid_shape
-from parpass.relay.op.relations import Shape
+from parpass.relay.op.declaration.layout import SPATIAL, relaid, relaid_shape
+from parpass.relay.op.declaration.relations import Shape
 
 Ints = tuple[int, ...]
 

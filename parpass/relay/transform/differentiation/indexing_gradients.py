@@ -10,7 +10,7 @@ from parpass.errors import IRError
 from parpass.ir.types.ty import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, Expr, const
-from parpass.relay.op.relations import normal_axes
+from parpass.relay.op.declaration.relations import normal_axes
 from parpass.relay.transform.differentiation.pointwise_gradients import Gradient
 
 

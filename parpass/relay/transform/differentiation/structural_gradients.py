@@ -9,8 +9,8 @@ from parpass.ir.types.ty import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, Expr, Tuple
 from parpass.relay.op import nn
-from parpass.relay.op.relations import normal_axes
-from parpass.relay.op.select import slices_of
+from parpass.relay.op.declaration.relations import normal_axes
+from parpass.relay.op.transform.select import slices_of
 from parpass.relay.transform.differentiation.pointwise_gradients import (
     Gradient,
     number,

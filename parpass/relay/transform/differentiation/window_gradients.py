@@ -10,7 +10,7 @@ from parpass.ir.types.ty import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op import nn
-from parpass.relay.op.layout import SPATIAL, relaid_shape
+from parpass.relay.op.declaration.layout import SPATIAL, relaid_shape
 from parpass.relay.transform.differentiation.pointwise_gradients import Gradient
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call
-from parpass.relay.op.layout import Layout
+from parpass.relay.op.declaration.layout import Layout
 from parpass.relay.transform.relayout.layout_change import Change, Relaid, Rule
 
 

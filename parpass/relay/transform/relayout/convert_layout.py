@@ -14,8 +14,8 @@ from parpass.ir.operators.op_attrs import op_attrs
 from parpass.ir.operators.op_table import Op
 from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, Expr, Function
+from parpass.relay.op.declaration.layout import Layout
 from parpass.relay.op.hooks.layout_hooks import CONVERT_OP_LAYOUT
-from parpass.relay.op.layout import Layout
 from parpass.relay.transform.relayout.layout_config import skipped_layers
 from parpass.relay.transform.relayout.layout_rewriter import LayoutRewriter
 from parpass.relay.typing.infer import typed_function

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from parpass.relay.op.layout import Layout
+from parpass.relay.op.declaration.layout import Layout
 
 
 class InferCorrectLayoutOutput(NamedTuple):

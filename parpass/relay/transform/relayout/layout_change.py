@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from parpass.relay.expr import Call
-from parpass.relay.op.layout import Layout
+from parpass.relay.op.declaration.layout import Layout
 
 
 class Change(NamedTuple):

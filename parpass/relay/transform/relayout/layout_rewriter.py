@@ -13,8 +13,8 @@ from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Call, Constant, Expr, Tuple, TupleGetItem
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims, layout_transform
+from parpass.relay.op.declaration.layout import Layout, relaid_shape
 from parpass.relay.op.hooks.layout_hooks import INFER_CORRECT_LAYOUT
-from parpass.relay.op.layout import Layout, relaid_shape
 from parpass.relay.transform.relayout.layout_change import Change, Relaid
 from parpass.relay.transform.relayout.layout_rules import relaid
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from parpass.ir.module import IRModule
 from parpass.ir.operators.op_table import Op
 from parpass.relay.expr import Call, Constant, Expr, Function
-from parpass.relay.op.layout import Layout
+from parpass.relay.op.declaration.layout import Layout
 from parpass.relay.transform.evaluator import Evaluator
 from parpass.relay.transform.simplify.peephole import Peephole, Rule
 from parpass.relay.typing.infer import typed_function

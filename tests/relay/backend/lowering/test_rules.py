@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from parpass.relay import op
 from parpass.relay.backend.lowering import NoRuleError
 from parpass.relay.expr import Constant, TupleWrapper, const
-from parpass.relay.op import broadcast, elementwise, nn
+from parpass.relay.op import nn
+from parpass.relay.op.tensor import broadcast, elementwise
 from tests.support.compiled import compiled
 from tests.support.lowered import interpreted, lowered, results_for
 from tests.support.nn_strategies import NETWORKS

@@ -18,7 +18,7 @@ from parpass.relay.backend.lowering.template import (
     register_template,
 )
 from parpass.relay.backend.lowering.windows_inside import place_in_window
-from parpass.relay.op.layout import SPATIAL
+from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.relay.op.nn.conv import ConvAttrs
 from parpass.relay.op.nn.conv_transpose import ConvTransposeAttrs
 from parpass.target.target import Target

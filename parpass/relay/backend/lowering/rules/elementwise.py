@@ -13,7 +13,7 @@ from parpass.relay.backend.lowering.template import (
     Source,
     register_injective,
 )
-from parpass.relay.op.elementwise import ClipAttrs, limit_of
+from parpass.relay.op.tensor.elementwise import ClipAttrs, limit_of
 from parpass.tir import op
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Select

@@ -11,7 +11,7 @@ from parpass.relay.backend.lowering.template import (
     Source,
     register_injective,
 )
-from parpass.relay.op.grid import ArangeAttrs, MeshgridAttrs
+from parpass.relay.op.transform.grid import ArangeAttrs, MeshgridAttrs
 from parpass.tir import op
 from parpass.tir.data_type import data_type
 from parpass.tir.prim_expr import PrimExpr

@@ -19,9 +19,9 @@ from parpass.relay.backend.lowering.template import (
     Source,
     register_injective,
 )
-from parpass.relay.op.indexing import GatherAttrs, GatherNDAttrs, TakeAttrs
-from parpass.relay.op.relations import broadcast_shape, normal_axis
-from parpass.relay.op.sequence import OneHotAttrs
+from parpass.relay.op.declaration.relations import broadcast_shape, normal_axis
+from parpass.relay.op.transform.indexing import GatherAttrs, GatherNDAttrs, TakeAttrs
+from parpass.relay.op.transform.sequence import OneHotAttrs
 from parpass.tir import op
 from parpass.tir.expr import Select
 from parpass.tir.prim_expr import PrimExpr

@@ -14,8 +14,8 @@ from parpass.relay.backend.lowering.template import (
     register_injective,
     register_template,
 )
-from parpass.relay.op.join import ConcatenateAttrs, SplitAttrs, StackAttrs
-from parpass.relay.op.relations import normal_axis
+from parpass.relay.op.declaration.relations import normal_axis
+from parpass.relay.op.transform.join import ConcatenateAttrs, SplitAttrs, StackAttrs
 from parpass.target.target import Target
 from parpass.tir import op
 from parpass.tir.prim_expr import PrimExpr

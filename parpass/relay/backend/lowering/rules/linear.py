@@ -14,8 +14,8 @@ from parpass.relay.backend.lowering.template import (
     register_injective,
     register_template,
 )
+from parpass.relay.op.declaration.relations import normal_axis
 from parpass.relay.op.nn.linear import BatchMatmulAttrs, BiasAddAttrs, MatmulAttrs
-from parpass.relay.op.relations import normal_axis
 from parpass.target.target import Target
 from parpass.tir import op
 from parpass.tir.prim_expr import PrimExpr

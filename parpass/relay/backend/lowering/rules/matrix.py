@@ -14,7 +14,11 @@ from parpass.relay.backend.lowering.template import (
     register_injective,
     register_template,
 )
-from parpass.relay.op.matrix import EinsumAttrs, MatrixSetDiagAttrs, einsum_terms
+from parpass.relay.op.transform.matrix import (
+    EinsumAttrs,
+    MatrixSetDiagAttrs,
+    einsum_terms,
+)
 from parpass.target.target import Target
 from parpass.tir import op
 from parpass.tir.expr import Select

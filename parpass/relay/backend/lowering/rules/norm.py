@@ -23,6 +23,7 @@ from parpass.relay.backend.lowering.template import (
     register_injective,
     register_template,
 )
+from parpass.relay.op.declaration.relations import normal_axes, normal_axis
 from parpass.relay.op.nn.norm import (
     BatchNormAttrs,
     GroupNormAttrs,
@@ -30,7 +31,6 @@ from parpass.relay.op.nn.norm import (
     LRNAttrs,
     NormAttrs,
 )
-from parpass.relay.op.relations import normal_axes, normal_axis
 from parpass.target.target import Target
 from parpass.tir import op
 from parpass.tir.buffer import BufferLoad

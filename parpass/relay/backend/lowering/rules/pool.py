@@ -30,7 +30,7 @@ from parpass.relay.backend.lowering.windows_inside import (
     PlaceInWindow,
     place_in_window,
 )
-from parpass.relay.op.layout import SPATIAL
+from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.relay.op.nn.pool import PoolAttrs
 from parpass.target.target import Target
 from parpass.tir import op

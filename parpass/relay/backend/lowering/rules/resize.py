@@ -22,9 +22,9 @@ from parpass.relay.backend.lowering.template import (
     Source,
     register_injective,
 )
+from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.relay.op.image.interpolation import COORDINATES, Axis
 from parpass.relay.op.image.resize import NEAREST, ResizeAttrs
-from parpass.relay.op.layout import SPATIAL
 from parpass.relay.op.nn.upsample import as_resize
 from parpass.tir import op
 from parpass.tir.data_type import data_type

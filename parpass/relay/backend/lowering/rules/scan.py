@@ -14,8 +14,8 @@ from parpass.relay.backend.lowering.template import (
     Store,
     register_template,
 )
-from parpass.relay.op.relations import normal_axis
-from parpass.relay.op.scan import ScanopAttrs
+from parpass.relay.op.declaration.relations import normal_axis
+from parpass.relay.op.transform.scan import ScanopAttrs
 from parpass.target.target import Target
 from parpass.tir import op
 from parpass.tir.buffer import BufferLoad

@@ -12,8 +12,8 @@ from parpass.relay.backend.lowering.template import (
     Source,
     register_injective,
 )
-from parpass.relay.op.relations import normal_axis
-from parpass.relay.op.select import (
+from parpass.relay.op.declaration.relations import normal_axis
+from parpass.relay.op.transform.select import (
     RepeatAttrs,
     ReverseAttrs,
     StridedSliceAttrs,

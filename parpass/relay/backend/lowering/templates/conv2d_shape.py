@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from parpass.relay.backend.lowering.template import Source
 from parpass.relay.backend.lowering.templates.flat_loops import index
 from parpass.relay.backend.lowering.templates.padded_input import Sides
-from parpass.relay.op.layout import Layout, relaid_shape
+from parpass.relay.op.declaration.layout import Layout, relaid_shape
 from parpass.relay.op.nn.windows import window_counts
 from parpass.tir.op import add, multiply
 from parpass.tir.prim_expr import PrimExpr

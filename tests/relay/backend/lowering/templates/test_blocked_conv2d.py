@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from parpass import tir
 from parpass.relay.backend.lowering.templates.blocked_conv2d import blocked_conv2d
-from parpass.relay.op.layout import relaid_shape
+from parpass.relay.op.declaration.layout import relaid_shape
 from parpass.relay.op.nn.conv import Conv2DAttrs
 from tests.support.template_kernels import TARGETS, TemplateKernel
 

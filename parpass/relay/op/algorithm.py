@@ -1,0 +1,178 @@
+"""Operators that put elements in order, or look for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+
+from parpass.ir.attrs import Attrs
+from parpass.ir.operators.op_table import Array, TypeRelationError
+from parpass.ir.types.ty import TensorType, TupleType, Type
+from parpass.relay.expr import Call, Expr, TupleWrapper
+from parpass.relay.op.declaration.attributes import DType, one_of
+from parpass.relay.op.declaration.build import operator
+from parpass.relay.op.declaration.relations import (
+    agree,
+    axis_identity,
+    normal_axis,
+    require_number,
+    require_same_dtype,
+    tensors,
+)
+
+__all__ = ["argsort", "searchsorted", "sort", "topk"]
+
+
+def _order(data: Array, axis: int, *, ascending: bool) -> Array:
+    """Return the indices that sort; of equal elements the first stays first."""
+    if ascending:
+        return np.argsort(data, axis=axis, kind="stable")
+    last = data.shape[axis] - 1
+    backwards = np.argsort(np.flip(data, axis), axis=axis, kind="stable")
+    return np.flip(last - backwards, axis)
+
+
+class ArgsortAttrs(Attrs, frozen=True):
+    """Attributes of `sort` and `argsort`; `sort` keeps the data's dtype."""
+
+    axis: int = -1
+    is_ascend: bool = True
+    dtype: DType = "int32"
+
+
+def _sort(attrs: ArgsortAttrs, data: Array) -> Array:
+    order = _order(data, attrs.axis, ascending=attrs.is_ascend)
+    return np.take_along_axis(data, order, attrs.axis)
+
+
+def _argsort_relation(types: Sequence[Type], attrs: ArgsortAttrs) -> TensorType:
+    return TensorType(axis_identity(types, attrs).shape, attrs.dtype)
+
+
+def _argsort(attrs: ArgsortAttrs, data: Array) -> Array:
+    return _order(data, attrs.axis, ascending=attrs.is_ascend).astype(attrs.dtype)
+
+
+@operator("sort", axis_identity, _sort, ArgsortAttrs)
+def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> Call:
+    """Sort along an axis."""
+    ...
+
+
+@operator("argsort", _argsort_relation, _argsort, ArgsortAttrs)
+def argsort(
+    data: Expr, axis: int = -1, is_ascend: bool = True, dtype: str = "int32"
+) -> Call:
+    """Return the indices that sort along an axis; equal elements keep their order."""
+    ...
+
+
+RetType = Annotated[str, one_of("both", "values", "indices")]
+
+
+class TopKAttrs(Attrs, frozen=True):
+    """Attributes of `topk`.
+
+    Attributes:
+        k: How many elements; below 1 for all.
+        ret_type: `both`, `values` or `indices`.
+        is_ascend: Whether the smallest elements are meant.
+    """
+
+    k: int = 1
+    axis: int = -1
+    ret_type: RetType = "both"
+    is_ascend: bool = False
+    dtype: DType = "int32"
+
+
+def _topk_relation(types: Sequence[Type], attrs: TopKAttrs) -> Type:
+    (data,) = tensors(types)
+    require_number(data)
+    axis = normal_axis(attrs.axis, len(data.shape))
+    length = data.shape[axis]
+    if isinstance(length, int) and attrs.k > length:
+        raise TypeRelationError(f"expected k up to {length}, got {attrs.k}")
+    kept = attrs.k if attrs.k > 0 else length
+    shape = (*data.shape[:axis], kept, *data.shape[axis + 1 :])
+    values, indices = TensorType(shape, data.dtype), TensorType(shape, attrs.dtype)
+    if attrs.ret_type == "both":
+        return TupleType((values, indices))
+    return values if attrs.ret_type == "values" else indices
+
+
+def _topk(attrs: TopKAttrs, data: Array) -> Array | tuple[Array, Array]:
+    order = _order(data, attrs.axis, ascending=attrs.is_ascend)
+    kept = attrs.k if attrs.k > 0 else data.shape[attrs.axis]
+    order = order.take(range(kept), attrs.axis)
+    values = np.take_along_axis(data, order, attrs.axis)
+    indices = order.astype(attrs.dtype)
+    if attrs.ret_type == "both":
+        return values, indices
+    return values if attrs.ret_type == "values" else indices
+
+
+def results_of_topk(call: Call) -> int | None:
+    """Return how many results there are, None where there is one tensor."""
+    return 2 if call.attrs.ret_type == "both" else None
+
+
+@operator("topk", _topk_relation, _topk, TopKAttrs, results=results_of_topk)
+def topk(
+    data: Expr,
+    k: int | Expr = 1,
+    axis: int = -1,
+    ret_type: str = "both",
+    is_ascend: bool = False,
+    dtype: str = "int32",
+) -> Call | TupleWrapper:
+    """Return the largest or smallest elements along an axis, and where they are."""
+    ...
+
+
+class SearchSortedAttrs(Attrs, frozen=True):
+    """Attributes of `searchsorted`.
+
+    Attributes:
+        right: Whether the place is behind elements that are equal.
+    """
+
+    right: bool = False
+    dtype: DType = "int32"
+
+
+def _searchsorted_relation(
+    types: Sequence[Type], attrs: SearchSortedAttrs
+) -> TensorType:
+    found, values = tensors(types)
+    require_same_dtype((found, values))
+    rows = found.shape[:-1]
+    if len(found.shape) != 1 and (
+        len(rows) + 1 != len(values.shape)
+        or not all(map(agree, rows, values.shape[:-1]))
+    ):
+        raise TypeRelationError(
+            f"expected one sequence, or one for each row of values, got {found} and "
+            f"{values}"
+        )
+    return TensorType(values.shape, attrs.dtype)
+
+
+def _searchsorted(attrs: SearchSortedAttrs, found: Array, values: Array) -> Array:
+    side = "right" if attrs.right else "left"
+    if found.ndim == 1:
+        return np.searchsorted(found, values, side).astype(attrs.dtype)
+    result = np.empty(values.shape, attrs.dtype)
+    for row in np.ndindex(found.shape[:-1]):
+        result[row] = np.searchsorted(found[row], values[row], side)
+    return result
+
+
+@operator("searchsorted", _searchsorted_relation, _searchsorted, SearchSortedAttrs)
+def searchsorted(
+    sorted_sequence: Expr, values: Expr, right: bool = False, dtype: str = "int32"
+) -> Call:
+    """Return where values would have to be put for a sequence to stay sorted."""
+    ...

@@ -1,0 +1,1 @@
+"""What operators are declared with: builders, attributes, relations, layouts."""

@@ -1,0 +1,116 @@
+"""Operators that make a tensor of one value.
+
+Their results repeat one element without taking memory, as `numpy.broadcast_to` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from parpass.ir.attrs import Attrs
+from parpass.ir.operators.op_table import Array
+from parpass.ir.types.ty import TensorType, Type
+from parpass.relay.expr import Call, Expr, Operand
+from parpass.relay.op.declaration.attributes import (
+    Ints,
+    IntTuple,
+    MaybeDType,
+    dtype_name,
+)
+from parpass.relay.op.declaration.build import ELEMWISE, operator
+from parpass.relay.op.declaration.relations import (
+    identity,
+    require_rank,
+    tensors,
+)
+
+__all__ = ["full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
+
+
+class InitOpAttrs(Attrs, frozen=True):
+    """Attributes of `full`, `zeros` and `ones`; an empty dtype means the value's."""
+
+    shape: IntTuple
+    dtype: MaybeDType
+
+
+def _full_relation(types: Sequence[Type], attrs: InitOpAttrs) -> TensorType:
+    (value,) = tensors(types)
+    require_rank(value, 0, "the fill value")
+    return TensorType(attrs.shape, attrs.dtype or value.dtype)
+
+
+def _full(attrs: InitOpAttrs, value: Array) -> Array:
+    value = value.astype(attrs.dtype or value.dtype, copy=False)
+    return np.broadcast_to(value, attrs.shape)
+
+
+@operator("full", _full_relation, _full, InitOpAttrs, pattern=ELEMWISE)
+def full(fill_value: Operand, shape: Ints | Expr = (), dtype: str = "") -> Call:
+    """Return a tensor of one value; without a dtype it has the value's."""
+    ...
+
+
+_SAID = {"dtype": dtype_name}  # there is no value that has one
+
+
+def _init_relation(_types: Sequence[Type], attrs: InitOpAttrs) -> TensorType:
+    return TensorType(attrs.shape, attrs.dtype)
+
+
+def _zeros(attrs: InitOpAttrs) -> Array:
+    return np.broadcast_to(np.zeros((), attrs.dtype), attrs.shape)
+
+
+def _ones(attrs: InitOpAttrs) -> Array:
+    return np.broadcast_to(np.ones((), attrs.dtype), attrs.shape)
+
+
+@operator("zeros", _init_relation, _zeros, InitOpAttrs, forms=_SAID, pattern=ELEMWISE)
+def zeros(shape: Ints | Expr, dtype: str) -> Call:
+    """Return a tensor of zeros."""
+    ...
+
+
+@operator("ones", _init_relation, _ones, InitOpAttrs, forms=_SAID, pattern=ELEMWISE)
+def ones(shape: Ints | Expr, dtype: str) -> Call:
+    """Return a tensor of ones."""
+    ...
+
+
+def _full_like_relation(types: Sequence[Type], _attrs: None) -> TensorType:
+    data, value = tensors(types)
+    require_rank(value, 0, "the fill value")
+    return data
+
+
+def _full_like(_attrs: None, data: Array, value: Array) -> Array:
+    return np.broadcast_to(value.astype(data.dtype, copy=False), data.shape)
+
+
+def _zeros_like(_attrs: None, data: Array) -> Array:
+    return np.broadcast_to(np.zeros((), data.dtype), data.shape)
+
+
+def _ones_like(_attrs: None, data: Array) -> Array:
+    return np.broadcast_to(np.ones((), data.dtype), data.shape)
+
+
+@operator("full_like", _full_like_relation, _full_like, pattern=ELEMWISE)
+def full_like(data: Expr, fill_value: Operand) -> Call:
+    """Return a tensor of one value in the shape and dtype of another tensor."""
+    ...
+
+
+@operator("zeros_like", identity, _zeros_like, pattern=ELEMWISE)
+def zeros_like(data: Expr) -> Call:
+    """Return zeros in the shape and dtype of another tensor."""
+    ...
+
+
+@operator("ones_like", identity, _ones_like, pattern=ELEMWISE)
+def ones_like(data: Expr) -> Call:
+    """Return ones in the shape and dtype of another tensor."""
+    ...
