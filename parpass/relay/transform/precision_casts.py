@@ -6,6 +6,7 @@ from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, TupleGetItem
 from parpass.relay.typing.built import BuiltTypes
+from parpass.runtime.dtypes import is_float_dtype
 
 
 class Casts:
@@ -63,18 +64,13 @@ class Casts:
             return value if new == fields else Tuple(tuple(new))
         if not isinstance(found, TensorType) or found.dtype == dtype:
             return value
-        if not is_float(found.dtype):
+        if not is_float_dtype(found.dtype):
             return value
         if (value, dtype) not in self._made:
             made = op.cast(value, dtype)
             self._made[value, dtype] = made
             self._made[made, found.dtype] = value
         return self._made[value, dtype]
-
-
-def is_float(dtype: str) -> bool:
-    """Return whether a dtype is one of floats."""
-    return dtype.startswith(("float", "bfloat"))
 
 
 def _field(value: Expr, at: int) -> Expr:

@@ -32,9 +32,9 @@ from parpass.relay.transform.mixed_precision import (
     MIXED_PRECISION_ALWAYS,
     MIXED_PRECISION_FOLLOW,
 )
-from parpass.relay.transform.precision_casts import Casts, is_float
+from parpass.relay.transform.precision_casts import Casts
 from parpass.relay.typing.infer import typed_function
-from parpass.runtime.dtypes import dtype_of
+from parpass.runtime.dtypes import dtype_of, is_float_dtype
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 KEEP_OUTPUT_DTYPE_OPTION = "relay.ToMixedPrecision.keep_orig_output_dtype"
@@ -89,7 +89,7 @@ class ToMixedPrecision(FunctionPass):
             self.mixed_precision_type = dtype_of(mixed_precision_type)
         except ValueError as error:
             raise ArgumentError(f"expected a dtype of floats: {error}") from None
-        if not is_float(self.mixed_precision_type):
+        if not is_float_dtype(self.mixed_precision_type):
             raise ArgumentError(
                 f"expected a dtype of floats, got '{mixed_precision_type}'"
             )
@@ -188,7 +188,7 @@ class _Rewriter(ExprMutator):
         if isinstance(arg, Var | Constant):
             return True
         return all(
-            not is_float(one.dtype) or one.dtype == self._dtype
+            not is_float_dtype(one.dtype) or one.dtype == self._dtype
             for one in self.casts.tensors(arg)
         )
 
@@ -264,6 +264,6 @@ def _summing_in(attrs: Any, dtype: str) -> Any:
             continue
         if name == "dtype" and "shape" not in attrs:
             continue  # of what is cast, or of a shape
-        if not attrs[name] or is_float(attrs[name]):
+        if not attrs[name] or is_float_dtype(attrs[name]):
             return replace(attrs, **{name: dtype})
     return attrs
