@@ -9,6 +9,7 @@ by `python -m bench.cluster_picture`.
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from dataclasses import dataclass, field
 
@@ -120,6 +121,7 @@ class _Job:
     posted: float
     at_once: bool  # whether its worker had nothing else to do
     work: float
+    done: float = math.inf  # when the worker is done with it
 
 
 class _Simulation:
@@ -200,6 +202,7 @@ class _Simulation:
         sent = self.coordinator.take(self.now, costs.send / 2)
         routed = self.scheduler.take(sent, costs.route / 2)
         done = worker.queue.take(routed + costs.way, work)
+        self.jobs[command.job].done = done
         self._plan(done, "done", command.job)
 
     def _done(self, number: int) -> None:
@@ -250,11 +253,24 @@ class _Simulation:
         self.places.leave(str(number))
         self._plan(self.now + self.cluster.costs.restart, "join", 0)
         lost = sorted(worker.jobs)
+        at_work = self._at_work(lost)
         for job in lost:
             self._taken_back(job)
         for job in lost:
             self.lost += 1
-            self._handle(JobLost(job, None, killed=True))
+            at = at_work.get(job)
+            self._handle(JobLost(job, at, killed=True, host_died=True))
+
+    def _at_work(self, lost: list[int]) -> dict[int, int]:
+        """Return the function that each job of a worker is at, as that has told."""
+        found: dict[int, int] = {}
+        for number in lost:
+            job = self.jobs[number]
+            began = job.done - job.work
+            if began <= self.now < job.done:
+                at = int((self.now - began) / self.cluster.seconds)
+                found[number] = job.command.functions[: at + 1][-1]
+        return found
 
 
 def simulated(cluster: Cluster) -> Simulated:

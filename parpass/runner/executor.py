@@ -36,6 +36,9 @@ class Executor(Protocol):
     Workers see the folder of a run, and jobs only name what is in it. An executor whose
     workers do not brings it to them.
 
+    One whose workers are on other machines has a method `ask_where`, as
+    `runner.travel.notes.Notes` has: it returns where workers are that hang.
+
     One whose jobs cost milliseconds has an attribute `least_job_seconds`: jobs that are
     expected to take less are put together, even where workers have nothing to do.
     """
@@ -139,12 +142,15 @@ class JobLostError(Exception):
     Args:
         cause: How it ended, as `SIGSEGV(-11)`.
         process: Its number.
+        host_died: Whether it went with its host, which is the machine, or what ran the
+            worker there. Where hosts are many some die, and not of what they ran.
     """
 
-    def __init__(self, cause: str, process: int) -> None:
+    def __init__(self, cause: str, process: int, *, host_died: bool = False) -> None:
         super().__init__(cause)
         self.cause = cause
         self.process = process
+        self.host_died = host_died
 
 
 def was_killed(cause: str) -> bool:

@@ -41,6 +41,12 @@ def test_all_is_done_though_workers_die_and_the_same_comes_of_the_same_seed():
     assert made.lost > 0
 
 
+def test_workers_that_die_do_not_have_all_others_wait():
+    made = simulated(Cluster(300, 3000, 1.0, lifetime=500.0))
+    assert made.lost > 10
+    assert made.efficiency > 0.75
+
+
 @pytest.mark.stress
 def test_the_picture_is_well_formed_and_has_a_line_for_each_figure():
     found = figures()

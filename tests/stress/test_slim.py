@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.stress.conftest import Report
+from tests.support.own_mounts import unsharing
 
 pytestmark = [pytest.mark.stress, pytest.mark.timeout(900)]
 
@@ -89,15 +90,9 @@ def test_runs_go_well_where_the_system_offers_little(
 def in_namespace(
     shell: str, arguments: Sequence[str], env: dict[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """Run a shell script whose mounts nobody else sees; it fails where that may not be.
-
-    Who is not the superuser is one in a namespace of users, where there are such.
-    """
-    unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["-r"])]
-    if subprocess.run([*unshare, "true"], check=False, capture_output=True).returncode:
-        pytest.fail("this process may not have mounts of its own; run it as root")
+    """Run a shell script whose mounts nobody else sees, if that may be."""
     return subprocess.run(
-        [*unshare, "/bin/sh", "-c", shell, "sh", *arguments],
+        [*unsharing(), "/bin/sh", "-c", shell, "sh", *arguments],
         cwd=ROOT,
         env=env,
         text=True,

@@ -8,8 +8,8 @@ import math
 import threading
 import time
 import uuid
-from collections.abc import Callable
-from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from collections.abc import Callable, Collection
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor, wait
 from typing import Any, Self
 
 from parpass.adapters.dask.connection import Connection
@@ -17,16 +17,17 @@ from parpass.adapters.dask.dispatch import Dispatch, Posted, Run
 from parpass.adapters.dask.job_cost import JobCost
 from parpass.adapters.dask.job_places import Places
 from parpass.adapters.dask.jobs_away import Answer, Done, Lost, PartsWanted, WasAt
-from parpass.adapters.dask.on_dask_worker import end_there
+from parpass.adapters.dask.on_dask_worker import end_there, where_there
 from parpass.adapters.dask.run_here import MirroredNote
 from parpass.adapters.dask.runs_here import RunsHere
 from parpass.errors import RuntimeUseError
 from parpass.runner import JobEndedError, JobLostError
 from parpass.runner.executor import START_SECONDS
-from parpass.runner.travel.notes import Phase
+from parpass.runner.travel.notes import Phase, Work
 from parpass.runner.worker.serving import unpack_answer
 
 _LOOK_SECONDS = 0.5  # between two looks of a job that waits for a worker
+_WHERE_SECONDS = 2.0  # for workers to say where they hang
 
 
 class DaskExecutor:
@@ -121,6 +122,18 @@ class DaskExecutor:
         for posted in found:
             self._later(self._end_there, posted)
 
+    def ask_where(self, works: Collection[Work]) -> dict[str, str]:
+        """Return where workers are that hang, C code included, by owner of a note."""
+        asked: dict[str, Future[str]] = {}
+        with self._lock:
+            for posted in self._posted.values():
+                for work in works:
+                    if posted.note is not None and posted.note.number == work.process:
+                        asked[work.owner] = told = Future[str]()
+                        self._later(self._ask_there, posted, told)
+        wait(asked.values(), _WHERE_SECONDS)
+        return {owner: told.result() for owner, told in asked.items() if told.done()}
+
     def kill(self) -> None:
         """End all jobs."""
         for posted in list(self._posted.values()):
@@ -187,14 +200,14 @@ class DaskExecutor:
     def _left(self, address: str) -> None:
         """Take in that a worker is no more: so are its jobs."""
         with self._lock:
-            self._places.leave(address)
+            threads = self._places.leave(address)
             lost = [
                 one
                 for one in self._posted.values()
                 if one.place is not None and one.place.address == address
             ]
-            for posted in lost:
-                self._lose_with_worker(posted)
+            for at, posted in enumerate(lost):  # in the order in which they are begun
+                self._lose_with_worker(posted, may_have_begun=at < threads)
 
     def _send(self, posted: Posted) -> None:
         place = posted.place
@@ -243,25 +256,33 @@ class DaskExecutor:
                 put = answer_.set_exception if is_error else answer_.set_result
                 self._settle(posted, put, result)
 
-    def _lose_with_worker(self, posted: Posted) -> None:
+    def _lose_with_worker(self, posted: Posted, *, may_have_begun: bool = True) -> None:
         """Have a job be lost with a worker of Dask's: of what, nobody knows.
 
-        What was told last of what it was at may be long ago, and so nothing. If it had
-        a single function there is no other one to suspect.
+        It was at what was told last, or has come further since. If it had a single
+        function, and was not behind another job, there is no other one to suspect.
         """
-        was_at = None
-        if len(posted.functions) == 1:
+        was_at, told = None, posted.told
+        is_known = told is not None and told.values[-1] != Phase.START
+        if len(posted.functions) == 1 and may_have_begun and not is_known:
             [at] = posted.functions
             was_at = WasAt((at, 0, at, 0, Phase.PASS), 0)
-        self._lose(posted, "SIGKILL(-9)", was_at, "")
+        self._lose(posted, "SIGKILL(-9)", was_at, "", host_died=True)
 
     def _lose(
-        self, posted: Posted, cause: str, was_at: WasAt | None, traceback: str
+        self,
+        posted: Posted,
+        cause: str,
+        was_at: WasAt | None,
+        traceback: str,
+        *,
+        host_died: bool = False,
     ) -> None:
         note = self._show(posted, was_at)
         if note is not None and traceback:
             note.show_traceback(traceback)
-        error = JobLostError(cause, 0 if note is None else note.number)
+        number = 0 if note is None else note.number
+        error = JobLostError(cause, number, host_died=host_died)
         self._settle(posted, posted.answer.set_exception, error)
         if posted.away is not None:
             self._later(posted.away.cancel)
@@ -272,7 +293,8 @@ class DaskExecutor:
             number, *values, age = rest
             posted = self._posted.get(number)
             if posted is not None:
-                self._show(posted, WasAt(tuple(values), age))
+                posted.told = WasAt(tuple(values), age)
+                self._show(posted, posted.told)
         else:
             self._runs.bring(what, place, *rest)
 
@@ -306,6 +328,14 @@ class DaskExecutor:
         note, posted.note = posted.note, None
         if note is not None and posted.of is not None and not keeps_note:
             posted.of.give_back(note, reuse=reuses_note)
+
+    def _ask_there(self, posted: Posted, told: Future[str]) -> None:
+        where: object = None
+        with contextlib.suppress(Exception):  # the cluster may be no more
+            if posted.place is not None:
+                at = posted.place.address
+                where = self._cluster.call(where_there, self.name, posted.number, at=at)
+        told.set_result(where if isinstance(where, str) else "")
 
     def _end_there(self, posted: Posted) -> None:
         with contextlib.suppress(Exception):  # the cluster may be no more

@@ -9,7 +9,7 @@ from typing import Any
 
 from parpass.adapters.dask.connection import Connection
 from parpass.adapters.dask.job_places import Place
-from parpass.adapters.dask.jobs_away import Call
+from parpass.adapters.dask.jobs_away import Call, WasAt
 from parpass.adapters.dask.on_dask_worker import keep_there, run_there
 from parpass.adapters.dask.run_here import JobAway, MirroredNote, RunHere
 from parpass.adapters.dask.runs_here import RunsHere
@@ -33,6 +33,7 @@ class Posted:
         of: The run that it is part of.
         functions: Its functions, by index.
         note: What its process is at.
+        told: What that was said to be last; None if nothing was said.
         place: The worker that has it.
         away: Dask's future.
         tries: How often it was sent.
@@ -45,6 +46,7 @@ class Posted:
         self.of: RunHere | None = None
         self.functions: Sequence[int] = ()
         self.note: MirroredNote | None = None
+        self.told: WasAt | None = None
         self.place: Place | None = None
         self.away: Any = None
         self.tries = 0

@@ -45,9 +45,10 @@ class Places:
         """Have a worker be one of them, and return it."""
         return self._by_address.setdefault(address, Place(address, threads))
 
-    def leave(self, address: str) -> None:
-        """Have a worker be none of them, if it is one."""
-        self._by_address.pop(address, None)
+    def leave(self, address: str) -> int:
+        """Have a worker be none of them; return how many jobs it ran at once."""
+        place = self._by_address.pop(address, None)
+        return 0 if place is None else place.threads
 
     def best(self) -> Place | None:
         """Return the worker that has the least to do; None if there is none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import sys
 from importlib.metadata import version
@@ -13,6 +14,9 @@ import parpass
 from parpass.adapters.dask.jobs_away import Answer, Call, OthersOf, ValueAway
 from parpass.adapters.dask.site import close_site, hear_of, site_of
 
+# What a worker of Dask's is at that ends, as it does when its scheduler is no more.
+_CLOSING = ("closing", "closed", "failed")
+
 
 def run_there(packed: bytes) -> Answer:
     """Run a job, given as a pickled `Call`, and tell meanwhile what it is at."""
@@ -22,7 +26,10 @@ def run_there(packed: bytes) -> Answer:
     def tell(what: tuple[Any, ...]) -> None:
         worker.log_event(call.executor, [worker.address, *what])
 
-    return site_of(call.executor).run(call, tell)
+    def is_closing() -> bool:
+        return worker.status.name in _CLOSING
+
+    return site_of(call.executor).run(call, tell, is_closing)
 
 
 def keep_there(executor: str, parts: dict[str, bytes]) -> None:
@@ -45,6 +52,11 @@ def put_there(executor: str, run: str, stage: int, others: OthersOf) -> None:
 def end_there(executor: str, job: int) -> None:
     """End a job, if it is here or comes."""
     site_of(executor).end(job)
+
+
+async def where_there(executor: str, job: int) -> str:
+    """Return where the process is that runs a job; no other message waits for that."""
+    return await asyncio.to_thread(site_of(executor).where, job)
 
 
 def forget_there(executor: str, run: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -27,7 +28,7 @@ class RunAway:
     the notes of the processes that run its jobs.
 
     Args:
-        name: The run.
+        name: The run, which is the path of its folder where it was started.
         tell: Tells the executor something.
 
     Attributes:
@@ -38,7 +39,8 @@ class RunAway:
 
     def __init__(self, name: str, tell: Tell) -> None:
         self.folder = Folder()
-        have_values_be_brought(self.folder)
+        # Who sees the folder that the run has where it was started is there as well.
+        have_values_be_brought(self.folder, elsewhere=not os.path.isdir(name))
         self.notes = Notes(self.folder)
         self.values = BroughtValues(self.folder, lambda ref: tell(("value", name, ref)))
         self._name, self._tell = name, tell
@@ -90,6 +92,11 @@ class RunAway:
         """Return where a process was when a signal ended it."""
         found = [one for one in self.notes.read() if one.process == process]
         return "".join(self.notes.traceback(one.owner) for one in found)
+
+    def where(self, process: int) -> str:
+        """Return where a process is, which is asked for that."""
+        found = [one for one in self.notes.read() if one.process == process]
+        return "".join(self.notes.ask_where(found).values())
 
     def close(self) -> None:
         """Remove the folder."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from parpass.adapters.dask.child import Child, pack_job_away, run_job_away
@@ -96,8 +97,15 @@ class Site:
             folders = [run.folder.path for run in self._runs.values()]
             return len(self._idle) + len(self._busy), folders
 
-    def run(self, call: Call, tell: Tell) -> Answer:
-        """Run a job in a child; `tell` sends the executor what that is at."""
+    def run(self, call: Call, tell: Tell, is_closing: Callable[[], bool]) -> Answer:
+        """Run a job in a child.
+
+        Args:
+            call: The job.
+            tell: Sends the executor what the child is at.
+            is_closing: Tells whether this process ends: then the child is killed, as
+                Dask waits for what it runs.
+        """
         self.hear()
         for digest, content in call.parts.items():
             self._parts.put(digest, content)
@@ -114,7 +122,13 @@ class Site:
         if run is not None:
             given = pack_job_away(run.folder.path, call.message)
             message = pack_call(run_job_away, given)
-        answer = child.call(message, watch.look)
+
+        def look() -> None:
+            if is_closing():
+                child.kill()
+            watch.look()
+
+        answer = child.call(message, look)
         pieces = [] if run is None else run.values.made_by(child.number)
         with self._lock:
             del self._busy[call.number]
@@ -167,6 +181,14 @@ class Site:
             child = self._busy.get(job)
         if child is not None:
             child.kill()
+
+    def where(self, job: int) -> str:
+        """Return where the child is that runs a job; nothing if there is none."""
+        with self._lock:
+            child, runs = self._busy.get(job), list(self._runs.values())
+        if child is None:
+            return ""
+        return "".join(run.where(child.number) for run in runs)
 
     def keep(self, parts: dict[str, bytes]) -> None:
         """Keep parts of calls to come."""

@@ -250,13 +250,13 @@ class _StageRun:
             or (killed and command.alone and self._inquest.spare(work.function))
         ):
             self._cause = error.cause
-            return JobLost(command.job, None, killed)
+            return JobLost(command.job, None, killed, error.host_died)
         if work.step >= self._stage.outcomes.end.steps_on(work.function):
             return Overtaken(command.job)  # a serial run does not come there
         traceback = await _in_thread(self._notes.traceback, work.owner)
         self._inquest.tracebacks[work.owner] = traceback
         self._inquest.blame(work, error.cause)
-        return JobLost(command.job, work.function, killed)
+        return JobLost(command.job, work.function, killed, error.host_died)
 
     def _carry_out(self, command: Command) -> None:
         match command:

@@ -119,7 +119,8 @@ class Overseer:
 
     async def _end_late(self, late: Sequence[Work], jobs: Mapping[int, int]) -> None:
         """End the jobs, given by function, of workers that are overdue."""
-        self._inquest.tracebacks |= await _in_thread(self._notes.ask_where, late)
+        ask_where = getattr(self._executor, "ask_where", self._notes.ask_where)
+        self._inquest.tracebacks |= await _in_thread(ask_where, late)
         for work in late:
             job = jobs[work.function]
             if job in self._in_flight:  # it may have come back while we asked where

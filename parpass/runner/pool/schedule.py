@@ -15,6 +15,11 @@ because it was overdue. What becomes of it is settled by the coordinator: it is 
 with, or it runs once more under other conditions. The others go on in either case, so
 that the error which is raised at last does not depend on who was first.
 
+To run alone has all other workers wait. So where nobody knows what a worker was killed
+at, or where its whole host died, of which there may be a thousand, nobody is a suspect
+at first. A function to which that happens again is a suspect if it is known to have
+been worked on; else it runs in a job by itself, beside the others, which tells more.
+
 When a function has failed in the first pass, a serial run does not come to those after
 it: these are dropped, and jobs that have no others are ended, since they may hang.
 
@@ -87,7 +92,8 @@ class Schedule:
         self._known_weight = 0
         self._in_flight: dict[int, tuple[int, ...]] = {}
         self._suspects: deque[int] = deque()
-        self._killed: set[int] = set()  # in jobs that were killed at nobody knows what
+        self._killed: set[int] = set()  # in jobs that were killed, perhaps by others
+        self._apart: deque[int] = deque()  # those that go in jobs by themselves
         self._alone: int | None = None  # the job of a suspect
         self._blamed: set[int] = set()  # and not settled yet
         self._mishaps = 0
@@ -145,8 +151,11 @@ class Schedule:
         waiting, self._waiting = self._waiting, []
         self._waiting_weight = 0
         suspects, self._suspects = self._suspects, deque[int]()
+        apart, self._apart = self._apart, deque[int]()
         for function in [function for _, function in waiting]:
             self._put_back(function)
+        for function in apart:
+            self._put_back(function, apart=True)
         self._suspects.extend(function for function in suspects if function <= last)
         self._left -= len(suspects) - len(self._suspects)
         # A job that has one before the end goes on; what it gives for others is lost.
@@ -176,6 +185,9 @@ class Schedule:
         functions = self._taken_back(event.job)
         # A note may tell of a job before this one: the worker died before it wrote.
         suspect = event.working_on if event.working_on in functions else None
+        again = self._killed.intersection(functions)
+        if event.host_died and not was_alone and suspect not in again:
+            suspect = None
         if suspect is not None:
             self._mishaps = self._kills = 0
         elif event.killed:
@@ -190,14 +202,14 @@ class Schedule:
             # It died on nothing, which tells nothing of the suspect: it is next again.
             self._suspects.extendleft(functions)
             return self._next()
-        suspects = () if suspect is None else (suspect,)
-        if suspect is None and event.killed:
-            # Killed from outside, as far as can be seen; but who is there twice may
-            # have had a part in it.
-            suspects = tuple(self._killed.intersection(functions))
+        is_unclear = event.killed and (suspect is None or event.host_died)
+        for function in functions:
+            if function == suspect:
+                self._suspects.append(function)
+            else:  # who is there twice may have had a part in it
+                self._put_back(function, apart=is_unclear and function in again)
+        if is_unclear:
             self._killed.update(functions)
-        self._put_back_all(functions, but=suspects)
-        self._suspects.extend(suspects)
         return self._next()
 
     def _taken_back(self, job: int) -> tuple[int, ...]:
@@ -226,12 +238,18 @@ class Schedule:
         if self._suspects or self._alone is not None:
             return self._next_suspect()
         commands: list[Command] = []
-        while self._waiting and len(self._in_flight) < self._workers * _IN_FLIGHT:
+        while self._apart and self._has_room:
+            commands.append(self._submit((self._apart.popleft(),)))
+        while self._waiting and self._has_room:
             all_busy = len(self._in_flight) >= self._workers
             if all_busy and self._unannounced and self._waiting_weight < self._enough():
                 break  # more is coming, and a job of many costs no more than one of few
             commands.append(self._submit(self._take()))
         return commands
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self._in_flight) < self._workers * _IN_FLIGHT
 
     def _next_suspect(self) -> list[Command]:
         # Alone, so that whatever dies meanwhile died of it: jobs under way come first.
@@ -252,10 +270,13 @@ class Schedule:
             return math.inf
         return pace * sum(self._weights[function] for function in functions)
 
-    def _put_back(self, function: int) -> None:
+    def _put_back(self, function: int, *, apart: bool = False) -> None:
         # It was in a job when it became known that a serial run ends before it.
         if function > self._last:
             self._left -= 1
+            return
+        if apart:
+            self._apart.append(function)
             return
         weight = self._weights[function]
         heapq.heappush(self._waiting, (-weight, function))

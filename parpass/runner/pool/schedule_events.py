@@ -31,12 +31,14 @@ class JobFinished:
 class JobLost:
     """Event: the worker of a job died, at work on this function, if on any.
 
-    `killed` tells that it did not end by itself, as far as can be seen.
+    `killed` tells that it did not end by itself, as far as can be seen; `host_died`,
+    that it was killed by the end of its host, whatever that ended of.
     """
 
     job: int
     working_on: int | None = None
     killed: bool = False
+    host_died: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ what comes from it cannot be loaded there.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import os
@@ -18,6 +19,7 @@ import sysconfig
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 
@@ -30,14 +32,23 @@ _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
 _COMPOUND = frozenset({tuple, frozenset})
 _PLAIN_OR_COMPOUND = _PLAIN | _COMPOUND
 _TOLD_BY_TEXT = _COMPOUND | {float, complex}  # (1,) or (True,), 0.0 or -0.0
+_CHANGED = b"?"  # in place of the digest of a file that is no more as it was
 _missing = object()
 
 
 class Source(NamedTuple):
-    """A file as it was when a module was loaded from it."""
+    """A file as it was when a module was loaded from it.
+
+    Attributes:
+        changed: When it was changed.
+        size: Its bytes.
+        digest: Of its content, by which it is known on other machines; empty if that is
+            not known.
+    """
 
     changed: int
     size: int
+    digest: bytes = b""
 
 
 class Reload(NamedTuple):
@@ -71,6 +82,16 @@ class _Seen:
         self.spec = module.__spec__
         self.source = _source(getattr(module, "__file__", None))
 
+    def digested(self) -> Source | None:
+        """Return the source with its digest."""
+        source = self.source
+        if source is not None and not source.digest:
+            path = getattr(self.module, "__file__", None)
+            # If it has changed since, what was loaded is nowhere any more.
+            digest = _digest(path) if _source(path) == source else _CHANGED
+            self.source = source._replace(digest=digest)
+        return self.source
+
 
 class Modules:
     """The program's modules in this process, and what became of them."""
@@ -90,9 +111,9 @@ class Modules:
             whole = list_registry_pickle_by_value()  # they are imported by nobody
             sources = [
                 {
-                    name: one.source
+                    name: source
                     for name, one in seen.items()
-                    if one.source and name not in whole
+                    if name not in whole and (source := one.digested())
                 }
                 for seen in used
             ]
@@ -178,7 +199,7 @@ def check_sources(sources: Mapping[str, Source]) -> None:
     for name, source in sources.items():
         if name not in sys.modules:
             spec = importlib.util.find_spec(name)
-            if spec is not None and _source(spec.origin) != source:
+            if spec is not None and not _is_from(spec.origin, source):
                 raise ChangedSourceError(
                     f"the file of module '{name}' has changed since it was loaded; "
                     "reload it"
@@ -254,6 +275,22 @@ def _source(path: str | None) -> Source | None:
     except OSError:
         return None
     return Source(found.st_mtime_ns, found.st_size)
+
+
+def _is_from(path: str | None, source: Source) -> bool:
+    """Return whether a file is what a module was loaded from, here or elsewhere."""
+    found = _source(path)
+    if found is None or found.size != source.size:
+        return False
+    return found.changed == source.changed or _digest(path) == source.digest
+
+
+def _digest(path: str | None) -> bytes:
+    try:
+        content = Path(path or "").read_bytes()
+    except OSError:
+        return _CHANGED
+    return hashlib.blake2b(content, digest_size=16).digest()
 
 
 @cache

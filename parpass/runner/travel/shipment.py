@@ -150,6 +150,7 @@ class Shipment:
         packed: What `pack_shipment` returned.
         follows: Whether the process is a worker's own, and follows what came; else it
             is the very process that it came from.
+        elsewhere: Whether it is on another machine, where files are in other places.
 
     Attributes:
         spec: The spec.
@@ -158,8 +159,10 @@ class Shipment:
         UnloadableError: Something in it cannot be loaded here.
     """
 
-    def __init__(self, packed: bytes, *, follows: bool) -> None:
-        self._follows = follows
+    def __init__(
+        self, packed: bytes, *, follows: bool, elsewhere: bool = False
+    ) -> None:
+        self._follows, self._elsewhere = follows, elsewhere
         self._states: list[tuple[Entry, Any]] = []
         parts = io.BytesIO(packed)
         head: bytes = pickle.load(parts)  # from our own coordinator
@@ -219,7 +222,7 @@ class Shipment:
         _in_force = None
         head = self._head
         try:
-            self._surroundings.apply()
+            self._surroundings.apply(elsewhere=self._elsewhere)
             follow(head.code)
             outline_all(self._entries)
         except Exception as error:

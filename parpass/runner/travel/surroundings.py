@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import decimal
+import functools
 import importlib
 import locale
 import logging
@@ -127,8 +128,11 @@ class Surroundings(msgspec.Struct, frozen=True):
             _numpy_settings(),
         )
 
-    def apply(self) -> None:
+    def apply(self, *, elsewhere: bool = False) -> None:
         """Make them those of this process, which is a worker's own.
+
+        Args:
+            elsewhere: Whether this is another machine, where files are in other places.
 
         Raises:
             OSError: The working directory is gone.
@@ -138,12 +142,15 @@ class Surroundings(msgspec.Struct, frozen=True):
         if _applied is self:
             return
         now, _applied = _applied, None
-        if now is None or now.environ != self.environ:
-            self._apply_environ()
-        if self.cwd is not None and self.cwd != _cwd():
-            os.chdir(self.cwd)
-        if sys.path != self.path:
-            sys.path[:] = self.path
+        environ, cwd, path = self.environ, self.cwd, self.path
+        if elsewhere:
+            environ, cwd, path = self._with_places(_own_places())
+        if elsewhere or now is None or now.environ != self.environ:
+            _apply_environ(environ)
+        if cwd is not None and cwd != _cwd():
+            os.chdir(cwd)
+        if sys.path != path:
+            sys.path[:] = path
         # Files may have come to be in places that were looked at before.
         importlib.invalidate_caches()
         sys.argv = list(self.argv)
@@ -171,21 +178,53 @@ class Surroundings(msgspec.Struct, frozen=True):
         np.set_printoptions(**settings.printing)
         np.seterr(**settings.errors)
 
-    def _apply_environ(self) -> None:
-        here = os.environb
-        own = {
-            name: here[name] for name in map(os.fsencode, OF_WORKERS) if name in here
+    def _with_places(self, own: Places) -> Places:
+        """Return what names places where others are right, and all else as it is here.
+
+        What is set to a path stays as it was told here. Modules are looked for here
+        first; then where the program looks, which may be on both machines.
+        """
+        environ = {
+            name: value
+            for name, value in self.environ.items()
+            if os.fsencode(os.sep) not in own.environ.get(name, b"")
         }
-        wanted = {**self.environ, **own}
-        zone = here.get(b"TZ")
-        for name in here.keys() - wanted.keys():
-            with contextlib.suppress(KeyError):
-                del here[name]
-        for name, value in wanted.items():
-            if here.get(name) != value:
-                here[name] = value
-        if here.get(b"TZ") != zone and hasattr(time, "tzset"):
-            time.tzset()
+        path = [*own.path, *(one for one in self.path if one not in own.path)]
+        is_here = self.cwd is not None and os.path.isdir(self.cwd)
+        cwd = self.cwd if is_here else own.cwd
+        return Places({**own.environ, **environ}, cwd, path)
+
+
+class Places(NamedTuple):
+    """What of a process's surroundings names places in the files of its machine."""
+
+    environ: Mapping[bytes, bytes]
+    cwd: str | None
+    path: Sequence[str]
+
+
+@functools.cache
+def _own_places() -> Places:
+    """Return where this process was told that files are, before it followed any other.
+
+    Called before that is done.
+    """
+    return Places(_environ(), _cwd(), list(sys.path))
+
+
+def _apply_environ(environ: Mapping[bytes, bytes]) -> None:
+    here = os.environb
+    own = {name: here[name] for name in map(os.fsencode, OF_WORKERS) if name in here}
+    wanted = {**environ, **own}
+    zone = here.get(b"TZ")
+    for name in here.keys() - wanted.keys():
+        with contextlib.suppress(KeyError):
+            del here[name]
+    for name, value in wanted.items():
+        if here.get(name) != value:
+            here[name] = value
+    if here.get(b"TZ") != zone and hasattr(time, "tzset"):
+        time.tzset()
 
 
 def pack_surroundings() -> bytes:

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from parpass.errors import InternalError
+from parpass.runner.travel.brought import is_elsewhere
 from parpass.runner.travel.bundles import Packed
 from parpass.runner.travel.folder import Folder
 from parpass.runner.travel.large_values import WorkerValues
@@ -141,6 +142,7 @@ class _Run:
         # A process that died may have had the same number.
         owner = f"{os.getpid()}-{os.urandom(4).hex()}"
         self.folder = Folder(path)
+        self.is_elsewhere = is_elsewhere(self.folder)
         self.values = WorkerValues(self.folder, owner)
         self.note = Note(self.folder, owner)
         self._stage: StageInWorker | None = None

@@ -52,6 +52,11 @@ class RunInWorker(Protocol):
         ...
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Whether files are in other places than where it was started."""
+        ...
+
+    @property
     def is_brief(self) -> bool:
         """Whether its jobs are likely to be over in some microseconds."""
         ...
@@ -69,6 +74,7 @@ class ApartFromRuns:
     """In place of a run, for a stage that came whole, in a message."""
 
     is_brief = True
+    is_elsewhere = False
 
     def __init__(self) -> None:
         self.values = NoLargeValues(math.inf)
@@ -104,7 +110,9 @@ class StageInWorker:
         self._is_own_process = is_own_process
         self.number = number
         self._run = run
-        self._shipment = Shipment(published, follows=is_own_process)
+        self._shipment = Shipment(
+            published, follows=is_own_process, elsewhere=run.is_elsewhere
+        )
         self._spec: StageSpec = self._shipment.spec
         self._context = self._spec.snapshot.context()
         self._optimizations = optimizations_in(self._context.config)

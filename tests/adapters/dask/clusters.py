@@ -5,8 +5,19 @@ Dask is imported by who makes one: no other test is to have it in its process.
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+_WAIT_SECONDS = 60
 
 
 def cluster_of(workers: int, **settings: Any) -> Any:
@@ -25,3 +36,60 @@ def client_of(cluster: Any) -> Any:
 def executor_of(client: Any) -> Any:
     """Return an executor on a cluster."""
     return import_module("parpass.adapters.dask").DaskExecutor(client)
+
+
+@contextlib.contextmanager
+def scheduler_in(folder: Path) -> Generator[tuple[subprocess.Popen[bytes], str]]:
+    """Give a process of `dask scheduler`, and its address, which it tells in a file."""
+    told = folder / "scheduler.json"
+    arguments = ["--host=127.0.0.1", "--port=0", "--no-dashboard"]
+    with dask("scheduler", *arguments, f"--scheduler-file={told}", cwd=folder) as one:
+        until(lambda: told.exists() and told.read_text().endswith("}"))
+        yield one, json.loads(told.read_text())["address"]
+
+
+@contextlib.contextmanager
+def dask(
+    what: str,
+    *arguments: str,
+    cwd: Path,
+    inside: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+) -> Generator[subprocess.Popen[bytes]]:
+    """Give a process of a command of Dask's; it and what it started end with this.
+
+    Args:
+        what: The command, as `worker`.
+        arguments: Its arguments.
+        cwd: Where it runs.
+        inside: The command in which it runs.
+        env: Its environment, but for that of this process.
+    """
+    command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *arguments]
+    process = subprocess.Popen(
+        [*inside, *command],
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(_WAIT_SECONDS)
+
+
+def until(is_so: Callable[[], bool], seconds: float = _WAIT_SECONDS) -> None:
+    """Wait for something that another process does, for so many seconds at most."""
+    end_of_patience = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end_of_patience
+
+
+def kept(executor: str) -> tuple[int, list[str]]:
+    """Return how many children a worker has for an executor, and folders of runs."""
+    site: Any = import_module("parpass.adapters.dask.site").site_of(executor)
+    return site.kept()

@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +18,11 @@ from hypothesis import given
 
 import parpass
 from parpass import assert_structural_equal, relay
-from parpass.adapters.dask.site import site_of
 from parpass.cli import main
 from parpass.errors import FunctionTimeoutError, RuntimeUseError, WorkerDiedError
 from parpass.runner import Runner, open_runner
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
-from tests.adapters.dask.clusters import client_of, cluster_of, executor_of
+from tests.adapters.dask.clusters import client_of, cluster_of, executor_of, kept, until
 from tests.adapters.xdsl.test_mlir_programs import PROGRAM
 from tests.relay.test_build_module import digest
 from tests.support.comparing import (
@@ -97,17 +94,6 @@ def test_a_pass_that_hangs_is_ended_at_its_limit(runner: Runner):
     with PassContext(config=config), pytest.raises(FunctionTimeoutError) as caught:
         runner.run_sync(program(*range(4)), EndIn("hang", 3))
     assert caught.value.function == "f3"
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait for something that another process does."""
-    end_of_patience = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < end_of_patience
-
-
-def _kept(executor: str) -> tuple[int, list[str]]:
-    return site_of(executor).kept()
 
 
 @pytest.mark.parametrize(
@@ -234,12 +220,12 @@ def test_a_client_that_is_closed_is_refused(client: Any):
 def test_nothing_is_left_on_the_cluster(client: Any):
     with executor_of(client) as executor, open_runner(executor=executor) as runner:
         run_pooled(runner, Add(1), program(*range(40)))
-        before = client.run(_kept, executor.name)
+        before = client.run(kept, executor.name)
         paths = [path for _, found in before.values() for path in found]
         assert paths
     assert not any(map(os.path.exists, paths))
-    after = client.run(_kept, executor.name).values()
-    assert all(kept == (0, []) for kept in after)
+    after = client.run(kept, executor.name).values()
+    assert all(each == (0, []) for each in after)
 
 
 @pytest.mark.stress

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given, settings
@@ -118,6 +118,9 @@ class Pool:
         return self.killers & set(job.functions)
 
 
+ENDS = [(False, False), (True, False), (True, True)]
+
+
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.data())
@@ -152,7 +155,11 @@ def test_every_function_is_run_to_its_end_once_or_blamed_whatever_happens(
             deadly = sorted(f for job in jobs for f in pool.deadly(job))
             function = data.draw(st.sampled_from(deadly))
             kind = data.draw(st.sampled_from([JobLost, DeadlinePassed]))
-            pool.lose(kind(pool.job_of(function), function))
+            event = kind(pool.job_of(function), function)
+            if isinstance(event, JobLost):
+                with_host = data.draw(st.booleans())
+                event = replace(event, killed=with_host, host_died=with_host)
+            pool.lose(event)
         else:
             mishaps -= 1
             job = data.draw(st.sampled_from(jobs))
@@ -160,7 +167,8 @@ def test_every_function_is_run_to_its_end_once_or_blamed_whatever_happens(
             stale = data.draw(st.sampled_from([None, *others]))  # a note, or none
             innocent = [] if job.alone else [job.functions[0]]
             noted = data.draw(st.sampled_from([stale, *innocent]))
-            pool.lose(JobLost(job.job, noted, killed=data.draw(st.booleans())))
+            killed, host_died = data.draw(st.sampled_from(ENDS))
+            pool.lose(JobLost(job.job, noted, killed, host_died))
     assert pool.blamed == killers - mended
 
 
@@ -415,10 +423,38 @@ def test_what_kills_with_no_word_of_what_it_was_at_is_found_out():
             commands = schedule.handle(Settled(5, again=False))
             continue
         job = running.popleft()
+        assert not job.alone or job.functions == (5,)  # the others wait for no other
         if 5 in job.functions:
             kills += 1
-            at = 5 if job.alone else None  # there is no other
-            commands = schedule.handle(JobLost(job.job, at, killed=True))
+            at = 5 if len(job.functions) == 1 else None  # there is no other
+            lost = JobLost(job.job, at, killed=True, host_died=True)
+            commands = schedule.handle(lost)
         else:
             commands = schedule.handle(JobFinished(job.job, 0.01))
     assert kills == 3
+
+
+def test_who_was_lost_with_a_host_is_no_suspect_until_that_happens_again():
+    schedule = Schedule(total=1, workers=1)
+    (job,) = schedule.handle(FunctionsReady([0], [1]))
+    for alone in (False, True):
+        assert isinstance(job, SubmitJob)
+        (job,) = schedule.handle(JobLost(job.job, 0, killed=True, host_died=True))
+        assert isinstance(job, SubmitJob)
+        assert job.alone == alone
+    assert isinstance(job, SubmitJob)
+    lost = JobLost(job.job, 0, killed=True, host_died=True)
+    assert schedule.handle(lost) == [Blame(0)]
+
+
+def test_of_those_who_were_lost_twice_the_one_at_work_is_a_suspect_alone():
+    pool = ready(400)
+    for _ in range(2):
+        job = next(job for job in pool.in_flight.values() if 7 in job.functions)
+        assert len(job.functions) > 1
+        pool.lose(JobLost(job.job, 7, killed=True, host_died=True))
+        while not any(7 in job.functions for job in pool.in_flight.values()):
+            pool.finish(next(iter(pool.in_flight)), seconds=0.0)
+    assert [job for job in pool.in_flight.values() if job.alone] == [
+        SubmitJob(job=pool.job_of(7), functions=(7,), alone=True, seconds=0.0)
+    ]
