@@ -5,28 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from parpass.diagnostic import Span
-from parpass.errors import (
-    ModuleError,
-    ModuleTypeError,
-    ReadOnlyModuleError,
-    UnknownGlobalError,
-    kind_of,
-)
+from parpass.errors import ModuleTypeError, kind_of
 from parpass.ir import wire
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeData
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.closedness import check_closed
+from parpass.ir.function_definitions import FunctionDefinitions, ToldOfGlobal, name_of
 from parpass.ir.node import Node, with_replaced
 from parpass.ir.relay_expr import BaseFunc, GlobalVar
 from parpass.ir.tenants import Annotate, tenant_of
 from parpass.ir.text.module_text import header_text, module_text
 from parpass.ir.type_definitions import TypeDefinitions
-from parpass.ir.types.ty import FuncType, Type
+from parpass.ir.types.ty import FuncType
 
 Key = str | GlobalVar | GlobalTypeVar
-_ToldOfGlobal = tuple[Span | None, Type | None]
-_UNTOLD: _ToldOfGlobal = (None, None)
+_UNTOLD: ToldOfGlobal = (None, None)
 
 
 class IRModule:
@@ -54,12 +47,8 @@ class IRModule:
         attrs: Mapping[str, Any] | None = None,
         sources: Mapping[str, str] | None = None,
     ) -> None:
-        self._functions: Mapping[str, Any] = {}
+        self._functions = FunctionDefinitions({}, {})
         self._types = TypeDefinitions()
-        self._global_vars: dict[str, GlobalVar] = {}
-        self._reader: str | None = None
-        # What passes derive from the functions, kept as long as these stay.
-        self.derived: dict[str, Any] = {}
         self.attrs = DictAttrs(attrs) if attrs else None
         self.sources = dict(sources or {})
         if functions is not None and not isinstance(cast("object", functions), Mapping):
@@ -114,8 +103,8 @@ class IRModule:
         """
         module = cls(attrs=attrs, sources=sources)
         named = {var.name_hint: function for var, function in functions.items()}
-        module._functions = named
-        module._global_vars = {var.name_hint: var for var in functions}
+        global_vars = {var.name_hint: var for var in functions}
+        module._functions = FunctionDefinitions(named, global_vars)
         module._types = TypeDefinitions(types)
         return module
 
@@ -140,15 +129,7 @@ class IRModule:
                 be changed.
         """
         module = cls()
-        module._functions = functions
-        known = like._global_vars
-        if reader is None:
-            known = {
-                name: known[name] if name in known else GlobalVar(name)
-                for name in functions
-            }
-        module._global_vars = known
-        module._reader = reader
+        module._functions = like._functions.with_functions(functions, reader)
         module._types = TypeDefinitions(like._types.by_name.values())
         module.attrs = like.attrs
         module.sources = dict(like.sources)
@@ -160,7 +141,7 @@ class IRModule:
         names: Iterable[str],
         attrs: Mapping[str, Any] | None,
         sources: Mapping[str, str],
-        told: Mapping[str, _ToldOfGlobal],
+        told: Mapping[str, ToldOfGlobal],
         types: Iterable[TypeData] = (),
     ) -> IRModule:
         """Return a module that has types, and names of functions, but no functions.
@@ -171,35 +152,38 @@ class IRModule:
         objects as the modules that `assemble` makes of it.
         """
         module = cls(attrs=attrs, sources=sources)
-        module._global_vars = {
+        global_vars = {
             name: GlobalVar(name, *told.get(name, _UNTOLD)) for name in names
         }
+        module._functions = FunctionDefinitions({}, global_vars)
         module._types = TypeDefinitions(types)
         return module
 
     @property
     def functions(self) -> Mapping[GlobalVar, Any]:
         """The functions by global variable, in order."""
-        return {self._global_vars[name]: f for name, f in self._functions.items()}
+        known = self._functions.vars
+        return {known[name]: f for name, f in self._functions.by_name.items()}
 
     @property
     def functions_by_name(self) -> Mapping[str, Any]:
         """The functions by name, in order; to read only."""
-        return self._functions
+        return self._functions.by_name
 
     @property
     def global_vars_by_name(self) -> Mapping[str, GlobalVar]:
         """The global variables by name, in order; to read only."""
-        return self._global_vars
+        return self._functions.vars
 
     @property
-    def told_of_globals(self) -> dict[str, _ToldOfGlobal]:
+    def derived(self) -> dict[str, Any]:
+        """What passes derive from the functions, kept as long as these stay."""
+        return self._functions.derived
+
+    @property
+    def told_of_globals(self) -> dict[str, ToldOfGlobal]:
         """The spans and types of the global variables that have any, by name."""
-        return {
-            name: (var.span, var.checked_type_)
-            for name, var in self._global_vars.items()
-            if var.span is not None or var.checked_type_ is not None
-        }
+        return self._functions.told
 
     @property
     def type_definitions(self) -> Mapping[GlobalTypeVar, TypeData]:
@@ -251,19 +235,11 @@ class IRModule:
             ModuleError: There is no such file.
         """
         library = tenant_of(GlobalVar).library(file_name)
-        fresh = IRModule(sources=library.sources)
-        fresh._functions = {
-            name: function
-            for name, function in library.functions_by_name.items()
-            if name not in self
-        }
-        fresh._global_vars = {
-            name: library.get_global_var(name) for name in fresh._functions
-        }
-        known = self._types.by_name
-        new = library.types.by_name.items()
-        fresh._types = TypeDefinitions(one for name, one in new if name not in known)
-        self.update(fresh)
+        new = library.functions
+        functions = {var: new[var] for var in new if var not in self}
+        known, types = self._types.by_name, library.types.by_name
+        fresh = [types[name] for name in types if name not in known]
+        self.update(IRModule.of_closed(functions, None, library.sources, fresh))
 
     def get_global_var(self, name: str) -> GlobalVar:
         """Return the global variable of that name.
@@ -271,17 +247,16 @@ class IRModule:
         Raises:
             UnknownGlobalError: There is none.
         """
-        if name not in self._global_vars:
-            raise UnknownGlobalError(name, self._global_vars)
-        return self._global_vars[name]
+        return self._functions.var(name)
 
     def get_global_vars(self) -> list[GlobalVar]:
         """Return all global variables, sorted by name."""
-        return [self._global_vars[name] for name in sorted(self._global_vars)]
+        known = self._functions.vars
+        return [known[name] for name in sorted(known)]
 
     def copy(self) -> IRModule:
         """Return another module with the same functions."""
-        return IRModule.assemble(self, dict(self._functions))
+        return IRModule.assemble(self, dict(self._functions.by_name))
 
     def update(self, other: IRModule | Mapping[Any, Any]) -> None:
         """Take over functions and types of another module, which win where names meet.
@@ -290,10 +265,11 @@ class IRModule:
         other's, in the incoming functions, become references to it.
         """
         incoming = other if isinstance(other, IRModule) else IRModule(other)
+        known = self._functions.vars
         mine = {
-            theirs: self._global_vars[name]
+            theirs: known[name]
             for name, theirs in incoming.global_vars_by_name.items()
-            if self._global_vars.get(name, theirs) is not theirs
+            if known.get(name, theirs) is not theirs
         }
         for definition in incoming.types.by_name.values():
             self[definition.header] = definition
@@ -309,10 +285,7 @@ class IRModule:
 
     def remove(self, key: Key) -> None:
         """Take a function out."""
-        name = self._known(key)
-        functions = self._writable("remove a function from")
-        del functions[name]
-        del self._global_vars[name]
+        self._functions.remove(key)
 
     def astext(
         self, show_meta_data: bool = True, annotate: Annotate | None = None
@@ -325,14 +298,14 @@ class IRModule:
                 default that is the type of a call or a constant, where it is known.
         """
         text = self.text(show_meta_data=show_meta_data, annotate=annotate)
-        return header_text(self._functions.values()) + text
+        return header_text(self._functions.by_name.values()) + text
 
     def text(
         self, *, show_meta_data: bool = False, annotate: Annotate | None = None
     ) -> str:
         """Return `astext` without what a text of its own begins with."""
         return module_text(
-            self._functions,
+            self._functions.by_name,
             self._types.by_name.values(),
             self.attrs,
             show_meta_data=show_meta_data,
@@ -355,39 +328,31 @@ class IRModule:
     def __getitem__(self, key: Key) -> Any:
         if isinstance(key, GlobalTypeVar):
             return self._types.named(key.name_hint)
-        return self._functions[self._known(key)]
+        return self._functions.at(key)
 
     def __setitem__(self, key: Key, value: Any) -> None:
         if isinstance(key, GlobalTypeVar):
-            self._writable("define a type in")
+            self._functions.writable("define a type in")
             self._types.define(value)
             return
-        name = self._name_of(key)
-        function = self._as_function(value, name)
-        functions = self._writable("add or replace a function in")
-        if name in self._global_vars:
-            self._known(key)
-        else:
-            new = key if isinstance(key, GlobalVar) else GlobalVar(name)
-            self._global_vars[name] = new
-        functions[name] = function
+        self._functions.put(key, self._as_function(value, name_of(key)))
 
     def __contains__(self, key: Key) -> bool:
         if isinstance(key, GlobalTypeVar):
             return key.name_hint in self._types.by_name
-        return self._name_of(key) in self._functions
+        return name_of(key) in self._functions.by_name
 
     def __iter__(self) -> Iterator[GlobalVar]:
-        return iter(self._global_vars.values())
+        return iter(self._functions.vars.values())
 
     def __len__(self) -> int:
-        return len(self._functions)
+        return len(self._functions.by_name)
 
     def __str__(self) -> str:
         return self.text()
 
     def __repr__(self) -> str:
-        names = list(self._functions)
+        names = list(self._functions.by_name)
         shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         return f"IRModule({len(names)} functions: {shown})"
 
@@ -399,41 +364,10 @@ class IRModule:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Function by function, because pickle would recurse along an expression.
-        encoded = {name: wire.encode(fn) for name, fn in self._functions.items()}
+        functions = self._functions.by_name
+        encoded = {name: wire.encode(fn) for name, fn in functions.items()}
         told, types = self.told_of_globals, tuple(self._types.by_name.values())
         return _unpickled, (self.attrs, self.sources, encoded, told, types)
-
-    def _writable(self, what: str) -> dict[str, Any]:
-        if self._reader is not None:
-            raise ReadOnlyModuleError(
-                f"function pass '{self._reader}' tried to {what} the module that it "
-                "was given to read; a function pass returns its one function, only a "
-                "module pass may add, replace or remove functions",
-                pass_name=self._reader,
-            )
-        self.derived.clear()
-        return cast("dict[str, Any]", self._functions)
-
-    def _known(self, key: Key) -> str:
-        """Return the name of a function that is there, by its own GlobalVar if any."""
-        name = self._name_of(key)
-        if name not in self._global_vars:
-            raise UnknownGlobalError(name, self._global_vars)
-        if isinstance(key, GlobalVar) and self._global_vars[name] is not key:
-            raise ModuleError(
-                f"the module has another global variable named '{name}'; use "
-                f"mod.get_global_var('{name}')"
-            )
-        return name
-
-    def _name_of(self, key: Any) -> str:
-        if isinstance(key, GlobalVar):
-            return key.name_hint
-        if isinstance(key, str):
-            return key
-        raise ModuleTypeError(
-            f"expected a GlobalVar or a name for a key, got {type(key).__name__}"
-        )
 
     def _as_function(self, value: Any, name: str) -> BaseFunc:
         if isinstance(value, Node) and not isinstance(value, BaseFunc):
@@ -461,7 +395,7 @@ def _unpickled(
     attrs: Mapping[str, Any] | None,
     sources: Mapping[str, str],
     encoded: Mapping[str, bytes],
-    told: Mapping[str, _ToldOfGlobal],
+    told: Mapping[str, ToldOfGlobal],
     types: tuple[TypeData, ...] = (),
 ) -> IRModule:
     shell = IRModule.shell(encoded, attrs, sources, told, types)

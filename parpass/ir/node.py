@@ -6,34 +6,25 @@ the fields of a node kind themselves; they ask `reflection(kind)`.
 
 from __future__ import annotations
 
-import enum
 import operator
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import msgspec
 
 from parpass.errors import InternalError
+from parpass.ir.roles import (
+    BOUND,
+    CHILDREN,
+    PLAIN,
+    list_getter,
+    rebuilder,
+    tuple_getter,
+)
+from parpass.ir.roles import Role as Role
 from parpass.ir.tenants import Annotate, tenant_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-
-class Role(enum.Enum):
-    """What a field is to its node."""
-
-    CHILD = "an expression"
-    CHILDREN = "a tuple of expressions"
-    OPTIONAL = "an expression, or None"
-    MAPPING = "a mapping from expressions to expressions"
-    BINDING = "a variable bound by this node"
-    BINDINGS = "a tuple of variables bound by this node"
-    PATTERN = "a pattern with variables that are bound by this node"
-    TYPE = "a type, a tuple of types, or None"
-    TYPE_BINDINGS = "a tuple of type variables bound by this node"
-    VALUE = "a plain value, compared by ==, or an array"
-    META = "not part of the structure: a span, an inferred type, an operator's meaning"
-    DERIVED = "a plain value that follows from the other fields, and is found anew"
 
 
 class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
@@ -126,12 +117,6 @@ class Reflection(msgspec.Struct, frozen=True):
 
 _reflections: dict[type[Node], Reflection] = {}
 
-_SINGLE = {Role.CHILD, Role.BINDING}
-_MANY = {Role.CHILDREN, Role.BINDINGS}
-_CHILDREN = {*_SINGLE, *_MANY, Role.OPTIONAL, Role.MAPPING, Role.PATTERN}
-_BOUND = {Role.BINDING, Role.BINDINGS, Role.PATTERN}
-_PLAIN = {Role.TYPE, Role.TYPE_BINDINGS, Role.VALUE, Role.PATTERN}
-
 
 def reflected(
     *,
@@ -166,17 +151,17 @@ def reflected(
             raise InternalError(f"roles of {kind.__name__} name unknown fields")
         if not hasattr(kind, "namespace"):
             raise InternalError(f"{kind.__name__} does not say of which IR it is")
-        values = tuple(name for name, role in roles.items() if role in _PLAIN)
+        values = tuple(name for name, role in roles.items() if role in PLAIN)
         _reflections[kind] = Reflection(
             kind=kind,
             roles=roles,
             values=values,
-            structure=structure or _list_getter(values[is_variable:]),
+            structure=structure or list_getter(values[is_variable:]),
             types=tuple(name for name, role in roles.items() if role is Role.TYPE),
-            type_bindings=_tuple_getter(roles, {Role.TYPE_BINDINGS}),
-            children=_tuple_getter(roles, _CHILDREN),
-            bindings=bindings or _tuple_getter(roles, _BOUND),
-            rebuild=rebuild or _rebuilder(kind, roles),
+            type_bindings=tuple_getter(roles, {Role.TYPE_BINDINGS}),
+            children=tuple_getter(roles, CHILDREN),
+            bindings=bindings or tuple_getter(roles, BOUND),
+            rebuild=rebuild or rebuilder(kind, roles),
             is_graph=is_graph,
             is_variable=is_variable,
             scopes=scopes,
@@ -262,91 +247,3 @@ def with_replaced(root: NodeT, replaced: Mapping[Any, Node]) -> NodeT:
 def count_nodes(root: Node, limit: int) -> int:
     """Return how many nodes `root` has, counted no further than to `limit`."""
     return min(len(breadth_first(root, limit)), limit)
-
-
-# What the functions below make runs for every node that anybody visits or rewrites, so
-# it is generated from the roles, as attrs and dataclasses generate their methods: a
-# loop over the roles takes three times as long.
-
-
-def _tuple_getter(
-    roles: dict[str, Role], wanted: set[Role]
-) -> Callable[[Any], tuple[Any, ...]]:
-    names = [name for name, role in roles.items() if role in wanted]
-    parts = [_PARTS.get(roles[name], _SPREAD).format(f"n.{name}") for name in names]
-    if len(parts) == 1 and parts == [f"*n.{names[0]}"]:
-        return operator.attrgetter(names[0])
-    return eval(f"lambda n: ({''.join(part + ',' for part in parts)})")
-
-
-_SPREAD = "*{0}"
-_PARTS = {
-    Role.CHILD: "{0}",
-    Role.BINDING: "{0}",
-    Role.OPTIONAL: "*(() if {0} is None else ({0},))",
-    Role.MAPPING: "*{0}, *{0}.values()",
-    Role.PATTERN: "*{0}.variables",
-}
-
-
-def _list_getter(names: Sequence[str]) -> Callable[[Any], list[Any]]:
-    return eval(f"lambda n: [{', '.join(f'n.{name}' for name in names)}]")
-
-
-def _rebuilder(
-    kind: type[Node], roles: dict[str, Role]
-) -> Callable[[Any, Sequence[Any]], Any]:
-    names = list(roles)
-    while names and roles[names[-1]] is Role.DERIVED:
-        names.pop()
-    if any(roles[name] is Role.DERIVED for name in names):
-        raise InternalError(f"{kind.__name__} has fields after one that is derived")
-    values: list[str] = []
-    below = [name for name in names if roles[name] in _CHILDREN]
-    for name in names:
-        if name not in below:
-            values.append("None" if name == "checked_type_" else f"n.{name}")
-            continue
-        at = below.index(name)
-        before = [_count(roles[one], one) for one in below[:at]]
-        after = [_count(roles[one], one) for one in below[at + 1 :]]
-        values.append(_taken(roles[name], name, before, after))
-    return eval(f"lambda n, c: kind({', '.join(values)})", {"kind": kind})
-
-
-def _count(role: Role, name: str) -> str:
-    """Return how many children a field has, as an expression; a digit if one."""
-    if role in _SINGLE:
-        return "1"
-    if role is Role.OPTIONAL:
-        return f"(n.{name} is not None)"
-    if role is Role.PATTERN:
-        return f"len(n.{name}.variables)"
-    return f"2 * len(n.{name})" if role is Role.MAPPING else f"len(n.{name})"
-
-
-def _taken(role: Role, name: str, before: list[str], after: list[str]) -> str:
-    """Return what takes a field's new value from the children `c`, as an expression.
-
-    What stands after it is counted from the end, if that is a plain number: a tuple may
-    come back with another length then.
-    """
-    begin = _sum(before)
-    if role in _SINGLE:
-        from_end = not begin.isdigit() and _sum(after).isdigit()
-        return f"c[{-1 - len(after)}]" if from_end else f"c[{begin}]"
-    if role is Role.OPTIONAL:
-        return f"(None if n.{name} is None else c[{begin}])"
-    end = f"{begin} + {_count(role, name)}"
-    if _sum(after).isdigit():
-        end = f"{-len(after)}" if after else ""
-    if role is Role.MAPPING:
-        return f"dict(zip((k := c[{begin}:{end}])[: len(k) // 2], k[len(k) // 2 :]))"
-    if role is Role.PATTERN:
-        return f"n.{name}.with_variables(c[{begin}:{end}])"
-    return f"tuple(c[{begin}:{end}])"
-
-
-def _sum(counts: list[str]) -> str:
-    ones = counts.count("1")
-    return " + ".join([str(ones), *(one for one in counts if one != "1")])

@@ -9,45 +9,15 @@ Behind calls and constants of a typed program stand their types, as comments.
 
 from __future__ import annotations
 
-from collections import Counter
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from parpass.ir.adt import Constructor, TypeData
+from parpass.ir.adt import TypeData
 from parpass.ir.module import IRModule
-from parpass.ir.node import Node, children, post_order
-from parpass.ir.operators.op_table import Op
 from parpass.ir.tenants import FunctionPrinter
-from parpass.ir.text.literals import attrs_text, items_text
-from parpass.ir.text.names import VarNames, name_text
-from parpass.ir.text.parts import Part, indent, written
-from parpass.relay.adt import (
-    Clause,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-)
-from parpass.relay.analysis.scopes import ScopeTree
-from parpass.relay.analysis.variables import free_vars
-from parpass.relay.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Let,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from parpass.ir.text.names import name_text
+from parpass.relay.expr import Expr, Function
 from parpass.relay.text.constant_section import ConstantPool
-from parpass.relay.text.leaf_parser import BARE
+from parpass.relay.text.expr_printer import ExprPrinter
 from parpass.relay.text.remarks import Remarks
 from parpass.relay.text.type_texts import TypeTexts
 
@@ -55,10 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from parpass.ir.tenants import Annotate
-    from parpass.relay.analysis.scopes import Scope
     from parpass.runtime.ndarray import NDArray
-
-_LEAVES = Constant | GlobalVar | Op | Var
 
 
 def astext(
@@ -86,7 +53,7 @@ def astext(
     if program.namespace != Function.namespace:
         return f"{program}\n"  # a loop program, say
     constants = ConstantPool()
-    printer = _ExprPrinter(program, constants, TypeTexts(), Remarks(annotate))
+    printer = ExprPrinter(program, constants, TypeTexts(), Remarks(annotate))
     text = printer.expression().rstrip("\n")
     section = constants.section() if show_meta_data else ""
     return f"{text}\n{section}" if section else text
@@ -123,7 +90,7 @@ class RelayPrinter(FunctionPrinter):
 
     def function(self, name: str, function: Function) -> str:
         """Return `def @main(...) { ... }`."""
-        printer = _ExprPrinter(function, self.constants, self._types, self._remarks)
+        printer = ExprPrinter(function, self.constants, self._types, self._remarks)
         return printer.global_function(name_text(name))
 
     def definition(self, definition: TypeData) -> str:
@@ -143,232 +110,3 @@ def _definition_text(definition: TypeData, types: TypeTexts) -> str:
         given = ", ".join(map(types.text, constructor.inputs))
         lines.append(f"  {constructor.name_hint}{f'({given})' if given else ''},\n")
     return types.spend(f"{head}{''.join(lines)}}}\n")
-
-
-class _ExprPrinter:
-    """Writes one expression, by a stack of what is still to be written."""
-
-    def __init__(
-        self, root: Expr, constants: ConstantPool, types: TypeTexts, remarks: Remarks
-    ) -> None:
-        self._root = root
-        self._constants = constants
-        self._types = types
-        self._remarks = remarks
-        # A constant has a type from the beginning; it is shown beside those of calls.
-        typed = getattr(root, "checked_type_", None) is not None
-        self._is_typed = typed and not isinstance(root, Constant)
-        self._vars = VarNames()
-        self._names: dict[Node, str] = {}  # of the lines written so far
-        order = post_order(root)
-        self._scopes = ScopeTree(order)
-        self._in_place = _written_in_place(order)
-        self._lines: dict[Scope, list[Any]] = {}
-        for node in order:
-            if node not in self._in_place and not self._is_inline(node):
-                self._lines.setdefault(self._scopes.around[node], []).append(node)
-
-    def expression(self) -> str:
-        """Return the text of the expression, the variables it lacks before it."""
-        free = free_vars(self._root)
-        header = [f"free_var {self._bind(var)};\n" for var in free]
-        scope = self._scopes.around[self._root]
-        return "".join(header) + written(self._block(scope, self._root, 0))
-
-    def global_function(self, name: str) -> str:
-        """Return the text of the function as that of a global name."""
-        function = cast("Function", self._root)
-        return written([*self._function(f"def @{name}", function, 0), "\n"])
-
-    def _line(self, node: Expr, depth: int) -> list[Part]:
-        name = self._names[node] = f"%{len(self._names)}"
-        return [f"{indent(depth)}{name} = ", *self._definition(node, depth), ";\n"]
-
-    def _block(self, scope: Scope, result: Expr, depth: int) -> list[Part]:
-        """Return the lines of a scope and the expression that ends it."""
-        nodes = self._lines.get(scope, ())
-        lines: list[Part] = [partial(self._line, node, depth) for node in nodes]
-        if isinstance(result, Let) and result in self._in_place:
-            return [*lines, partial(self._let, result, depth)]
-        return [*lines, indent(depth), partial(self._value, result, depth), "\n"]
-
-    def _let(self, let: Let, depth: int) -> list[Part]:
-        (scope,) = self._scopes.opened[let]
-        return [
-            f"{indent(depth)}let {self._bind(let.var)} = ",
-            partial(self._value, let.value, depth),
-            ";\n",
-            partial(self._block, scope, let.body, depth),
-        ]
-
-    def _value(self, expr: Expr, depth: int) -> list[Part]:
-        if expr in self._in_place:
-            return self._definition(expr, depth)
-        return [self._reference(expr)]
-
-    def _definition(self, expr: Node, depth: int) -> list[Part]:
-        parts = self._whole(expr, depth)
-        remark = "" if isinstance(expr, _LEAVES) else self._remarks.behind(expr)
-        return [*parts, remark] if remark else parts
-
-    def _whole(self, expr: Node, depth: int) -> list[Part]:
-        match expr:
-            case Call():
-                return [self._call(expr)]
-            case Tuple(fields=fields):
-                comma = "," if len(fields) == 1 else ""
-                return [f"({', '.join(map(self._reference, fields))}{comma})"]
-            case TupleGetItem():
-                return [self._projection(expr)]
-            case Function():
-                return self._function("fn ", expr, depth)
-            case If():
-                return self._if(expr, depth)
-            case Let():
-                inner = partial(self._let, expr, depth + 1)
-                return ["(\n", inner, f"{indent(depth)})"]
-            case Match():
-                return self._match(expr, depth)
-            case Clause():
-                return self._clause(expr, depth)
-            case Pattern():
-                return [self._pattern(expr)]
-            case _:
-                return [self._read_or_written(expr)]
-
-    def _read_or_written(self, expr: Node) -> str:
-        match expr:
-            case RefCreate():
-                return f"ref({self._reference(expr.value)})"
-            case RefRead():
-                return f"ref_read({self._reference(expr.ref)})"
-            case RefWrite():
-                ref, value = self._reference(expr.ref), self._reference(expr.value)
-                return f"ref_write({ref}, {value})"
-            case _:
-                return self._reference(expr)
-
-    def _match(self, expr: Match, depth: int) -> list[Part]:
-        word = "match" if expr.complete else "match?"
-        return [
-            f"{word} ({self._reference(expr.data)}) {{\n",
-            *(partial(self._clause, clause, depth + 1) for clause in expr.clauses),
-            f"{indent(depth)}}}",
-        ]
-
-    def _clause(self, clause: Clause, depth: int) -> list[Part]:
-        (scope,) = self._scopes.opened[clause]
-        return [
-            f"{indent(depth)}{self._pattern(clause.lhs)} => {{\n",
-            partial(self._block, scope, clause.rhs, depth + 1),
-            f"{indent(depth)}}},\n",
-        ]
-
-    def _pattern(self, pattern: Pattern) -> str:
-        if isinstance(pattern, PatternVar):
-            return self._bind(pattern.var)
-        inside = ", ".join(map(self._pattern, pattern.inside))
-        if isinstance(pattern, PatternConstructor):
-            name = pattern.constructor.name_hint
-            return f"{name}({inside})" if inside else name
-        if isinstance(pattern, PatternTuple):
-            return f"({inside}{',' if len(pattern.inside) == 1 else ''})"
-        return "_"
-
-    def _call(self, call: Call) -> str:
-        args = [*map(self._reference, call.args), *attrs_text(call.attrs)]
-        # Those of an operator are the types of its arguments, which need no telling.
-        given = () if isinstance(call.op, Op) else call.type_args
-        types = f"<{', '.join(map(self._types.text, given))}>" if given else ""
-        if isinstance(call.op, Constructor) and not (args or given or call.op.inputs):
-            return call.op.name_hint
-        if isinstance(call.op, Constructor):
-            return self._types.spend(f"{call.op.name_hint}{types}({', '.join(args)})")
-        return self._types.spend(
-            f"{self._reference(call.op)}{types}({', '.join(args)})"
-        )
-
-    def _projection(self, item: TupleGetItem) -> str:
-        of = self._reference(item.tuple_value)
-        named = isinstance(item.tuple_value, Var) or item.tuple_value in self._names
-        return f"{of if named else f'({of})'}.{item.index}"
-
-    def _function(self, head: str, function: Function, depth: int) -> list[Part]:
-        types = ", ".join(map(str, function.type_params))
-        params = [*map(self._bind, function.params), *items_text(function.attrs)]
-        result = ""
-        if function.ret_type is not None:
-            text = self._types.text(function.ret_type)
-            result = self._types.spend(f" -> {text}")
-        (scope,) = self._scopes.opened[function]
-        return [
-            f"{head}{f'<{types}>' if types else ''}({', '.join(params)}){result} {{\n",
-            partial(self._block, scope, function.body, depth + 1),
-            f"{indent(depth)}}}",
-        ]
-
-    def _if(self, expr: If, depth: int) -> list[Part]:
-        true_scope, false_scope = self._scopes.opened[expr]
-        return [
-            f"if ({self._reference(expr.cond)}) {{\n",
-            partial(self._block, true_scope, expr.true_branch, depth + 1),
-            f"{indent(depth)}}} else {{\n",
-            partial(self._block, false_scope, expr.false_branch, depth + 1),
-            f"{indent(depth)}}}",
-        ]
-
-    def _reference(self, expr: Node) -> str:
-        """Return the text of a node where another one uses it."""
-        match expr:
-            case Constant():
-                text = self._constants.text_of(expr.data)
-                return text + self._remarks.behind_constant(expr, self._is_typed)
-            case GlobalVar():
-                return f"@{name_text(expr.name_hint)}"
-            case Op():
-                return expr.name
-            case Constructor():
-                return f"{expr.name_hint}{'' if expr.inputs else BARE}"
-            case Var():
-                return self._vars.text_of(expr, expr.name_hint)
-            case TupleGetItem() if expr not in self._names:
-                return self._projection(expr)
-            case _:
-                return self._names[expr]
-
-    def _bind(self, var: Var) -> str:
-        name, annotation = self._reference(var), var.type_annotation
-        if annotation is not None:
-            name = self._types.spend(f"{name}: {self._types.text(annotation)}")
-        return name + self._remarks.behind(var)
-
-    @staticmethod
-    def _is_inline(expr: Node) -> bool:
-        """Return whether an expression needs no line of its own.
-
-        A projection of a projection has one, or the text of a long chain of them
-        would be repeated at each use.
-        """
-        if isinstance(expr, Clause | Pattern):  # written where they stand
-            return True
-        if isinstance(expr, TupleGetItem):
-            return not isinstance(expr.tuple_value, TupleGetItem)
-        return not children(expr) and not isinstance(expr, Tuple)
-
-
-def _written_in_place(order: Sequence[Node]) -> set[Node]:
-    """Return what is used once and ends a block, or is the value of a `let`."""
-    uses = Counter(child for node in order for child in children(node))
-    found = {order[-1]}
-    for node in order:
-        match node:
-            case Let(value=value, body=body):
-                ends = (value, body)
-            case Function(body=body) | Clause(rhs=body):
-                ends = (body,)
-            case If(true_branch=true, false_branch=false):
-                ends = (true, false)
-            case _:
-                continue
-        found.update(end for end in ends if uses[end] == 1)
-    return found
