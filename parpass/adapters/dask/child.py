@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from parpass.runner.travel.messages import Job, pack_message, unpack_message
 from parpass.runner.worker.jobs import run_job
 
-_TICK_SECONDS = 0.02  # between two looks at what it is doing
+_TICK_SECONDS = 0.05  # between two looks at what it is doing
 _EXIT_SECONDS = 5.0
 _SERVE = """
 from multiprocessing.connection import Connection

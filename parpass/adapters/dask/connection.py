@@ -135,15 +135,20 @@ class Connection:
 
     def _welcome(self, address: str, joined: Joined) -> None:
         """Have a worker that has come be used, if it is fit for it."""
-        with contextlib.suppress(Exception):  # it is gone again, or this is closed
-            theirs = self.call(versions_there, at=address)
-            while isinstance(theirs, OSError) and not self._is_closed.wait(_TRY_AGAIN):
-                self._client.nthreads(workers=[address])  # as long as there is one
-                theirs = self.call(versions_there, at=address)
-            if (why := _why_unfit(address, theirs)) is not None:
-                _logger.warning("%s; it is not used", why)
-                return
-            joined(address, self._client.nthreads(workers=[address])[address])
+        with contextlib.suppress(Exception):  # the cluster is gone, or this is closed
+            while threads := self._client.nthreads(workers=[address]).get(address):
+                theirs: Any = None
+                with contextlib.suppress(OSError):
+                    theirs = self.call(versions_there, at=address)
+                if theirs is None or isinstance(theirs, OSError):  # it is busy, say
+                    if self._is_closed.wait(_TRY_AGAIN):
+                        return
+                elif (why := _why_unfit(address, theirs)) is not None:
+                    _logger.warning("%s; it is not used", why)
+                    return
+                else:
+                    joined(address, threads)
+                    return
 
     def _be_heard(self) -> None:
         while not self._is_closed.wait(SILENT_SECONDS / 4):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from parpass.runner.travel.folder import Ref
+from parpass.runner.travel.notes import Work
 from parpass.runner.travel.slots import Slot
 
 
@@ -111,6 +113,12 @@ class WasAt(NamedTuple):
 
     values: Sequence[int]
     age: int | None
+
+    @classmethod
+    def of(cls, work: Work) -> Self:
+        """Return what a process is at now, by its note."""
+        age = time.monotonic_ns() - work.since if work.since else None
+        return cls([*map(int, work[:5])], age)
 
 
 class OthersOf(NamedTuple):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from parpass.adapters.dask.jobs_away import OthersOf, Piece, StageAway, WasAt
+from parpass.adapters.dask.jobs_away import OthersOf, Piece, StageAway
 from parpass.runner.travel.brought import have_values_be_brought
 from parpass.runner.travel.folder import Folder, Ref, StorageError, Writer
 from parpass.runner.travel.large_values import values_name
 from parpass.runner.travel.messages import functions_name, slots_name, spec_name
-from parpass.runner.travel.notes import Notes
+from parpass.runner.travel.notes import Notes, Work
 from parpass.runner.travel.slots import Slots
 from parpass.runner.travel.value_server import ValueServer, socket_path
 
@@ -80,13 +79,10 @@ class RunAway:
                 for at, slot in enumerate(others.slots):
                     self._slots[at] = slot
 
-    def was_at(self, process: int) -> WasAt | None:
-        """Return what a process is at."""
-        for work in self.notes.read():
-            if work.process == process:
-                age = time.monotonic_ns() - work.since if work.since else None
-                return WasAt(work[:5], age)
-        return None
+    def work_of(self, process: int) -> Work | None:
+        """Return what a process is at, or was when it died."""
+        found = (work for work in self.notes.read() if work.process == process)
+        return next(found, None)
 
     def traceback(self, process: int) -> str:
         """Return where a process was when a signal ended it."""

@@ -9,7 +9,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from parpass.adapters.dask.child import Child, pack_job_away, run_job_away
 from parpass.adapters.dask.jobs_away import (
@@ -25,11 +24,11 @@ from parpass.adapters.dask.jobs_away import (
 )
 from parpass.adapters.dask.kept_parts import KeptParts
 from parpass.adapters.dask.run_away import RunAway, Tell
+from parpass.runner.travel.notes import Work
 from parpass.runner.worker.serving import pack_call
 
 SILENT_SECONDS = 300.0  # after which an executor of which nothing is heard is no more
 _LOOK_SECONDS = 30.0  # between two looks whether that is so
-_TELL_SECONDS = 0.05  # between two messages of what a process is at
 
 _sites: dict[str, Site] = {}  # by executor
 _opening = threading.Lock()
@@ -248,29 +247,32 @@ class _Watch:
         self, call: Call, run: RunAway | None, child: Child, tell: Tell
     ) -> None:
         self._call, self._run, self._child, self._tell = call, run, child, tell
-        self._told: tuple[int, ...] | None = None
-        self._next = 0.0
+        self._seen: Work | None = None
+        self._has_told = False
 
     def look(self) -> None:
-        """Tell what it is at, if that is news, and ask for functions it waits for."""
-        run = self._run
-        if run is None or time.monotonic() < self._next:
+        """Tell what it is at, and ask for functions it waits for.
+
+        What it was not at when this looked last may be over before anybody hears of it:
+        a message costs as much as a job.
+        """
+        work = None if self._run is None else self._run.work_of(self._child.number)
+        if self._run is None or work is None:
             return
-        self._next = time.monotonic() + _TELL_SECONDS
-        at = run.was_at(self._child.number)
-        if at is None:
-            return
-        if at.age is None:
-            run.ask_for_others()
-        key = *at.values, int(at.age is None)
-        if key != self._told:
-            self._told = key
-            told: tuple[Any, ...] = (*map(int, at.values), at.age)
-            self._tell(("at", self._call.number, *told))
+        if not work.since:
+            self._run.ask_for_others()
+        if work != self._seen:
+            self._seen, self._has_told = work, False
+        elif not self._has_told:
+            self._has_told = True
+            at = WasAt.of(work)
+            self._tell(("at", self._call.number, *at.values, at.age))
 
     def last(self) -> tuple[WasAt | None, str]:
         """Return what it was at when it died, and where."""
         if self._run is None:
             return None, ""
         number = self._child.number
-        return self._run.was_at(number), self._run.traceback(number)
+        work = self._run.work_of(number)
+        at = None if work is None else WasAt.of(work)
+        return at, self._run.traceback(number)

@@ -59,6 +59,7 @@ from parpass.runner.pool.schedule_events import (
 )
 
 TARGET_SECONDS = 0.25  # what a job should take: far above its overhead of 1 ms
+_DEAR_SECONDS = 0.5  # the same, for an executor whose jobs cost many
 _LEAST_SECONDS = 0.004  # even at the end, when jobs get small
 _ENOUGH_SECONDS = 0.02  # of a job that waits for a worker, while more is being packed
 _CAUTION = 8  # while the cost is unknown jobs are smaller by this: begin, and learn
@@ -307,7 +308,7 @@ class Schedule:
         if pace is None:
             share /= _CAUTION
         elif pace > 0:
-            target = max(TARGET_SECONDS, self._least)
+            target = max(_DEAR_SECONDS if self._least else TARGET_SECONDS, self._least)
             least = max(_LEAST_SECONDS, self._least)
             share = min(max(share, least / pace), target / pace)
         idle = self._workers - len(self._in_flight)

@@ -22,7 +22,15 @@ from parpass.cli import main
 from parpass.errors import FunctionTimeoutError, RuntimeUseError, WorkerDiedError
 from parpass.runner import Runner, open_runner
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
-from tests.adapters.dask.clusters import client_of, cluster_of, executor_of, kept, until
+from tests.adapters.dask.clusters import (
+    client_of,
+    cluster_of,
+    dask,
+    executor_of,
+    kept,
+    scheduler_in,
+    until,
+)
 from tests.adapters.xdsl.test_mlir_programs import PROGRAM
 from tests.relay.test_build_module import digest
 from tests.support.comparing import (
@@ -166,16 +174,20 @@ def test_a_worker_of_dasks_that_is_killed_at_work_costs_its_jobs_alone(
 
 
 @pytest.mark.stress
-def test_who_kills_each_worker_of_dasks_is_blamed_and_the_others_are_done():
+def test_who_kills_each_worker_of_dasks_is_blamed_and_the_others_are_done(
+    tmp_path: Path,
+):
     """Dask would give the job to one worker after the other."""
     with (
-        cluster_of(1) as cluster,
-        client_of(cluster) as mine,
-        executor_of(mine) as executor,
-        open_runner(executor=executor) as runner,
+        # A `LocalCluster` gives a worker up that is missing some seconds after it died.
+        scheduler_in(tmp_path) as (_, address),
+        dask("worker", address, "--nthreads=1", "--no-dashboard", cwd=tmp_path),
+        client_of(address) as mine,
         PassContext(config={**POOLED, "parpass.on_failure": "skip"}),
     ):
-        made = runner.run_sync(program(6, 7, 8), KillWorker(7))
+        mine.wait_for_workers(1)
+        with executor_of(mine) as executor, open_runner(executor=executor) as runner:
+            made = runner.run_sync(program(6, 7, 8), KillWorker(7))
     assert values_of(made) == {"f0": (7,), "f1": (7,), "f2": (9,)}
 
 

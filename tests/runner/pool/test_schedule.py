@@ -400,7 +400,9 @@ def test_jobs_take_at_least_what_is_asked_for_even_where_workers_are_idle():
     # 12 functions of 10 ms, for 8 workers.
     assert _sizes(Schedule(12, 8, 0.01), 12) == [1] * 12
     assert _sizes(Schedule(12, 8, 0.01, 0.05), 12) == [5, 5, 2]
-    # More than a job is to take otherwise.
+    # Where there is enough to do they are longer than otherwise, and as long as asked.
+    assert _sizes(Schedule(1000, 2, 0.01), 1000)[0] == 25
+    assert _sizes(Schedule(1000, 2, 0.01, 0.05), 1000)[0] == 50
     assert _sizes(Schedule(1000, 2, 0.01, 1.0), 1000)[0] == 100
 
 
