@@ -119,6 +119,12 @@ class Asking:
     No other thread has a part in it then; to wake one takes as long as a small job.
     """
 
+    def expect(self) -> None:
+        """Hear that a small job comes soon, so that a worker can be awake by then.
+
+        Nothing is promised by that: it may never come.
+        """
+
     def ask(self, run: Callable[[bytes], bytes], job: bytes) -> bytes | None:
         """Have a worker call `run(job)`, and wait for it; None if it went wrong.
 

@@ -19,6 +19,11 @@ _MOST_BYTES = 65_536
 _MOST_SECONDS = 0.002  # of work, for one worker, while the others have nothing to do
 
 
+def may_be_errand(stage: PooledStage) -> bool:
+    """Return whether a stage seems to have little in it, before it is packed."""
+    return 0 < len(stage.names) <= _MOST_FUNCTIONS and not are_limited(stage.budgets)
+
+
 def packed_errand(stage: PooledStage) -> bytes | None:
     """Return the message that has a worker run a stage; None if that is not for it.
 
@@ -27,9 +32,7 @@ def packed_errand(stage: PooledStage) -> bytes | None:
     """
     functions = stage.functions_at_hand()
     count, pace = len(functions), stage.pace()
-    if not 0 < count == len(stage.names) <= _MOST_FUNCTIONS or are_limited(
-        stage.budgets
-    ):
+    if count != len(stage.names):
         return None
     if count > 1 and pace is None:
         return None

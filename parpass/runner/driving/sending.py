@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from parpass.errors import PassStateWarning
 from parpass.errors.warning import warn
-from parpass.runner.driving.errand import packed_errand
-from parpass.runner.executor import Executor, NoWorkersError
+from parpass.runner.driving.errand import may_be_errand, packed_errand
+from parpass.runner.executor import Asking, Executor, NoWorkersError
 from parpass.runner.pool.coordinator import run_stage
 from parpass.runner.pool.pooled_stage import PooledStage
 from parpass.runner.report.account import Account
@@ -60,7 +60,9 @@ class Sending:
             RuntimeUseError: The executor is closed, or workers hang or end before they
                 begin.
         """
-        if isolated:
+        if isolated and may_be_errand(stage):
+            if isinstance(executor, Asking):
+                executor.expect()
             message = await self._packed(packed_errand, stage)
             if message and await self._as_errand(message, stage, executor):
                 return

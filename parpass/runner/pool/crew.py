@@ -123,13 +123,14 @@ class Crew:
 
         Called with the lock held. None says that there is none, or that others wait.
         """
-        if self.queue:
-            return None
-        for worker in self.staff:
-            if worker.current is None and worker.takes(posted):
-                worker.begin(posted)
-                return worker
-        return None
+        worker = None if self.queue else self.idle()
+        if worker is not None:
+            worker.begin(posted)
+        return worker
+
+    def idle(self) -> Worker | None:
+        """Return a worker that has nothing to do; called with the lock held."""
+        return next((one for one in self.staff if one.is_idle), None)
 
     def hire(self, wanted: int) -> None:
         """Start processes if too few are on their way; called with the lock held.

@@ -98,8 +98,10 @@ class LokyExecutor:
                 worker = crew.lend(posted)
                 if worker is None:
                     self._post(posted)
+                # Who else waits may need this core, or Python's lock.
+                is_alone = sum(one.current is not None for one in crew.staff) == 1
             if worker is not None:
-                message = worker.process.ask(posted.message)
+                message = worker.process.ask(posted.message, looks_out=is_alone)
                 if message is None:
                     return None
                 crew.answered(worker, message)
@@ -109,6 +111,13 @@ class LokyExecutor:
         finally:
             if not answer.done():  # something, such as Ctrl-C, came in between
                 self.end(answer)
+
+    def expect(self) -> None:
+        """Have a process that has nothing to do look out for a job that comes soon."""
+        with self._crew.lock:
+            worker = self._crew.idle()
+        if worker is not None:
+            worker.process.expect()
 
     def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
         """End a job."""

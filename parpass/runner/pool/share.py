@@ -37,6 +37,10 @@ class Shared(Executor, Protocol):
         """Have a worker call `run(job)`, and wait; None if it went wrong."""
         ...
 
+    def expect(self) -> None:
+        """Have a worker look out for a job that comes soon."""
+        ...
+
 
 class Share(Asking):
     """The workers of a pool as one run has them: an executor.
@@ -63,6 +67,10 @@ class Share(Asking):
     ) -> Future[bytes]:
         """Have a process call `run(job)`."""
         return self._pool.submit(run, job, seconds, of=self)
+
+    def expect(self) -> None:
+        """Have a process look out for a job that comes soon."""
+        self._pool.expect()
 
     def ask(self, run: Callable[[bytes], bytes], job: bytes) -> bytes | None:
         """Have a process call `run(job)`, and wait; None if it went wrong."""

@@ -57,6 +57,11 @@ class Worker:
         """Return those that it was given and has not answered."""
         return [one for one in (self.current, self.next) if one is not None]
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it takes jobs, and has none."""
+        return self.current is None and self.is_ready and not self.is_over
+
     def takes(self, posted: Posted) -> bool:
         """Return whether it may be given a job now."""
         if not self.is_ready or self.is_over:

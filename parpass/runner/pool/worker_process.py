@@ -16,11 +16,13 @@ import psutil
 
 from parpass.runner.pool.fork_server import load_ahead
 from parpass.runner.pool.loky_process import OwnInterpreter
-from parpass.runner.worker.serving import END, ServingProcess, serve
+from parpass.runner.worker.looking_out import is_soon_readable
+from parpass.runner.worker.serving import END, EXPECT, ServingProcess, serve
 
 _NAME = "parpass-worker"
 _LOOK_SECONDS = 1.0  # between two looks whether a process is alive that says nothing
 _EXIT_SECONDS = 1.0  # from the end of a connection to that of the process, at most
+_UNWATCHED = 8  # answers, after one that was looked out for in vain
 _GRACE_SECONDS = 5.0  # for a process to end by itself
 
 
@@ -66,6 +68,7 @@ class Process:
         self._is_killed = False
         self._lock = threading.Lock()
         self._asking = threading.Lock()  # while somebody is on the line
+        self._unwatched = 0  # answers to come that nobody looks out for
 
     def start(
         self,
@@ -120,14 +123,39 @@ class Process:
         """Wait for an answer; None says that the process is no more."""
         return self._heard(self._ours)
 
-    def ask(self, message: bytes) -> bytes | None:
+    def expect(self) -> None:
+        """Have the process look out for a job, which is to be sent soon, either way."""
+        if not self._unwatched and self._asking.acquire(blocking=False):
+            try:
+                _is_sent(self._line, EXPECT)
+            finally:
+                self._asking.release()
+
+    def ask(self, message: bytes, *, looks_out: bool = False) -> bytes | None:
         """Send a job by the line and wait for its answer; None as above.
 
         Whoever is interrupted in this has the process killed, as the line may be
         anywhere in a message.
+
+        Args:
+            message: The job.
+            looks_out: Whether this thread may look out for the answer, not sleep.
         """
         with self._asking:
-            return self._heard(self._line) if _is_sent(self._line, message) else None
+            if not _is_sent(self._line, message):
+                return None
+            if self._unwatched:
+                self._unwatched -= 1
+            elif looks_out and not self._answers_soon():
+                self._unwatched = _UNWATCHED
+            return self._heard(self._line)
+
+    def _answers_soon(self) -> bool:
+        assert self._line is not None
+        try:
+            return is_soon_readable(_waiting_for(self._line))
+        except OSError:  # it is closed
+            return False
 
     def _heard(self, connection: Connection | None) -> bytes | None:
         assert connection is not None
@@ -239,9 +267,14 @@ def _is_readable(connection: Connection, seconds: float) -> bool:
     Raises:
         OSError: The connection is closed.
     """
+    waiting = _waiting_for(connection)
+    return bool(waiting.poll(max(0.0, 1000 * seconds)))  # less would be for ever
+
+
+def _waiting_for(connection: Connection) -> select.poll:
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)
-    return bool(waiting.poll(max(0.0, 1000 * seconds)))  # less would be for ever
+    return waiting
 
 
 def _new_process(

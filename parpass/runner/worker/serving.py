@@ -19,9 +19,12 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
+from parpass.runner.worker.looking_out import is_soon_readable
+
 _DONE, _FAILED = b"+", b"-"
 _NOTICED_SECONDS = 0.5  # from the end of a connection to that of the other process
 END = b""  # in place of a job
+EXPECT = b"soon"  # before a job, which nothing tells of but this
 READY = b"ready"
 JOBS = "parpass.runner.worker.jobs"
 
@@ -98,7 +101,10 @@ def _answer_all(connections: Sequence[Connection]) -> None:
             message = connection.recv_bytes()
             if message == END:
                 return
-            connection.send_bytes(_answer(message))
+            if message == EXPECT:
+                is_soon_readable(waiting)
+            else:
+                connection.send_bytes(_answer(message))
 
 
 def _leave_to_watch(parent: int) -> None:

@@ -202,6 +202,23 @@ def test_who_asks_may_be_interrupted_and_the_job_is_ended(
     assert len(workers_of(executor) & before) == 1
 
 
+def test_a_job_that_is_expected_comes_either_way_or_never():
+    executor = LokyExecutor(1)
+    executor.expect()  # there is no process yet
+    workers = workers_of(executor)
+    for _ in range(3):
+        executor.expect()
+    asked = executor.ask(pid, b"")
+    executor.expect()
+    assert {int(asked or 0), int(executor.submit(pid, b"").result(60))} <= workers
+    executor.expect()
+    for worker in workers:
+        os.kill(worker, signal.SIGKILL)
+        executor.expect()
+    executor.close()
+    executor.expect()
+
+
 def test_who_asks_what_is_closed_or_killed_is_told_so(new_pipe: Path):
     executor = LokyExecutor(1)
     workers_of(executor)
