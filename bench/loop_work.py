@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from parpass import IRModule, tir
 from parpass.tir.ir_builder import BufferVar, IRBuilder
@@ -101,10 +100,8 @@ class Exchanger(tir.StmtExprMutator):
 
     def visit_add_(self, op: tir.Add) -> tir.PrimExpr:
         """Make a difference of a sum."""
-        new: Any = self.visit_default(op)
-        return tir.Sub(new.a, new.b)
+        return tir.Sub(self.visit(op.a), self.visit(op.b))
 
     def visit_sub_(self, op: tir.Sub) -> tir.PrimExpr:
         """Make a sum of a difference."""
-        new: Any = self.visit_default(op)
-        return tir.Add(new.a, new.b)
+        return tir.Add(self.visit(op.a), self.visit(op.b))

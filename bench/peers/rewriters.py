@@ -52,7 +52,7 @@ def _tvm(programs: Sequence[Program]) -> Callable[[], object]:
 
 def _tensor_kind(relax: Any) -> Any:
     """Return the type of a tensor, under the name that this version has for it."""
-    named = getattr(relax, "TensorType", None) or relax.TensorStructInfo
+    named = getattr(relax, "TensorStructInfo", None) or relax.TensorType
     return named((8, 8), "float32")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bench.loop_work import Exchange, LoopWork, loop_passes
 from bench.measure import Setting, clocked, interleaved, median, ratio
+from bench.peers.loop_rewriters import LOOP_PEERS
 from bench.peers.rewriters import PEERS
 from bench.rows.throughput import to_limit_and_serial
 from bench.table import Goal, Line, Row
@@ -35,10 +36,21 @@ def _loop_node(setting: Setting) -> Iterator[Line]:
     run = peer.make(programs)
     if not isinstance(run, str):
         sides[peer.name] = clocked(run)
+    notes = dict[str, str]()
+    for one in LOOP_PEERS:
+        made = one.make(list(functions))
+        if isinstance(made, str):
+            notes[one.name] = made
+        else:
+            sides[one.name] = clocked(made)
     times = interleaved(sides, setting.repeat)
     what = f"a pass that exchanges sums and differences, {nodes:,} nodes of loops"
     figure = median(times["parpass"]).times(1e6 / nodes, "us")
     yield Line(what, "parpass, serial, for each node", figure, times=times)
+    for one in LOOP_PEERS:
+        compares, why = f"parpass : {one.name}", notes.get(one.name)
+        found = None if why else ratio(times, "parpass", one.name)
+        yield Line(what, compares, found, Goal(1), note=why or "")
     compares = f"parpass : {peer.name} on tensors, for each node"
     if isinstance(run, str):
         yield Line(what, compares, None, note=run)

@@ -26,7 +26,7 @@ import inspect
 import operator
 from collections.abc import Callable, Generator, Mapping, Sequence
 from types import GeneratorType
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar
 
 from parpass.errors import IRTypeError
 from parpass.ir.node import Node, reflection
@@ -119,7 +119,7 @@ class NodeFunctor(Generic[NodeT, ResultT]):
             return memo[expr]
         methods = self._visit_methods
         if type(expr) not in methods:
-            raise IRTypeError(f"expected an expression, got {type(expr).__name__}")
+            raise _not_of_this_ir(expr)
         if self._suspended:
             return self._visit_suspended(expr)
         before = self._children_first
@@ -128,13 +128,13 @@ class NodeFunctor(Generic[NodeT, ResultT]):
         asks_again = self.asks_again
         # A node is on the stack twice: plain, to push what it depends on; then marked,
         # to be dispatched. None marks the node under it.
-        stack: list[NodeT | None] = [expr]
-        push = stack.append
+        stack: list[Any] = [expr]
+        pop, push = stack.pop, stack.append
         while stack:
-            node = stack.pop()
+            node = pop()
             marked = node is None
-            if node is None:
-                node = cast("NodeT", stack.pop())
+            if marked:
+                node = pop()
             if node in memo:
                 continue
             if not marked or asks_again:
@@ -143,7 +143,7 @@ class NodeFunctor(Generic[NodeT, ResultT]):
                 if waiting:
                     push(node)
                     push(None)
-                    stack.extend(reversed(waiting))
+                    stack += waiting[::-1]
                     continue
             memo[node] = methods[type(node)](self, node)
         return memo[expr]
@@ -154,44 +154,39 @@ class NodeFunctor(Generic[NodeT, ResultT]):
         Such a method may put another mapping in the place of `memo_map`, for as long
         as it visits what is in a scope.
         """
+        methods, suspended = self._visit_methods, self._suspended
+        before = self._children_first
+        if self._decides_order:
+            before = dict.fromkeys(before, self.visited_before)
         stack: list[Any] = [root]
         try:
             while stack:
                 item: Any = stack.pop()
-                if type(item) is GeneratorType:
+                kind: Any = item.__class__
+                if kind is GeneratorType:
                     waited_for, node = stack.pop(), stack.pop()
                     self._resume(item, node, self.memo_map[waited_for], stack)
-                elif item is None:
+                    continue
+                memo = self.memo_map
+                if item is None:
                     node = stack.pop()
-                    if node not in self.memo_map:
-                        self.memo_map[node] = self._visit_methods[type(node)](
-                            self, node
-                        )
-                elif item not in self.memo_map:
-                    self._begin(item, stack)
+                    if node not in memo:
+                        memo[node] = methods[type(node)](self, node)
+                elif item in memo:
+                    pass
+                elif kind in suspended:
+                    self._resume(methods[kind](self, item), item, None, stack)
+                else:
+                    if kind not in methods:
+                        raise _not_of_this_ir(item)
+                    waiting = [one for one in before[kind](item) if one not in memo]
+                    if waiting:
+                        stack += (item, None, *waiting[::-1])
+                    else:
+                        memo[item] = methods[kind](self, item)
         finally:
-            for item in reversed(stack):  # what an error has left
-                if type(item) is GeneratorType:
-                    item.close()
+            _close(stack)  # what an error has left
         return self.memo_map[root]
-
-    def _begin(self, node: Any, stack: list[Any]) -> None:
-        kind = cast("type[Node]", type(node))
-        if kind in self._suspended:
-            generator: Any = self._visit_methods[kind](self, node)
-            self._resume(generator, node, None, stack)
-            return
-        if kind not in self._visit_methods:
-            raise IRTypeError(f"expected an expression, got {kind.__name__}")
-        memo = self.memo_map
-        below = self.visited_before(node)
-        waiting = [child for child in below if child not in memo]
-        if not waiting:
-            memo[node] = self._visit_methods[kind](self, node)
-            return
-        stack.append(node)
-        stack.append(None)
-        stack.extend(reversed(waiting))
 
     def _resume(
         self,
@@ -217,6 +212,16 @@ class NodeFunctor(Generic[NodeT, ResultT]):
             f"{type(self).__name__} does not say what to do with "
             f"a {type(expr).__name__}; override {self._kinds[type(expr)]}"
         )
+
+
+def _close(stack: list[Any]) -> None:
+    for item in reversed(stack):
+        if type(item) is GeneratorType:
+            item.close()
+
+
+def _not_of_this_ir(value: object) -> IRTypeError:
+    return IRTypeError(f"expected an expression, got {type(value).__name__}")
 
 
 def _no_children(_expr: Any) -> tuple[Any, ...]:
@@ -255,12 +260,14 @@ class NodeMutator(NodeFunctor[NodeT, NodeT]):
         old = fields.children(expr)
         if not old:
             return expr
-        memo, visit = self.memo_map, self.visit
-        new = [memo[child] if child in memo else visit(child) for child in old]
-        for before, after in zip(old, new, strict=True):
-            if before is not after:
-                return fields.rebuild(expr, new)
-        return expr
+        memo = self.memo_map
+        try:
+            new = [memo[child] for child in old]
+        except KeyError:  # an override has not visited them all
+            new = [self.visit(child) for child in old]
+        if all(map(operator.is_, old, new)):
+            return expr
+        return fields.rebuild(expr, new)
 
     def visit_children(self, expr: NodeT) -> Generator[NodeT, NodeT, Any]:
         """Return the same, for methods that are generators: `yield from` this."""
