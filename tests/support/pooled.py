@@ -66,8 +66,12 @@ def _children() -> list[str]:
 
 
 def _is_running(pid: int) -> bool:
-    command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    return bool(command) and b"resource_tracker" not in command  # empty for a zombie
+    of_process = Path(f"/proc/{pid}")
+    while not (command := (of_process / "cmdline").read_bytes()):
+        # A zombie has none, nor has one that is just about to begin, or to end.
+        if (of_process / "stat").read_text().rpartition(")")[2].split()[0] in "ZX":
+            return False
+    return b"resource_tracker" not in command
 
 
 def new_pipe(directory: Path) -> Path:

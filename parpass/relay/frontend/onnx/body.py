@@ -42,6 +42,9 @@ def body_of(
         node: The node.
         opset: The version of ONNX's own operators that the body may use.
         types: The types of the node's inputs; None for one that is left out.
+
+    Raises:
+        ValueError: ONNX can write none for that.
     """
     found = cast("Any", schema)
     if found.has_function:

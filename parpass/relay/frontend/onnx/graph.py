@@ -13,6 +13,7 @@ from parpass.errors import (
     MalformedModelError,
     UnsupportedOpsError,
 )
+from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Constant, Expr, Function, Tuple, TupleWrapper, Var
 from parpass.relay.frontend.onnx.body import (
     allows,
@@ -156,9 +157,8 @@ class GraphImporter:
                 self._types.type_of(result)
         except IRError as error:
             types = [None if one is None else self._types.tensor(one) for one in inputs]
-            allowed = allows(schema_of(proto, opset), proto, types)
-            kind = FrontendError if allowed else MalformedModelError
-            raise kind(f"{place}: {error}", source=self._source) from error
+            schema = schema_of(proto, opset)
+            raise self._refusal(schema, proto, types, place, error) from error
         except MemoryError as error:
             raise FrontendError(
                 f"{place}: what it makes has no room in memory; are its sizes meant?",
@@ -170,6 +170,19 @@ class GraphImporter:
             first = "its first output is" if count == 1 else f"{count} outputs are"
             raise node.refusal(f"only {first} supported, not '{more[0]}'")
         return results
+
+    def _refusal(
+        self,
+        schema: onnx.defs.OpSchema | None,
+        proto: onnx.NodeProto,
+        types: Sequence[TensorType | None],
+        place: str,
+        error: Exception,
+    ) -> FrontendError:
+        """Return the error of a node, which is the model's if ONNX's rules say so."""
+        allowed = allows(schema, proto, types)
+        kind = FrontendError if allowed else MalformedModelError
+        return kind(f"{place}: {error}", source=self._source)
 
     def _branch(
         self, graph: onnx.GraphProto, inputs: Sequence[Expr], scope: Scope, place: str
@@ -202,8 +215,11 @@ class GraphImporter:
         if function is None:
             schema = schema_of(proto, scope.opsets.get(domain_of(proto), 0))
             types = [None if one is None else self._types.tensor(one) for one in inputs]
-            if schema is not None:
-                function = body_of(schema, proto, scope.opsets.get("", 0), types)
+            try:
+                if schema is not None:
+                    function = body_of(schema, proto, scope.opsets.get("", 0), types)
+            except ValueError as error:
+                raise self._refusal(schema, proto, types, place, error) from error
             if function is None:
                 raise FrontendError(
                     f"{place}: ONNX does not say what it stands for here",

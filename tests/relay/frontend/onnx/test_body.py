@@ -150,3 +150,21 @@ def test_a_body_of_onnx_that_does_not_fit_is_no_fault_of_the_model() -> None:
     with pytest.raises(FrontendError, match="CenterCropPad 'y'") as caught:
         imported(one_node("CenterCropPad", random(3, 3), wanted, opset=18))
     assert not isinstance(caught.value, MalformedModelError)
+
+
+def test_a_node_for_which_onnx_can_make_no_body_is_malformed() -> None:
+    mapped = helper.make_graph(
+        [helper.make_node("Neg", ["a"], ["b"])],
+        "mapped",
+        [helper.make_tensor_value_info("a", onnx.TensorProto.FLOAT, [2])],
+        [helper.make_tensor_value_info("b", onnx.TensorProto.FLOAT, [2])],
+    )
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"body": mapped}, "a sequence type"),
+        ({}, "a graph"),
+    ]
+    for attributes, why in cases:
+        node = helper.make_node("SequenceMap", ["x"], ["y"], **attributes)
+        model = graph_model([node], {"x": random(3, 2)}, ["y"], opset=17)
+        with pytest.raises(MalformedModelError, match=f"SequenceMap 'y'.*{why}"):
+            imported(model)
