@@ -7,12 +7,10 @@ import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from types import TracebackType
-from typing import Self
-
-from parpass import IRModule
+from typing import Any, Self
 
 # Given a part and the number of parts: that part's module, and what runs the passes.
-Share = Callable[[int, int], tuple[IRModule, Callable[[IRModule], object]]]
+Share = Callable[[int, int], tuple[Any, Callable[[Any], object]]]
 
 
 class Limit:

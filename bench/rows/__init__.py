@@ -36,6 +36,7 @@ _FILES = {
     "reading": ("reading",),
     "networks": ("networks",),
     "outline": ("outline",),
+    "xdsl_passes": ("xdsl_objects", "xdsl_text"),
 }
 
 ROWS = tuple(name for names in _FILES.values() for name in names)

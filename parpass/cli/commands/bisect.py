@@ -88,7 +88,7 @@ def bisect(
     from parpass.runner import open_runner
     from parpass.transform import adapter_of
 
-    load_irs([ir or "", file.suffix])
+    load_irs(ir, [file.suffix])
     pipeline = read_pipeline(passes)
     limits = {"function_timeout": function_timeout, "memory_limit": memory_limit}
     settings = limits | _settings(jobs)

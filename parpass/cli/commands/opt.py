@@ -200,7 +200,7 @@ def opt(
     from parpass.cli.work import optimising
     from parpass.cli.work.pipeline import check_config
 
-    load_irs([given["ir"] or "", *(path.suffix for path in inputs)])
+    load_irs(given["ir"], [path.suffix for path in inputs])
     check_config(level, config)
     if lists or help_pass:
         from parpass.cli.commands.listing import show  # with all operators

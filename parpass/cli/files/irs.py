@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from importlib import import_module
 from typing import Any
+
+import click
 
 from parpass.adapters.xdsl.worker_modules import IR_NAME, SUFFIX
 from parpass.cli.showing.failure import InputError
@@ -23,17 +25,33 @@ def known_irs() -> Mapping[str, Textual]:
 _SHIPPED = {IR_NAME: (SUFFIX, "parpass.adapters.xdsl.mlir_programs", "xdsl")}
 
 
-def load_irs(names: Iterable[str]) -> None:
-    """Load the shipped adapters of IRs, by their names or the suffixes of files.
+def load_irs(ir: str | None, suffixes: Iterable[str]) -> None:
+    """Load the shipped adapters of the IR that is asked for, or of files.
 
     That makes their passes known, so it comes before a pipeline is read.
 
     Raises:
+        click.BadParameter: There is no such IR.
         InputError: What an adapter is for is not installed.
     """
-    asked = set(names)
+    _load_shipped({ir, *suffixes})
+    if ir is not None:
+        check_ir(ir)
+
+
+def check_ir(name: str) -> None:
+    """Check the name that `--ir` gives.
+
+    Raises:
+        click.BadParameter: There is no such IR.
+    """
+    if ir_named(name) is None:
+        raise click.BadParameter(no_such_ir(name), param_hint="'--ir'")
+
+
+def _load_shipped(asked: Collection[str | None]) -> None:
     for ir, (suffix, module, extra) in _SHIPPED.items():
-        if not asked & {ir, suffix}:
+        if ir not in asked and suffix not in asked:
             continue
         try:
             import_module(module)
@@ -45,7 +63,7 @@ def load_irs(names: Iterable[str]) -> None:
 
 def ir_named(name: str) -> Textual | None:
     """Return what knows the text of an IR, if there is one of that name."""
-    load_irs([name])
+    _load_shipped([name])
     return registered_programs().get(name) or known_irs().get(name)
 
 
@@ -66,7 +84,7 @@ def no_such_ir(name: str) -> str:
 
 def ir_of_suffix(suffix: str) -> Textual | None:
     """Return what knows the text of the IR whose files have a suffix, with its dot."""
-    load_irs([suffix])
+    _load_shipped([suffix])
     for known in (registered_programs, known_irs):
         found = [one for one in known().values() if suffix in one.suffixes]
         if found:

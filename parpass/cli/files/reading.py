@@ -102,11 +102,10 @@ def _inputs(paths: Sequence[Path], ir: str | None) -> list[_Input]:
 
 
 def _input(path: Path, ir: str | None) -> _Input:
-    from parpass.cli.files.irs import ir_named, ir_of_suffix, no_such_ir
+    from parpass.cli.files.irs import check_ir, ir_of_suffix
 
     if ir is not None:
-        if ir_named(ir) is None:
-            raise click.BadParameter(no_such_ir(ir), param_hint="'--ir'")
+        check_ir(ir)
         return _Input(path, ir, _read(path))
     suffix = path.suffix.lower()
     if suffix == ".onnx":

@@ -83,6 +83,7 @@ def test_programs_are_parted_by_lines(program: Path):
         ("one.toy", "f x", [], "one.toy' cannot be read: ValueError: invalid literal"),
         ("one.mute", "f", [], "MuteToy has no method 'parse(text, source_name)'"),
         ("one.toy", "f", ["--ir", "to"], "no IR named 'to'; did you mean 'toy'?"),
+        ("one.toy", "f", ["--ir", "to", "-p", "of-to"], "no IR named 'to'"),
         (
             "one.toy",
             "f",
