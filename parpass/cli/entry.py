@@ -1,12 +1,13 @@
-"""Where the command begins as a program of its own."""
+"""Where the command begins as a program of its own.
+
+Workers load this too, being what the program begins with, and those that are needed
+early wait for what comes before them. So it loads next to nothing by itself.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import sys
-
-from parpass.cli import minding
-from parpass.cli.main import main
-from parpass.cli.work.early_workers import load_ahead
 
 # In which passes run in this process that may crash it; who replays a crash wants it.
 _MINDED = ("opt", "bisect")
@@ -14,12 +15,18 @@ _MINDED = ("opt", "bisect")
 
 def run() -> None:
     """Run the command line; a crash in a pass is told by a process that outlives it."""
-    if sys.argv[1:2] and sys.argv[1] in _MINDED and minding.can_mind():
-        with minding.minded(shows_all="--traceback" in sys.argv):
-            _run()
-    _run()
+    with _doubled():
+        from parpass.cli.group import main
+
+        main(prog_name="parpass")
 
 
-def _run() -> None:
-    load_ahead(sys.argv[1:])
-    main(prog_name="parpass")
+def _doubled() -> contextlib.AbstractContextManager[None]:
+    from parpass.cli.minding import can_mind, doubled
+    from parpass.cli.work.early_workers import load_ahead
+
+    telling = contextlib.nullcontext()
+    if sys.argv[1:2] and sys.argv[1] in _MINDED and can_mind():
+        telling = doubled(shows_all="--traceback" in sys.argv)
+    load_ahead(sys.argv[1:])  # before click, and all else that this process needs
+    return telling

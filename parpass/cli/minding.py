@@ -22,11 +22,8 @@ import struct
 import sys
 import threading
 from collections.abc import Generator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NoReturn
-
-import click
-
-from parpass.cli.showing.failure import innermost_frame
 
 if TYPE_CHECKING:
     from parpass.transform.plan.whereabouts import Place
@@ -48,12 +45,14 @@ def can_mind() -> bool:
     )
 
 
-@contextlib.contextmanager
-def minded(*, shows_all: bool) -> Generator[None]:
-    """Run the block in a child of this process, and end as that ends.
+def doubled(*, shows_all: bool) -> AbstractContextManager[None]:
+    """Go on in a child of this process, which ends as that ends.
 
     Args:
         shows_all: Whether to show all of where a crash happened.
+
+    Returns:
+        What the child is to run passes in: so it is known which one it crashed in.
     """
     trail = mmap.mmap(-1, mmap.PAGESIZE)
     heard, told = os.pipe()
@@ -69,14 +68,18 @@ def minded(*, shows_all: bool) -> Generator[None]:
         child = os.fork()
     except OSError:  # there may be no more processes; nobody minds it then
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        yield
-        return
+        return contextlib.nullcontext()
     if child:
         status = _wait_for(child, {*passed_on, signal.SIGCHLD})
         _end_as(status, _read(trail), _text(heard), shows_all=shows_all)
     _die_with(own)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     faulthandler.enable(told)
+    return _telling(trail)
+
+
+@contextlib.contextmanager
+def _telling(trail: mmap.mmap) -> Generator[None]:
     from parpass.transform.plan.whereabouts import told_to  # the parent loads little
 
     with told_to(lambda place: _write(trail, place)):
@@ -130,13 +133,15 @@ def _wait_for(child: int, signals: set[signal.Signals]) -> int:
 def _end_as(code: int, place: Place | None, told: str, *, shows_all: bool) -> NoReturn:
     """End this process as its child ended; say in which body, if it died in one."""
     is_told = code >= 0 or -code in _OWN_FAULTS
+    if place is None and code >= 0:
+        os._exit(code)
+    import click  # which loads when something is to be said
+
     if place is not None and is_told:
         if shows_all:
             click.echo(told, err=True)
         click.echo(f"Error: {death_in(place, code, told)}", err=True)
         os._exit(1)
-    if code >= 0:
-        os._exit(code)
     click.echo(told, err=True, nl=False)
     with contextlib.suppress(OSError):  # SIGKILL does what it does
         signal.signal(-code, signal.SIG_DFL)
@@ -165,6 +170,8 @@ def death_in(place: Place, code: int, told: str) -> str:
         code: The exit code, or the number of a signal below 0.
         told: What `faulthandler` said.
     """
+    from parpass.cli.showing.failure import innermost_frame  # as rare as crashes
+
     pass_name, function = place
     where = "the module" if function is None else f"function '{function}'"
     cause = f"EXIT({code})" if code >= 0 else f"{signal.Signals(-code).name}({code})"

@@ -5,7 +5,7 @@
     ParpassError                  TVM's name for it: TVMError
     ├── PassError                 a pass broke its contract
     │   ├── PassResultError       it returned the wrong kind (also TypeError)
-    │   ├── PassInputError        it was given no module (also TypeError)
+    │   ├── PassInputError        it was given no module of its IR (also TypeError)
     │   ├── UndefinedPassError    a pipeline item is missing (also ValueError)
     │   ├── ReadOnlyModuleError   a function pass wrote to the module it was given
     │   ├── InputChangedError     it changed what it was given, in place
@@ -21,6 +21,7 @@
     ├── InstrumentError           an instrument is not fit for use (also TypeError)
     ├── DiagnosticError           errors of the user's program were reported
     │   └── ParseError            ... its text cannot be read (also ValueError)
+    │       └── UnreadFunctionError   ... which a pass was first to find out
     ├── ModuleError               a module cannot hold what it was given
     │   ├── UnknownGlobalError    no function of that name (also ValueError)
     │   └── ModuleTypeError       a function or key of the wrong kind (also TypeError)
@@ -122,6 +123,7 @@ from parpass.errors.reading import (
     ParseError,
     PipelineSyntaxError,
     ReproducerError,
+    UnreadFunctionError,
     UnsupportedOpsError,
 )
 from parpass.errors.running import (
@@ -204,6 +206,7 @@ __all__ = [
     "UnknownPassError",
     "UnpicklablePassWarning",
     "UnprintablePassError",
+    "UnreadFunctionError",
     "UnsupportedOpsError",
     "UntypedError",
     "WellFormedError",

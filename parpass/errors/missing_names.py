@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from importlib import resources
 from typing import NoReturn
 
 
@@ -39,7 +38,9 @@ def refusing(module: str) -> Callable[[str], NoReturn]:
 @functools.cache
 def reasons() -> dict[tuple[str, str], str]:
     """Return why TVM's names are out, by module and name."""
-    import tomllib  # which nobody else needs; modules are imported without it
+    # Nobody else needs these; modules are imported without them.
+    import tomllib
+    from importlib import resources
 
     text = resources.files("parpass.errors").joinpath("tvm_names_out.toml").read_text()
     return {

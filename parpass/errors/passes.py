@@ -23,7 +23,7 @@ class PassResultError(PassError, TypeError):
 
 
 class PassInputError(PassError, TypeError):
-    """A pass was called on something that is not a module."""
+    """A pass was called on something that is not a module, or is one of another IR."""
 
 
 class UndefinedPassError(PassError, ValueError):

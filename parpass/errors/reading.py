@@ -58,5 +58,12 @@ class ParseError(DiagnosticError, ValueError):
     is_rendered: ClassVar[bool] = False
 
 
+class UnreadFunctionError(ParseError):
+    """The text of a function, which is parsed when a pass wants it, cannot be read.
+
+    The program is at fault then, and not the pass: that is not named, nor skipped.
+    """
+
+
 class ReproducerError(ParpassError, ValueError):
     """A file is no reproducer, or names passes that are not there."""

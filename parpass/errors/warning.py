@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from contextvars import ContextVar, Token
+from types import FrameType
 from typing import Any, NamedTuple
 
 
@@ -71,7 +71,9 @@ class called_from_here:  # noqa: N801 -- used like a function, as contextlib's o
 
 
 def _users_line() -> _Line | None:
-    frame = inspect.currentframe()
+    import inspect  # it takes long to load, and warnings are rare
+
+    frame: FrameType | None = inspect.currentframe()
     while frame is not None:
         module: str = frame.f_globals.get("__name__") or "<string>"
         package = module.partition(".")[0]

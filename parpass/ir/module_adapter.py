@@ -166,4 +166,8 @@ class IRModuleAdapter(ModuleAdapter):
         return IRModule.shell(*pickle.loads(encoded))  # written by a coordinator
 
 
-register_adapter(IRModule, IRModuleAdapter())
+register_adapter(
+    IRModule,
+    IRModuleAdapter(),
+    passes_in=("parpass.relay", "parpass.tir", "parpass.target"),
+)

@@ -9,7 +9,7 @@ from parpass.errors import IRTypeError
 from parpass.ir.node import Role, reflected
 from parpass.runtime.dtypes import name_of
 from parpass.tir.data_type import data_type
-from parpass.tir.prim_expr import Operand, PrimExpr, as_prim_expr
+from parpass.tir.prim_expr import EXPR_KINDS, Operand, PrimExpr, as_prim_expr
 
 
 class BinaryOpExpr(PrimExpr, frozen=True, eq=False):
@@ -72,19 +72,20 @@ class LogicalExpr(PrimExpr, frozen=True, eq=False):
 
 def _common_dtype(node: BinaryOpExpr | CmpExpr | LogicalExpr) -> str:
     a, b = node.a, node.b
-    if not isinstance(a, PrimExpr):
+    if type(a) not in EXPR_KINDS:
         a = as_prim_expr(a)
         force_setattr(node, "a", a)
-    if not isinstance(b, PrimExpr):
+    if type(b) not in EXPR_KINDS:
         b = as_prim_expr(b)
         force_setattr(node, "b", b)
-    if a.dtype != b.dtype:
+    dtype = a.dtype
+    if dtype != b.dtype:
         raise IRTypeError(
             f"mismatched types: expected operands of one dtype for "
             f"{type(node).__name__}, got {a.dtype} and {b.dtype}; cast one of them "
             "with astype, or use Python's operators, which do"
         )
-    return a.dtype
+    return dtype
 
 
 def bool_like(dtype: str) -> str:

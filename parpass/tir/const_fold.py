@@ -33,10 +33,11 @@ from parpass.tir.binary_op import (
     Sub,
 )
 from parpass.tir.data_type import wrapped
-from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr
+from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, shared_int
 
 Rule = Callable[[PrimExpr, PrimExpr], PrimExpr | None]
 INDEX = ("int32", "int64")  # the dtypes of indices, which are folded the most
+_CONSTANTS = {IntImm, FloatImm}
 
 
 class DivisionByZeroError(IRError, ZeroDivisionError):
@@ -54,7 +55,7 @@ def fold(kind: type[PrimExpr], a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
 
 def int_imm(dtype: str, value: int) -> IntImm:
     """Return an int as what is left of it in a dtype."""
-    return IntImm(dtype, wrapped(value, dtype))
+    return shared_int(dtype, wrapped(value, dtype))
 
 
 def float_imm(dtype: str, value: float) -> FloatImm:
@@ -87,12 +88,15 @@ def trunc_mod(a: int, b: int) -> int:
 
 
 def _is(expr: PrimExpr, value: int) -> bool:
-    return isinstance(expr, IntImm | FloatImm) and expr.value == value
+    return type(expr) in _CONSTANTS and expr.value == value
 
 
 def _arithmetic(
     compute: Callable[[float, float], float], a: PrimExpr, b: PrimExpr
 ) -> PrimExpr | None:
+    kind = type(a)
+    if kind not in _CONSTANTS or kind is not type(b):
+        return None
     if isinstance(a, IntImm) and isinstance(b, IntImm):
         return int_imm(a.dtype, int(compute(a.value, b.value)))
     if isinstance(a, FloatImm) and isinstance(b, FloatImm):
@@ -167,7 +171,7 @@ def _remainder(of_ints: Callable[[int, int], int]) -> Rule:
             return int_imm(a.dtype, of_ints(a.value, b.value))
         if _is(a, 0):
             return a
-        return IntImm(a.dtype, 0) if _is(b, 1) else None
+        return shared_int(a.dtype, 0) if _is(b, 1) else None
 
     return rule
 
@@ -182,10 +186,10 @@ def _extreme(choose: Callable[[float, float], float]) -> Rule:
 def _compared(compare: Callable[[float, float], bool]) -> Rule:
     def rule(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
         if isinstance(a, IntImm) and isinstance(b, IntImm):
-            return IntImm("bool", int(compare(a.value, b.value)))
+            return shared_int("bool", int(compare(a.value, b.value)))
         if isinstance(a, FloatImm) and isinstance(b, FloatImm):
             lhs, rhs = rounded(a.value, a.dtype), rounded(b.value, b.dtype)
-            return IntImm("bool", int(compare(lhs, rhs)))
+            return shared_int("bool", int(compare(lhs, rhs)))
         return None
 
     return rule

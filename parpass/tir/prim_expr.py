@@ -173,6 +173,12 @@ class NotEqualOp(EqualOp):
     __hash__ = ExprOp.__hash__
 
 
+# Every class of loop expressions. To look one up takes a third of the time of
+# `isinstance`, which asks the metaclass that nodes have; and it is asked for each
+# operand of each node that is made.
+EXPR_KINDS: set[type] = set()
+
+
 class PrimExpr(ExprOp, Node, frozen=True, eq=False):
     """The base of loop expressions: what has a scalar, a short vector, or a pointer.
 
@@ -181,6 +187,10 @@ class PrimExpr(ExprOp, Node, frozen=True, eq=False):
     """
 
     namespace: ClassVar[str] = "tir"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        EXPR_KINDS.add(cls)
 
     __hash__ = ExprOp.__hash__
 
@@ -225,6 +235,11 @@ class IntImm(PrimExpr, frozen=True, eq=False):
         if value not in int_range(dtype):
             raise IRTypeError(f"expected a value that {dtype} has, got {value}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if _shared_ints.get((self.dtype, self.value)) is self:
+            return shared_int, (self.dtype, self.value)
+        return type(self), (self.dtype, self.value, self.span)
+
     def __int__(self) -> int:
         return self.value
 
@@ -243,6 +258,29 @@ class IntImm(PrimExpr, frozen=True, eq=False):
         return compared.asobject() if _is_constant(other) else compared
 
     __hash__ = ExprOp.__hash__
+
+
+_SHARED_INTS = range(-64, 1025)
+_SHARED_DTYPES = {"bool", "int32", "int64"}
+_shared_ints: dict[tuple[str, int], IntImm] = {}
+
+
+def shared_int(dtype: str, value: int) -> IntImm:
+    """Return a constant without a span: for a small one always the same object.
+
+    It is that object in other processes, too: who looks at each object of a program
+    once sees as many of them there.
+
+    Args:
+        dtype: In full, such as `int32`.
+        value: One that the dtype has.
+    """
+    found = _shared_ints.get((dtype, value))
+    if found is None:
+        found = IntImm(dtype, value)
+        if value in _SHARED_INTS and dtype in _SHARED_DTYPES:
+            return _shared_ints.setdefault((dtype, value), found)
+    return found
 
 
 def _is_constant(value: object) -> bool:
@@ -329,14 +367,14 @@ def as_prim_expr(value: Any) -> PrimExpr:
     Raises:
         IRTypeError: The value is none of these.
     """
-    if isinstance(value, PrimExpr):
+    if type(value) in EXPR_KINDS:
         return value
     if isinstance(value, np.generic):
         value = cast("np.generic[Any]", value).item()
     if isinstance(value, bool):
-        return IntImm("bool", int(value))
+        return shared_int("bool", int(value))
     if isinstance(value, int):
-        return IntImm("int32" if value in _INT32 else "int64", value)
+        return shared_int("int32" if value in _INT32 else "int64", int(value))
     if isinstance(value, float):
         return FloatImm("float32", value)
     if isinstance(value, str):

@@ -15,6 +15,7 @@ from parpass.tir.expr_functor import EXPR_METHODS, LEAVES, ExprFunctor
 from parpass.tir.function import PrimFunc
 from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import (
+    STMT_KINDS,
     Allocate,
     AssertStmt,
     AttrStmt,
@@ -51,7 +52,7 @@ STMT_METHODS: dict[type[Node], str] = {
 
 def _statements(node: Any) -> list[Any]:
     below = reflection(cast("type[Node]", type(node))).children(node)
-    return [child for child in below if isinstance(child, Stmt)]
+    return [child for child in below if type(child) in STMT_KINDS]
 
 
 class StmtFunctor(NodeFunctor[Node, ResultT], kinds=STMT_METHODS):
@@ -160,7 +161,7 @@ def _rebuilt(node: Node, statements: list[Node]) -> Node:
     """Return a node with other statements in the place of its own."""
     new, fields = iter(statements), reflection(type(node))
     old = fields.children(node)
-    now = [next(new) if isinstance(child, Stmt) else child for child in old]
+    now = [next(new) if type(child) in STMT_KINDS else child for child in old]
     if all(before is after for before, after in zip(old, now, strict=True)):
         return node
     return fields.rebuild(node, now)

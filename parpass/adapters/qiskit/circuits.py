@@ -67,4 +67,4 @@ class CircuitsAdapter(ModuleAdapter):
         return min(1 + len(function.circuit.data), limit)
 
 
-register_adapter(Circuits, CircuitsAdapter())
+register_adapter(Circuits, CircuitsAdapter(), passes_in=["parpass.adapters.qiskit"])

@@ -21,8 +21,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from parpass.adapters.xdsl import decoding, encoding
 from parpass.adapters.xdsl.attribute_bytes import VERSION
+from parpass.adapters.xdsl.decoding import decode as from_bytes
+from parpass.adapters.xdsl.encoding import encode as to_bytes
 from parpass.adapters.xdsl.xdsl_environment import Environment
 from parpass.errors import SlowerRunWarning
 from parpass.errors.warning import warn
@@ -54,7 +55,7 @@ def encode(
 ) -> bytes:
     """Return operations, and all that is in them, as bytes; see `encoding.encode`."""
     if is_tested():
-        return encoding.encode(ops, instead, tidy=tidy)
+        return to_bytes(ops, instead, tidy=tidy)
     values: dict[SSAValue, SSAValue] = {}
     copies = [_copy(op, instead, values) for op in ops]
     stream = StringIO()
@@ -84,7 +85,7 @@ def _in(op: Operation) -> list[Operation]:
 def decode(content: bytes) -> list[Operation]:
     """Return the operations from `encode`: new ones, that are in no block."""
     if not content.startswith(_TEXT):
-        return decoding.decode(content)
+        return from_bytes(content)
     context = Environment.of_universe().context()
     context.allow_unregistered = True
     _, text = marshal.loads(content[1:])

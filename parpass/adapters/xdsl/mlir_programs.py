@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from parpass.adapters.xdsl import pass_factories as _passes_by_name
 from parpass.adapters.xdsl.cutting import Cut, Piece, cut
 from parpass.adapters.xdsl.modules import XDSLModule, new_place, text_of
 from parpass.adapters.xdsl.op_shrinking import DropOperations, operations_in
-from parpass.adapters.xdsl.text_box import FunctionText, TextBox
+from parpass.adapters.xdsl.pass_factories import PassFactory as _OfUniverse
+from parpass.adapters.xdsl.text_box import FunctionText, TextBox, telling_of_text
+from parpass.adapters.xdsl.worker_modules import IR_NAME, SUFFIX
 from parpass.adapters.xdsl.xdsl_adapter import XDSLAdapter
 from parpass.adapters.xdsl.xdsl_environment import Environment, known_dialects
 from parpass.transform import register_adapter
@@ -28,14 +29,14 @@ class MLIRPrograms(XDSLAdapter):
     is the text that `xdsl-opt` writes.
     """
 
-    ir_name = "mlir"
-    suffixes = (".mlir",)
+    ir_name = IR_NAME
+    suffixes = (SUFFIX,)
 
     def parse(self, text: str, source_name: str) -> XDSLModule:
         """Return the module of a text, of which functions may not be parsed yet.
 
         Raises:
-            xdsl.utils.exceptions.ParseError: It cannot be read.
+            UnreadFunctionError: It cannot be read.
         """
         environment = known_dialects()
         # A context gives resources names that it has not given before, so they are to
@@ -71,7 +72,8 @@ class MLIRPrograms(XDSLAdapter):
 
 
 def _parsed(text: str, source_name: str, environment: Environment) -> ModuleOp:
-    return Parser(environment.context(), text, source_name).parse_module()
+    with telling_of_text():
+        return Parser(environment.context(), text, source_name).parse_module()
 
 
 def _of_cut(
@@ -106,8 +108,9 @@ def _source(
 ) -> FunctionText:
     begin, end = (at - piece.begin for at in piece.body)
     whole = text[piece.begin : piece.end]
-    return FunctionText(aliases, whole, (begin, end), line, source_name)
+    column = piece.begin - text.rfind("\n", 0, piece.begin)
+    return FunctionText(aliases, whole, (begin, end), line, column, source_name)
 
 
-register_adapter(XDSLModule, MLIRPrograms())
-_ = _passes_by_name  # its import registers them
+register_adapter(XDSLModule, MLIRPrograms(), passes_in=["parpass.adapters.xdsl"])
+_ = _OfUniverse  # what it is imported from registers them

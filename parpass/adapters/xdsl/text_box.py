@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import marshal
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
+from xdsl.utils.lexer import Span as XDSLSpan
 
 from parpass.adapters.xdsl.attribute_bytes import VERSION
 from parpass.adapters.xdsl.box import Box
 from parpass.adapters.xdsl.codec import symbols_in_text
 from parpass.adapters.xdsl.xdsl_environment import Environment
+from parpass.diagnostic import Diagnostic, Span
+from parpass.errors import UnreadFunctionError
 
 _UNIT = 35  # characters, about those of an operation
 
@@ -26,6 +31,7 @@ class FunctionText(NamedTuple):
         text: The function.
         body: Where its body is in that, with its braces.
         line: The number of the line on which it begins.
+        column: That of the column, which counts from 1, too.
         source_name: The name of the file that it is from.
     """
 
@@ -33,19 +39,22 @@ class FunctionText(NamedTuple):
     text: str
     body: tuple[int, int]
     line: int
+    column: int
     source_name: str
 
     def parsed(self, environment: Environment) -> Sequence[Operation]:
         """Return the function.
 
         Raises:
-            ParseError: It cannot be read; the lines are those of the file.
+            UnreadFunctionError: It cannot be read; the place is that in the file.
         """
         try:
             return self._parsed(environment, self.aliases + self.text)
         except ParseError:
             blank = "\n" * (self.line - 1 - self.aliases.count("\n"))
-            self._parsed(environment, self.aliases + blank + self.text)
+            blank += " " * (self.column - 1)
+            with telling_of_text():
+                self._parsed(environment, self.aliases + blank + self.text)
             raise
 
     def without_body(self, environment: Environment) -> Sequence[Operation]:
@@ -63,6 +72,26 @@ class FunctionText(NamedTuple):
         for op in ops:
             op.detach()
         return ops
+
+
+@contextlib.contextmanager
+def telling_of_text() -> Generator[None]:
+    """Have an error of xDSL's parser raised as one of the program, with its place.
+
+    Raises:
+        UnreadFunctionError: There was one.
+    """
+    try:
+        yield
+    except ParseError as error:
+        told = Diagnostic.error(_span(error.span), error.msg)
+        raise UnreadFunctionError(str(error).rstrip(), [told]) from error
+
+
+def _span(place: XDSLSpan[Any]) -> Span:
+    begin = place.get_location()
+    end = dataclasses.replace(place, start=place.end).get_location()
+    return Span(begin.file, begin.line, end.line, begin.col, end.col)
 
 
 class TextBox(Box):

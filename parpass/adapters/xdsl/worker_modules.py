@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+IR_NAME, SUFFIX = "mlir", ".mlir"
 MUCH_TEXT = 80_000  # characters, which take half a second to be read and verified
 _LOOKED_AT = 100_000
 _DIALECT = re.compile(r"(?<![\w.%@#!^\"])([a-z_]\w*)\.[a-z]")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
+from parpass.adapters.xdsl.worker_modules import IR_NAME, SUFFIX
 from parpass.cli.showing.failure import InputError
 from parpass.errors import ParseError, did_you_mean
 from parpass.transform import Textual, registered_programs
@@ -20,7 +20,7 @@ def known_irs() -> Mapping[str, Textual]:
 
 # Adapters that come with parpass: the IR, the suffix of its files, the module that
 # registers it, and the extra that installs what it is for.
-_SHIPPED = {"mlir": (".mlir", "parpass.adapters.xdsl.mlir_programs", "xdsl")}
+_SHIPPED = {IR_NAME: (SUFFIX, "parpass.adapters.xdsl.mlir_programs", "xdsl")}
 
 
 def load_irs(names: Iterable[str]) -> None:
@@ -41,23 +41,6 @@ def load_irs(names: Iterable[str]) -> None:
             raise InputError(
                 f"programs of IR '{ir}' need {error.name}: install 'parpass[{extra}]'"
             ) from None
-
-
-def loaded_ahead(inputs: Sequence[Path], ir: str | None) -> Sequence[str]:
-    """Return what workers should load for files, before anything is read of them.
-
-    Nothing where the files may be small, or are no files.
-    """
-    if len(inputs) != 1 or not inputs[0].is_file():
-        return ()
-    [path] = inputs
-    if ir != "mlir" and (ir is not None or path.suffix.lower() != ".mlir"):
-        return ()
-    from parpass.adapters.xdsl.worker_modules import MUCH_TEXT, worker_modules
-
-    if path.stat().st_size < MUCH_TEXT:
-        return ()
-    return worker_modules(path.read_text(errors="replace"))
 
 
 def ir_named(name: str) -> Textual | None:

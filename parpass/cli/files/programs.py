@@ -80,8 +80,13 @@ def all_parsed(programs: Sequence[Program]) -> list[Any]:
                     "'parpass opt' to a file, or with --print-metadata"
                 )
     if errors:
-        raise InputError("\n".join(["the program cannot be read", *errors]))
+        raise unread(*errors)
     return modules
+
+
+def unread(*errors: str) -> InputError:
+    """Return the error for a program that cannot be read."""
+    return InputError("\n".join(["the program cannot be read", *errors]))
 
 
 def _below_its_header(text: str, name: str, kind: str) -> tuple[str, str]:

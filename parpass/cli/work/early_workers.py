@@ -12,7 +12,12 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parpass.cli.files.irs import loaded_ahead
+from parpass.adapters.xdsl.worker_modules import (
+    IR_NAME,
+    MUCH_TEXT,
+    SUFFIX,
+    worker_modules,
+)
 from parpass.runner.executor import environment_of_workers
 from parpass.runner.pool import fork_server
 
@@ -20,9 +25,7 @@ if TYPE_CHECKING:
     from parpass.runner import Executor
 
 _COMMAND = "opt"
-_ENTRY = (
-    "parpass.cli.entry"  # which each worker loads, being what the program begins with
-)
+_ENTRY = "parpass.cli.entry"  # which each worker loads, as the program begins with it
 
 
 def load_ahead(arguments: Sequence[str]) -> None:
@@ -36,7 +39,7 @@ def load_ahead(arguments: Sequence[str]) -> None:
     if "--dask" in arguments or "-j0" in arguments:
         return
     files = [Path(one) for one in arguments if Path(one).is_file()]
-    if modules := loaded_ahead(files, None):
+    if modules := _loaded_ahead(files, None):
         _load(modules)
 
 
@@ -44,12 +47,27 @@ def needed_early(
     inputs: Sequence[Path], ir: str | None, jobs: int | None
 ) -> Sequence[str]:
     """Return what workers load for inputs, if these are sure to be much work."""
-    modules = loaded_ahead(inputs, ir)
+    modules = _loaded_ahead(inputs, ir)
     if not modules or jobs in (0, 1) or not fork_server.has_fork_server():
         return ()
     from parpass.runner.placing.cores import usable_cores  # with loky, which takes time
 
     return modules if jobs or usable_cores() > 1 else ()
+
+
+def _loaded_ahead(inputs: Sequence[Path], ir: str | None) -> Sequence[str]:
+    """Return what workers should load for files, before anything is read of them.
+
+    Nothing where the files may be small, or are no files.
+    """
+    if len(inputs) != 1 or not inputs[0].is_file():
+        return ()
+    [path] = inputs
+    if ir != IR_NAME and (ir is not None or path.suffix.lower() != SUFFIX):
+        return ()
+    if path.stat().st_size < MUCH_TEXT:
+        return ()
+    return worker_modules(path.read_text(errors="replace"))
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from parpass import open_runner
-from parpass.cli.files.programs import SPLIT, Program
+from parpass.cli.files.programs import SPLIT, Program, unread
 from parpass.cli.files.reading import read_modules, read_programs
 from parpass.cli.files.writing import write_modules
 from parpass.cli.showing.failure import InputError, PassFailure
@@ -20,7 +20,7 @@ from parpass.cli.work.clusters import on_cluster
 from parpass.cli.work.early_workers import early_workers, needed_early
 from parpass.cli.work.expectations import Expectations, capturing
 from parpass.cli.work.pipeline import dump_pipeline, make_context, read_pipeline
-from parpass.errors import ArgumentError, ParseError
+from parpass.errors import ArgumentError, ParseError, UnreadFunctionError
 from parpass.runner import Executor, Runner
 from parpass.transform import Pass, PassContext, Sequential
 
@@ -161,6 +161,8 @@ def _all(modules: Sequence[Any], go: Run, *, traceback: bool) -> Iterator[Any]:
     for mod in modules:
         try:
             yield go(mod)
+        except UnreadFunctionError as error:
+            raise unread(str(error)) from None
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
             raise PassFailure(error, with_traceback=traceback) from None
 

@@ -54,6 +54,7 @@ def begin_worker(coordinator: int) -> None:
     """
     global _is_own_process
     _is_own_process = True
+    gc.freeze()  # modules stay: to look for garbage in them takes as long as a pass
     end_with_parent(
         coordinator, lambda: [run.folder for run in list(_runs.values())], _let_go
     )

@@ -50,7 +50,6 @@ class _Definitions:
         self._bound: set[Node] = set()  # where we are
         self._ever: set[Node] = set()
         self._free: dict[Node, None] = {}
-        self._lets: set[Let] = set()
         self._values: dict[Var, PrimExpr] = {}  # of what expressions bind
 
     def run(self, root: Node) -> None:
@@ -110,9 +109,8 @@ class _Definitions:
         stack += reversed(outside)
 
     def _is_bound_alike(self, node: Let) -> bool:
+        is_again = node.var in self._values
         before = self._values.setdefault(node.var, node.value)
-        is_again = before is not node.value or node in self._lets
-        self._lets.add(node)
         is_free = node.var not in self._bound
         return is_again and is_free and expr_deep_equal(before, node.value)
 

@@ -21,6 +21,7 @@ from parpass.tir.data_type import data_type
 from parpass.tir.expr import Cast
 from parpass.tir.prim_expr import IntImm, PrimExpr
 
+_LINEAR = {Add, Sub, Mul}
 MAX_NODES = 2 * MAX_TERMS  # of a sum that is looked at as a whole
 
 
@@ -52,13 +53,12 @@ class CanonicalSimplifier(RewriteSimplifier):
         return [one for one in order if not self._is_open(one)]
 
     def _is_linear(self, expr: Any) -> bool:
-        if not isinstance(expr, Add | Sub | Mul) or expr.dtype not in INDEX:
+        kind = cast("type[PrimExpr]", type(expr))
+        if kind not in _LINEAR or expr.dtype not in INDEX:
             return False
         if self._table.is_impure(expr):
             return False
-        if isinstance(expr, Mul) and not isinstance(expr.b, IntImm):
-            return isinstance(expr.a, IntImm)
-        return True
+        return kind is not Mul or type(expr.b) is IntImm or type(expr.a) is IntImm
 
     def _is_open(self, expr: Any) -> bool:
         """Return whether an expression is seen as what is added in it."""

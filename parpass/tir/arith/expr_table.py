@@ -15,9 +15,10 @@ from parpass.tir.buffer import Buffer
 from parpass.tir.builtin import CallEffectKind, call_effect
 from parpass.tir.expr import Any as AnyExpr
 from parpass.tir.expr import Call, Let, Var
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.prim_expr import IntImm, PrimExpr, shared_int
 
 LIMIT = 100_000  # entries, before the table is emptied
+_THEMSELVES = (Var, AnyExpr, Buffer, Op)  # each is equal to no other one
 
 
 class ExprTable:
@@ -88,7 +89,7 @@ class ExprTable:
         key = (IntImm, dtype, value)
         found = self._by_parts.get(key)
         if found is None:
-            found = self._by_parts[key] = IntImm(dtype, value)
+            found = self._by_parts[key] = shared_int(dtype, value)
             self._first[found] = found
         return found
 
@@ -106,7 +107,7 @@ class ExprTable:
             return
         first = self._first
         below = _below(node)
-        if not below and (isinstance(node, Var | AnyExpr | Buffer | Op)):
+        if not below and isinstance(node, _THEMSELVES):
             first[node] = node
             return
         parts = [first[child] for child in below]
@@ -138,7 +139,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def _below(node: Any) -> Any:
-    return () if isinstance(node, Buffer) else children(node)
+    return () if type(node) is Buffer else children(node)
 
 
 def _is_impure(node: Any) -> bool:

@@ -7,17 +7,14 @@ from typing import Any
 from msgspec.structs import force_setattr
 
 from parpass.ir.node import Node
-from parpass.tir.prim_expr import (
-    PrimExpr,
-    as_prim_expr,
-)
+from parpass.tir.prim_expr import EXPR_KINDS, as_prim_expr
 
 
 def convert_fields(node: Node, *fields: str) -> None:
     """Make expressions of numbers in the fields of a node that is being made."""
     for name in fields:
         value = getattr(node, name)
-        if not isinstance(value, PrimExpr):
+        if type(value) not in EXPR_KINDS:
             force_setattr(node, name, as_prim_expr(value))
 
 

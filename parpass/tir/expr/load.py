@@ -14,11 +14,7 @@ from parpass.tir.data_type import checked, data_type
 from parpass.tir.expr.fields import convert_fields
 from parpass.tir.expr.variable import Var, check_var
 from parpass.tir.expr.vector import const_true
-from parpass.tir.prim_expr import (
-    Operand,
-    PrimExpr,
-    as_prim_expr,
-)
+from parpass.tir.prim_expr import EXPR_KINDS, Operand, PrimExpr, as_prim_expr
 
 
 @reflected(
@@ -34,8 +30,9 @@ class Load(PrimExpr, frozen=True, eq=False):
     span: Span | None = None
 
     def __post_init__(self) -> None:
-        if self.dtype != checked(self.dtype):
-            force_setattr(self, "dtype", checked(self.dtype))
+        dtype = checked(self.dtype)
+        if self.dtype != dtype:
+            force_setattr(self, "dtype", dtype)
         convert_fields(self, "index")
         check_access(self, self.dtype)
 
@@ -48,7 +45,7 @@ def check_access(node: Any, dtype: str) -> None:
     """
     check_var(node, node.buffer_var)
     given = node.predicate
-    if not isinstance(given, PrimExpr):
+    if type(given) not in EXPR_KINDS:
         lanes = data_type(dtype).lanes
         given = const_true(lanes) if given is None else as_prim_expr(given)
         force_setattr(node, "predicate", given)

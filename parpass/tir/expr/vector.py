@@ -18,6 +18,7 @@ from parpass.tir.prim_expr import (
     Operands,
     PrimExpr,
     as_prim_exprs,
+    shared_int,
 )
 
 
@@ -53,6 +54,11 @@ class Broadcast(PrimExpr, frozen=True, eq=False):
     def __post_init__(self) -> None:
         convert_fields(self, "value")
         set_dtype(self, _vector(self, self.value, self.lanes))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self is _true(self.lanes):
+            return const_true, (self.lanes,)
+        return type(self), (self.value, self.lanes, self.span, self.dtype)
 
 
 def _vector(node: Ramp | Broadcast, one: PrimExpr, lanes: Any) -> str:
@@ -105,6 +111,7 @@ def const_true(lanes: int = 1, span: Span | None = None) -> PrimExpr:
     return true if lanes == 1 else Broadcast(true, lanes, span)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.cache  # there are no more than 65,535 lanes
 def _true(lanes: int) -> PrimExpr:
-    return IntImm("bool", 1) if lanes == 1 else Broadcast(_true(1), lanes)
+    true = shared_int("bool", 1)
+    return true if lanes == 1 else Broadcast(true, lanes)

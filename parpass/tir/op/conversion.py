@@ -13,7 +13,13 @@ from parpass.ir.operators.op_table import Op
 from parpass.tir.const_fold import float_imm, int_imm
 from parpass.tir.data_type import DataType, checked, data_type, wrapped
 from parpass.tir.expr import Broadcast, Call, Cast
-from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, as_prim_expr
+from parpass.tir.prim_expr import (
+    FloatImm,
+    IntImm,
+    PrimExpr,
+    as_prim_expr,
+    shared_int,
+)
 
 
 def const(value: Any, dtype: str | None = None, span: Span | None = None) -> PrimExpr:
@@ -36,7 +42,8 @@ def const(value: Any, dtype: str | None = None, span: Span | None = None) -> Pri
 
 def _scalar(value: Any, kind: DataType, span: Span | None) -> PrimExpr:
     if kind.is_integral:
-        return IntImm(kind.element, _held(int(value), kind), span)
+        dtype, held = kind.element, _held(int(value), kind)
+        return shared_int(dtype, held) if span is None else IntImm(dtype, held, span)
     if kind.is_floating:
         return FloatImm(kind.element, float(value), span)
     if kind.code == "handle" and value == 0:
@@ -73,7 +80,7 @@ def _converted(imm: IntImm | FloatImm, dtype: str) -> PrimExpr:
     if kind.is_floating:
         return float_imm(dtype, float(imm.value))
     if kind.code == "bool":
-        return IntImm("bool", int(imm.value != 0))
+        return shared_int("bool", int(imm.value != 0))
     if not kind.is_integral:
         raise IRTypeError(f"Can't cast {imm.dtype} to {dtype}")
     if isinstance(imm, FloatImm) and not math.isfinite(imm.value):

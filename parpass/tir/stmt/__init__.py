@@ -12,6 +12,7 @@ from parpass.tir.stmt.control_flow import (
 )
 from parpass.tir.stmt.scoped import AssertStmt, AttrStmt, LetStmt
 from parpass.tir.stmt.stmt_base import (
+    STMT_KINDS,
     Stmt,
     plain,
     plain_attrs,
@@ -19,6 +20,7 @@ from parpass.tir.stmt.stmt_base import (
 from parpass.tir.stmt.storage import Allocate, BufferRealize, BufferStore, Store
 
 __all__ = [
+    "STMT_KINDS",
     "Allocate",
     "AssertStmt",
     "AttrStmt",

@@ -23,7 +23,13 @@ from parpass.tir.prim_expr import (
     Operand,
     PrimExpr,
 )
-from parpass.tir.stmt.stmt_base import Stmt, check_body, check_scalar, plain_attrs
+from parpass.tir.stmt.stmt_base import (
+    STMT_KINDS,
+    Stmt,
+    check_body,
+    check_scalar,
+    plain_attrs,
+)
 
 
 class ForKind(enum.IntEnum):
@@ -106,7 +112,7 @@ class SeqStmt(Stmt, frozen=True, eq=False):
         if type(given) is not tuple:
             force_setattr(self, "seq", tuple(given))
         for one in cast("tuple[Any, ...]", self.seq):
-            if not isinstance(one, Stmt):
+            if type(one) not in STMT_KINDS:
                 raise IRTypeError(
                     f"expected statements for SeqStmt, got {type(one).__name__}"
                 )

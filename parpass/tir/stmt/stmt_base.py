@@ -14,11 +14,17 @@ from parpass.tir.prim_expr import (
     StringImm,
 )
 
+STMT_KINDS: set[type] = set()  # every class of statements; see `EXPR_KINDS`
+
 
 class Stmt(Node, frozen=True, eq=False):
     """The base of statements."""
 
     namespace: ClassVar[str] = "tir"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        STMT_KINDS.add(cls)
 
 
 def check_body(node: Stmt, *fields: str) -> None:
@@ -29,7 +35,7 @@ def check_body(node: Stmt, *fields: str) -> None:
     """
     for name in fields:
         body = getattr(node, name)
-        if not isinstance(body, Stmt):
+        if type(body) not in STMT_KINDS:
             raise IRTypeError(
                 f"expected a statement for {type(node).__name__}.{name}, got "
                 f"{type(body).__name__}"

@@ -10,7 +10,14 @@ from msgspec import structs
 from parpass.ir.node import Node, bindings, children, reflection
 from parpass.tir.buffer import Buffer
 from parpass.tir.expr import Let, Var
-from parpass.tir.stmt import Allocate, BufferRealize, For, LetStmt, Stmt
+from parpass.tir.stmt import (
+    STMT_KINDS,
+    Allocate,
+    BufferRealize,
+    For,
+    LetStmt,
+    Stmt,
+)
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 
 _BINDERS = (For, LetStmt, Let, Allocate)
@@ -54,7 +61,7 @@ def _each_once(roots: list[Node], again: list[Node]) -> Iterator[Node]:
     while stack:
         node = stack.pop()
         if node in seen:
-            if isinstance(node, Stmt):
+            if type(node) in STMT_KINDS:
                 again.append(node)
             continue
         seen.add(node)

@@ -27,6 +27,7 @@ from parpass.errors import (
     ContractError,
     ReproducerError,
     UnprintablePassError,
+    UnreadFunctionError,
     WorkerError,
     add_note,
 )
@@ -192,6 +193,7 @@ def wants_reproducer(context: PassContext, error: Exception) -> bool:
     """
     notes: list[str] = getattr(error, "__notes__", [])
     is_asked_for = bool(context.config.get(REPRODUCER))
+    is_asked_for = is_asked_for and not isinstance(error, UnreadFunctionError)
     return is_asked_for and not any(note.startswith(_NOTE) for note in notes)
 
 

@@ -13,6 +13,7 @@ from parpass.errors import (
     UnknownPassError,
 )
 from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.adapters import wrong_input
 from parpass.transform.config import STRICT_REQUIRED
 from parpass.transform.context import PassContext
 from parpass.transform.factories import create_pass, registered_passes
@@ -93,6 +94,10 @@ class _Events:
             for child in pass_.passes:
                 self._add_child(child, pass_, is_counted=is_counted)
         else:
+            wrong = wrong_input(pass_, self._adapter)
+            if wrong is not None:
+                events[-1] = Impossible(wrong)
+                return
             is_counted = is_counted and not self._is_required(pass_)
             if pass_.is_functionwise:
                 events.append(Step(pass_, is_counted, restores))

@@ -34,7 +34,7 @@ from parpass.diagnostic import (
     DiagnosticLevel,
     renderer_is_overridden,
 )
-from parpass.errors import add_note
+from parpass.errors import UnreadFunctionError, add_note
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.context import PassContext
 from parpass.transform.debug.bisect import Gate
@@ -220,7 +220,8 @@ class _Walk:
         elif record.diagnostics or renderer_is_overridden():
             yield Render(record, self.ahead.given)
         if record.failure is not None:
-            add_note(record.failure, record.where)
+            if not isinstance(record.failure, UnreadFunctionError):
+                add_note(record.failure, record.where)
             self.failure = record.failure
             raise record.failure
         if record.counters and self.instrumented:

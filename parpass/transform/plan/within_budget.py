@@ -14,6 +14,7 @@ from parpass.errors import (
     FunctionFailure,
     FunctionTimeoutError,
     MemoryLimitError,
+    UnreadFunctionError,
 )
 from parpass.transform.budget import Budget
 from parpass.transform.config import OnFailure
@@ -103,6 +104,7 @@ def within(
         except Exception as error:
             # Then the program is at fault.
             is_told = isinstance(error, DiagnosticError) and error.is_rendered
+            is_told = is_told or isinstance(error, UnreadFunctionError)
             if tries and not is_told:
                 begin_again()
                 continue

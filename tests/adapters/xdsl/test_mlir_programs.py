@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner, Result
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import PassPipeline
-from xdsl.utils.exceptions import ParseError
 
 from parpass.adapters.xdsl import FUNCTION_LOCAL
 from parpass.adapters.xdsl.mlir_programs import MLIRPrograms
@@ -18,6 +17,7 @@ from parpass.adapters.xdsl.text_box import TextBox
 from parpass.adapters.xdsl.xdsl_environment import universe
 from parpass.adapters.xdsl.xdsl_passes import pass_of
 from parpass.cli import main
+from parpass.errors import UnreadFunctionError
 from parpass.runner import Runner
 from parpass.transform import (
     PassContext,
@@ -124,10 +124,21 @@ def test_errors_in_a_function_have_the_line_of_the_file(
     wrong = PROGRAM.replace("%2 = arith.addi %0, %1 : i32", "%2 = arith.addi %0 : i32")
     read = MLIRPrograms().parse(wrong, "a.mlir")
     config = dict(POOLED) if workers else {}
-    with PassContext(config=config), pytest.raises(ParseError) as failure:
-        runner.run_sync(read, passes_of("cse"))
-    assert "a.mlir:14:" in str(failure.value)
-    assert "in pass 'cse', on function 'second'" in failure.value.__notes__
+    for policy in ("fail", "skip", "retry"):
+        with PassContext(config=config), pytest.raises(UnreadFunctionError) as failure:
+            runner.run_sync(read, passes_of("cse"), on_failure=policy)
+        assert str(failure.value).startswith("a.mlir:14:24\n")
+        assert not hasattr(failure.value, "__notes__")
+        [told] = failure.value.diagnostics
+        assert str(told.span) == "a.mlir:14:24"
+        assert told.message == "Expected ','"
+
+
+def test_the_line_on_which_a_function_begins_is_as_in_the_file():
+    wrong = PROGRAM.replace("func.func @second(%a:", "func.func @second(%a;")
+    read = MLIRPrograms().parse(wrong, "a.mlir")
+    with pytest.raises(UnreadFunctionError, match=r"^a.mlir:11:23\n"):
+        passes_of("cse")(read)
 
 
 @pytest.mark.slow
@@ -222,14 +233,29 @@ def test_dialect_resources_are_kept(tmp_path: Path):
     assert result.output == RESOURCES
 
 
-def test_what_cannot_be_read_is_told_when_it_is_to_be_written(tmp_path: Path):
-    path = tmp_path / "a.mlir"
+def test_what_cannot_be_read_is_no_failure_of_a_pass(tmp_path: Path):
+    path, failure = tmp_path / "a.mlir", tmp_path / "failure.mlir"
     path.write_text(PROGRAM.replace("arith.muli %a", "arith.mulli %a"))
-    for extra in ([], ["-p", "cse", "--on-failure", "skip", "-j0"]):
+    passes = ["-p", "cse", "-j0", "--reproducer", str(failure)]
+    for extra in (
+        [],
+        passes,
+        [*passes, "--on-failure", "skip"],
+        ["-p", "printf-to-llvm"],
+    ):
         result = opt(str(path), *extra)
         assert result.exit_code == 2
-        assert "the program cannot be written: ParseError: " in result.stderr
-        assert f"{path}:12:" in result.stderr
+        assert f"Error: the program cannot be read\n{path}:12:" in result.stderr
+        assert "pass '" not in result.stderr
+        assert not failure.exists()
+
+
+def test_what_cannot_be_read_may_be_expected(tmp_path: Path):
+    path = tmp_path / "a.mlir"
+    expected = "// expected-error@+1 {{Expected ','}}\n%2 = arith.addi %0 : i32"
+    path.write_text(PROGRAM.replace("%2 = arith.addi %0, %1 : i32", expected))
+    result = opt(str(path), "--verify-diagnostics", "-p", "cse", "-j0")
+    assert (result.exit_code, result.stderr) == (0, "")
 
 
 def test_a_level_has_no_passes_for_them(tmp_path: Path):

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from parpass.adapters.xdsl.worker_modules import MUCH_TEXT, worker_modules
-from parpass.cli.main import main
+from parpass.cli import main
 from parpass.cli.work.early_workers import needed_early
 
 FUNCTION = """\
@@ -42,6 +42,20 @@ def test_what_comes_out_is_what_comes_out_of_one_process(program: Path):
     assert shown.stdout == alone.stdout
     assert "here: small work" not in shown.stderr
     assert "in the workers" in shown.stderr
+
+
+def test_nothing_else_loads_before_workers_begin_to():
+    """Neither in the command nor in workers, which load what it begins with."""
+    begins = "import sys, parpass.cli.entry, parpass.cli.minding\n"
+    begins += "import parpass.cli.work.early_workers\n"
+    shown = "print({'click', 'inspect', 'parpass.transform', 'xdsl'} & {*sys.modules})"
+    made = subprocess.run(
+        [sys.executable, "-c", begins + shown],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert made.stdout == "set()\n"
 
 
 def test_little_text_one_process_and_a_pipe_need_none(program: Path, tmp_path: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -62,11 +63,12 @@ def _depth_to_space_relation(types: Sequence[Type], attrs: SubPixelAttrs) -> Ten
 def _depth_to_space(attrs: SubPixelAttrs, data: Array) -> Array:
     data = relaid(data, attrs.layout, "NCHW")
     (n, c, h, w), b = data.shape, attrs.block_size
+    leaving = c // (b * b)
     if attrs.mode == "DCR":
-        parts = data.reshape(n, b, b, -1, h, w).transpose(0, 3, 4, 1, 5, 2)
+        parts = data.reshape(n, b, b, leaving, h, w).transpose(0, 3, 4, 1, 5, 2)
     else:
-        parts = data.reshape(n, -1, b, b, h, w).transpose(0, 1, 4, 2, 5, 3)
-    return relaid(parts.reshape(n, c // (b * b), h * b, w * b), "NCHW", attrs.layout)
+        parts = data.reshape(n, leaving, b, b, h, w).transpose(0, 1, 4, 2, 5, 3)
+    return relaid(parts.reshape(n, leaving, h * b, w * b), "NCHW", attrs.layout)
 
 
 def _space_to_depth_relation(types: Sequence[Type], attrs: SubPixelAttrs) -> TensorType:
@@ -162,7 +164,8 @@ def _to_batch(attrs: SpaceToBatchNDAttrs, data: Array) -> Array:
     parts = data.reshape(*split, *data.shape[count + 1 :])
     blocks, places = range(2, 2 * count + 1, 2), range(1, 2 * count, 2)
     parts = parts.transpose(*blocks, 0, *places, *range(2 * count + 1, parts.ndim))
-    return parts.reshape(-1, *parts.shape[count + 1 :])
+    batch = math.prod(parts.shape[: count + 1])
+    return parts.reshape(batch, *parts.shape[count + 1 :])
 
 
 def _from_batch_relation(
@@ -183,14 +186,15 @@ def _from_batch_relation(
 
 def _from_batch(attrs: BatchToSpaceNDAttrs, data: Array) -> Array:
     count = len(attrs.block_shape)
-    parts = data.reshape(*attrs.block_shape, -1, *data.shape[1:])
+    batch = data.shape[0] // math.prod(attrs.block_shape)
+    parts = data.reshape(*attrs.block_shape, batch, *data.shape[1:])
     order = [count]
     for at in range(count):
         order += [count + 1 + at, at]
     parts = parts.transpose(*order, *range(2 * count + 1, parts.ndim))
     pairs = zip(data.shape[1:], attrs.block_shape, strict=False)
     lengths = [dim * block for dim, block in pairs]
-    whole = parts.reshape(-1, *lengths, *data.shape[count + 1 :])
+    whole = parts.reshape(batch, *lengths, *data.shape[count + 1 :])
     crops = zip(lengths, attrs.crops, strict=True)
     kept = [slice(before, length - after) for length, (before, after) in crops]
     return whole[(slice(None), *kept)]

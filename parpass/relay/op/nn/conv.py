@@ -1,4 +1,10 @@
-"""Convolution of signals, images and volumes, in any layout."""
+"""Convolution of signals, images and volumes, in any layout.
+
+What is around an image is zeros, and they are multiplied as its elements are: a window
+that reaches over the edge by an infinite weight, or by one that is no number, gives no
+number. TVM's are so. That holds for whatever computes a convolution, numpy here, loops
+and machine code; and for the zeros that a transposed one has between elements.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +48,7 @@ from parpass.relay.op.declaration.relations import (
     unify,
 )
 from parpass.relay.op.nn.products import matrix_product
-from parpass.relay.op.nn.windows import window_counts, window_dims, windows
+from parpass.relay.op.nn.windows import Sliding, window_counts, window_dims, windows
 
 __all__ = [
     "contrib_conv2d_nchwc", "contrib_depthwise_conv2d_nchwc", "conv1d", "conv2d",
@@ -130,7 +136,8 @@ def _conv(
     """Build a call of a convolution.
 
     Padding is one int for all sides, one for each axis, or one for each side: all
-    those before the axes, then all those behind them.
+    those before the axes, then all those behind them. It is zeros, which are multiplied
+    by weights as the data are: by one that is infinite they give what is no number.
 
     Raises:
         IRTypeError: An attribute is out of its range, or no such layout exists.
@@ -203,10 +210,11 @@ def operand_shapes(
         require_same_dtype((data, weight))
     require_number(data)
     spatial = SPATIAL[len(attrs.strides)]
-    return (
-        relaid_shape(data.shape, attrs.data_layout, f"NC{spatial}"),
-        relaid_shape(weight.shape, attrs.kernel_layout, f"{channels}{spatial}"),
-    )
+    image = relaid_shape(data.shape, attrs.data_layout, f"NC{spatial}")
+    kernel = relaid_shape(weight.shape, attrs.kernel_layout, f"{channels}{spatial}")
+    if 0 in kernel[2:]:
+        raise TypeRelationError(f"expected a kernel of lengths from 1 on, got {weight}")
+    return image, kernel
 
 
 def result_type(data: TensorType, attrs: ConvAttrs, shape: Shape) -> TensorType:
@@ -255,24 +263,39 @@ def _convolve(attrs: ConvAttrs, data: Array, weight: Array) -> Array:
     spatial = SPATIAL[len(attrs.strides)]
     data = relaid(data, attrs.data_layout, f"NC{spatial}")
     weight = relaid(weight, attrs.kernel_layout, f"OI{spatial}")
+    dtype = attrs.out_dtype or data.dtype.name
+    result = convolved(data, weight, attrs, attrs.groups, dtype)
+    return relaid(result, f"NC{spatial}", attrs.out_layout or attrs.data_layout)
+
+
+def convolved(
+    data: Array, weight: Array, how: Sliding, groups: int, dtype: str
+) -> Array:
+    """Return the sums of products of windows and a weight.
+
+    Args:
+        data: Images, batch and channels first.
+        weight: The weight: channels of the result, channels of a group, then lengths.
+        how: How it slides.
+        groups: Into how many groups the channels are split.
+        dtype: That of the result.
+    """
     batch, _, *image = data.shape
     out_channels, _, *kernel = weight.shape
-    counts = window_counts(tuple(image), tuple(kernel), attrs)
-    view = windows(data, tuple(kernel), attrs, counts, fill=0)
-    rows = weight.reshape(attrs.groups, out_channels // attrs.groups, -1)
-    dtype = attrs.out_dtype or data.dtype.name
+    counts = window_counts(tuple(image), tuple(kernel), how)
+    view = windows(data, tuple(kernel), how, counts, fill=0)
+    rows = weight.reshape(groups, out_channels // groups, math.prod(weight.shape[1:]))
     # As many windows at a time as fit into a limit: written out they take the memory of
     # the image times the size of the kernel.
     step = max(1, _WINDOWS_AT_ONCE * max(counts[0], 1) // max(view.nbytes, 1))
     at, parts = len(kernel) + 2, list[Array]()
     for start in range(0, max(counts[0], 1), step):
         some = view[(slice(None),) * at + (slice(start, start + step),)]
-        columns = _columns(some, len(kernel), attrs.groups, rows.shape[-1])
+        columns = _columns(some, len(kernel), groups, rows.shape[-1])
         places = some.shape[at:]
         product = matrix_product(rows, columns, dtype)
         parts.append(product.reshape(batch, out_channels, *places))
-    result = np.concatenate(parts, 2) if len(parts) > 1 else parts[0]
-    return relaid(result, f"NC{spatial}", attrs.out_layout or attrs.data_layout)
+    return np.concatenate(parts, 2) if len(parts) > 1 else parts[0]
 
 
 _WINDOWS_AT_ONCE = 2**26  # bytes

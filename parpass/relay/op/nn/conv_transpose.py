@@ -1,9 +1,13 @@
-"""Transposed convolution, which spreads each element through a window."""
+"""Transposed convolution, which spreads each element through a window.
+
+It is the convolution, by the weight turned round, of images with zeros between their
+elements and around them. As in all convolutions, zeros are multiplied, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -21,13 +25,12 @@ from parpass.relay.op.nn.conv import (
     Conv3DAttrs,
     ConvAttrs,
     checked_channels,
+    convolved,
     in_channels,
     operand_shapes,
     result_type,
     with_weight,
 )
-from parpass.relay.op.nn.products import matrix_product
-from parpass.runtime.dtypes import computed_in, numpy_dtype
 
 __all__ = ["conv1d_transpose", "conv2d_transpose", "conv3d_transpose"]
 
@@ -80,6 +83,9 @@ def _conv_transpose(
 ) -> Call:
     """Build a call of a transposed convolution; padding is cut off the result.
 
+    An infinite weight, or one that is no number, gives what is no number wherever no
+    element of the data reaches by it; see `conv`.
+
     Raises:
         IRTypeError: An attribute is out of its range, or no such layout exists.
     """
@@ -90,6 +96,10 @@ def _length(length: Dim, size: Dim, axis: int, attrs: ConvTransposeAttrs) -> Dim
     """Return the length of the result along an axis."""
     if isinstance(length, UnknownDim) or isinstance(size, UnknownDim):
         return UnknownDim()
+    return _known_length(length, size, axis, attrs)
+
+
+def _known_length(length: int, size: int, axis: int, attrs: ConvTransposeAttrs) -> int:
     full = (length - 1) * attrs.strides[axis] + (size - 1) * attrs.dilation[axis] + 1
     cut = attrs.padding[axis] + attrs.padding[axis + len(attrs.strides)]
     if full + attrs.output_padding[axis] <= cut:
@@ -127,34 +137,48 @@ def _arguments(
     return with_weight(types, attrs, f"IO{SPATIAL[len(attrs.strides)]}", channels)
 
 
+class _StepByStep(NamedTuple):
+    """How the turned weight slides over what has its zeros already."""
+
+    strides: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+
 def _spread(attrs: ConvTransposeAttrs, data: Array, weight: Array) -> Array:
     rank, groups = len(attrs.strides), attrs.groups
     canonical = f"NC{SPATIAL[rank]}"
     dtype = attrs.out_dtype or data.dtype.name
-    working = computed_in(dtype)
     data = relaid(data, attrs.data_layout, canonical)
     weight = relaid(weight, attrs.kernel_layout, f"IO{SPATIAL[rank]}")
-    batch, channels, *image = data.shape
-    _, group_channels, *kernel = weight.shape
-    sizes = zip(image, kernel, attrs.strides, attrs.dilation, strict=True)
-    full = [(n - 1) * s + (k - 1) * d + 1 for n, k, s, d in sizes]
-    ends = [n + more for n, more in zip(full, attrs.output_padding, strict=True)]
-    result = np.zeros((batch, groups * group_channels, *ends), working)
-    rows = data.reshape(batch, groups, channels // groups, -1)
-    for at in np.ndindex(*kernel):
-        part = weight[(..., *at)].reshape(groups, channels // groups, group_channels)
-        spread = matrix_product(part.transpose(0, 2, 1), rows, working)
-        places = tuple(
-            slice(k * d, k * d + (n - 1) * s + 1, s)
-            for k, d, n, s in zip(at, attrs.dilation, image, attrs.strides, strict=True)
-        )
-        result[(..., *places)] += spread.reshape(batch, -1, *image)
-    cut = tuple(
-        slice(attrs.padding[axis], end - attrs.padding[axis + rank])
-        for axis, end in enumerate(ends)
-    )
-    result = result[(..., *cut)].astype(numpy_dtype(dtype), copy=False)
+    entering, leaving, *kernel = weight.shape
+    by_group = weight.reshape(groups, entering // groups, leaving, *kernel)
+    turned = np.flip(by_group.swapaxes(1, 2), (*range(3, 3 + rank),))
+    turned = turned.reshape(groups * leaving, entering // groups, *kernel)
+    how = _StepByStep((1,) * rank, (0,) * 2 * rank, attrs.dilation)
+    spaced = _with_zeros(attrs, data, kernel)
+    result = convolved(spaced, turned, how, groups, dtype)
     return relaid(result, canonical, attrs.out_layout or attrs.data_layout)
+
+
+def _with_zeros(attrs: ConvTransposeAttrs, data: Array, kernel: Sequence[int]) -> Array:
+    """Return images with zeros between elements and around, as the weight sees them."""
+    sizes: list[int] = []
+    from_data: list[slice] = []
+    places: list[slice] = []
+    for axis, (length, size) in enumerate(zip(data.shape[2:], kernel, strict=True)):
+        stride, reach = attrs.strides[axis], (size - 1) * attrs.dilation[axis]
+        before = reach - attrs.padding[axis]  # what is cut off may be less than none
+        whole = _known_length(length, size, axis, attrs) + reach
+        first = max(0, -(before // stride))
+        end = min(whole, before + (length - 1) * stride + 1)
+        seen = range(before + first * stride, end, stride)
+        sizes.append(whole)
+        from_data.append(slice(first, first + len(seen)))
+        places.append(slice(seen.start, max(seen.start, seen.stop), stride))
+    found = np.zeros((*data.shape[:2], *sizes), data.dtype)
+    found[(..., *places)] = data[(..., *from_data)]
+    return found
 
 
 def _registered(

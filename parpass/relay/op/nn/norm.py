@@ -14,13 +14,15 @@ from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.declaration.attributes import Count, Ints, IntTuple, Real
 from parpass.relay.op.declaration.build import operator
 from parpass.relay.op.declaration.relations import (
-    float_axis_identity,
-    float_identity,
     normal_axes,
     normal_axis,
     require_vectors,
     tensors,
     vectors_along_axis,
+)
+from parpass.relay.op.declaration.type_relations import (
+    float_axis_identity,
+    float_identity,
 )
 from parpass.relay.op.nn.products import along
 
@@ -202,8 +204,9 @@ def _group_norm_relation(types: Sequence[Type], attrs: GroupNormAttrs) -> Tensor
 
 def _group_norm(attrs: GroupNormAttrs, data: Array, gamma: Array, beta: Array) -> Array:
     axis = normal_axis(attrs.axis, data.ndim)
-    shape = data.shape
-    grouped = data.reshape(*shape[:axis], attrs.num_groups, -1, *shape[axis + 1 :])
+    shape, groups = data.shape, attrs.num_groups
+    split = groups, shape[axis] // groups
+    grouped = data.reshape(*shape[:axis], *split, *shape[axis + 1 :])
     axes = tuple(at for at in range(1, grouped.ndim) if at != axis)
     around = grouped.mean(axis=axes, keepdims=True)
     centred = grouped - around
@@ -255,6 +258,8 @@ class LRNAttrs(Attrs, frozen=True):
 def _lrn(attrs: LRNAttrs, data: Array) -> Array:
     sides = [(0, 0)] * data.ndim
     sides[attrs.axis] = (attrs.size // 2, attrs.size // 2)
+    if not data.size:
+        return data.copy()
     squares = np.pad(np.square(data), sides)
     near = np.lib.stride_tricks.sliding_window_view(squares, attrs.size, attrs.axis)
     of_dtype = data.dtype.type

@@ -87,11 +87,12 @@ def _take(attrs: TakeAttrs, data: Array, indices: Array) -> Array:
     if attrs.batch_dims < 0:
         shared = indices.ndim + attrs.batch_dims
     axis = normal_axis(attrs.axis or 0, data.ndim) - shared
-    rows = [
-        np.take(data[at], indices[at], axis=axis, mode=mode)
-        for at in np.ndindex(data.shape[:shared])
-    ]
-    return np.stack(rows).reshape(*data.shape[:shared], *rows[0].shape)
+    batches, rest = data.shape[:shared], data.shape[shared:]
+    picked = *rest[:axis], *indices.shape[shared:], *rest[axis + 1 :]
+    result = np.empty((*batches, *picked), data.dtype)
+    for at in np.ndindex(batches):
+        result[at] = np.take(data[at], indices[at], axis=axis, mode=mode)
+    return result
 
 
 @operator("take", _take_relation, _take, TakeAttrs, pattern=INJECTIVE, moves=True)

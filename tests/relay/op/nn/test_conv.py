@@ -108,6 +108,18 @@ def test_a_uniform_weight_convolves_like_any_other() -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
+def test_zeros_around_an_image_and_between_elements_are_multiplied() -> None:
+    data = const(np.array([[[[1, 2, 3]]]], "float32"))
+    weight = const(np.array([[[[1, np.inf]]]], "float32"))
+    for call, has_numbers in (
+        (nn.conv2d(data, weight, padding=[0, 1]), [True, True, True, False]),
+        (nn.conv2d_transpose(data, weight), [False, True, True, True]),
+        (nn.conv2d_transpose(data, weight, padding=[0, 1]), [True, True]),
+        (nn.conv2d_transpose(data, weight, (1, 2)), [False, True] * 3),
+    ):
+        assert (~np.isnan(value(call))).ravel().tolist() == has_numbers
+
+
 def test_the_result_may_have_another_dtype() -> None:
     data, weight = const(np.full((1, 1, 1, 1), 100, "int8")), ints(1, 1, 1, 1)
     narrow = const(array(weight).astype("int8") * 0 + 100)

@@ -46,7 +46,8 @@ def _conv(
     image = axis_lengths(data.shape, attrs.data_layout, f"NC{spatial}")
     kernel = axis_lengths(weight.shape, attrs.kernel_layout, f"OI{spatial}")
     counts = axis_lengths(out.shape, layout, f"NC{spatial}")
-    per_group = kernel[0] // attrs.groups  # channels of the result
+    # Channels of the result; where there are none, nobody asks for one.
+    per_group = max(1, kernel[0] // attrs.groups)
 
     def element(indices: Indices) -> Stmt:
         at = axis_values(indices, layout)
@@ -95,11 +96,12 @@ def _conv_transpose(
     image = axis_lengths(data.shape, attrs.data_layout, f"NC{spatial}")
     kernel = axis_lengths(weight.shape, attrs.kernel_layout, f"IO{spatial}")
     entering = image[1] // attrs.groups
+    leaving = max(1, kernel[1])  # as above
 
     def element(indices: Indices) -> Stmt:
         at = axis_values(indices, layout)
-        group = op.floordiv(at["C"], kernel[1])
-        channel_out = op.floormod(at["C"], kernel[1])
+        group = op.floordiv(at["C"], leaving)
+        channel_out = op.floormod(at["C"], leaving)
 
         def more(total: PrimExpr, k: Indices) -> PrimExpr:
             channel = group * entering + k[0]

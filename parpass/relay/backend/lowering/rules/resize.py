@@ -95,7 +95,8 @@ def _resize(
     if rule == "tf_crop_and_resize":
         filler = op.const(attrs.extrapolation_value, result.dtype)
         result = Select(op.any(*beyond), filler, result)
-    if data_type(out.dtype).is_integral and result.dtype == _WIDE:
+    rounds = data_type(out.dtype).code in ("int", "uint")
+    if rounds and attrs.method != "nearest_neighbor":
         result = op.nearbyint(result)
     return op.cast_to(result, out.dtype)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from parpass.relay.backend.lowering.template import (
     Indices,
+    NoRuleError,
     Result,
     Source,
     register_injective,
@@ -21,14 +22,21 @@ def _strided_set(
     _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
 ) -> PrimExpr:
     data, value, begin, end, strides = sources
-    if 0 in value.shape:
-        return data.at(indices)
+    if 0 in (*data.shape, *value.shape):
+        raise NoRuleError("a range of no elements")
+    if begin.shape != end.shape:
+        raise NoRuleError("fewer bounds of one kind than of another")
+    whole = zip(
+        reversed(data.shape[begin.shape[0] :]), reversed(value.shape), strict=False
+    )
+    if len(value.shape) > len(data.shape) or any(b not in (1, a) for a, b in whole):
+        raise NoRuleError("a value that does not fit")
     at = [op.cast_to(index, "int64") for index in indices]
     inside: list[PrimExpr] = []
     for axis in range(begin.shape[0]):
         first, last = (_bound(one, axis) for one in (begin, end))
         step: PrimExpr = op.const(1, "int64")
-        if strides.shape[0]:
+        if axis < strides.shape[0]:
             step = _bound(strides, axis)
         place, conditions = _in_slice(at[axis], first, last, step, data.shape[axis])
         at[axis] = place

@@ -1,0 +1,118 @@
+"""Every operator with a rule of lowering, and how near its kernels come to numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from parpass.relay.expr import Call, TupleWrapper
+from parpass.relay.op import Op
+from tests.support.compiled import compiled
+from tests.support.lowered import interpreted, lowered, results_for
+from tests.support.nn_strategies import NETWORKS
+from tests.support.op_calls import Array, value
+from tests.support.op_shapes import Built
+from tests.support.op_strategies import TENSORS
+
+GENERATED = TENSORS | NETWORKS
+
+# What numpy computes; each is left to it by name.
+WITHOUT_RULE = {
+    *("annotation.compiler_begin", "annotation.compiler_end", "argsort", "argwhere"),
+    *("scatter_elements", "scatter_nd", "searchsorted", "sort", "sparse_to_dense"),
+    *("debug", "nn.avg_pool2d_grad", "nn.max_pool2d_grad", "topk"),
+}
+WITH_RULE = sorted(GENERATED.keys() - WITHOUT_RULE)
+
+
+def _named(*parts: str) -> list[str]:
+    return [name for name in NETWORKS if any(part in name for part in parts)]
+
+
+# How far a result may be from numpy's where it is of floats, in units of the last digit
+# of the largest element. What is not here gives numpy's very values.
+SUMS = 100  # in another order
+ROUNDED = 8  # a function of numpy's own, or C's, is rounded otherwise
+TOLERANCE = {
+    **dict.fromkeys(_named("conv", "norm", "avg_pool", "softmax"), SUMS),
+    **dict.fromkeys(_named("cross", "loss", "dense", "matmul", "lrn"), SUMS),
+    **dict.fromkeys(("sum", "mean", "prod", "variance", "cumsum", "cumprod"), SUMS),
+    **dict.fromkeys(("collapse_sum_like", "collapse_sum_to", "einsum"), SUMS),
+    **dict.fromkeys(
+        ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos"), ROUNDED
+    ),
+    **dict.fromkeys(("cosh", "exp", "fast_exp", "fast_tanh", "log", "log10"), ROUNDED),
+    **dict.fromkeys(("log1p", "log2", "power", "rsqrt", "sigmoid", "sin"), ROUNDED),
+    **dict.fromkeys(("sinh", "tan", "tanh"), ROUNDED),
+}
+LAST_DIGIT = {
+    "float64": 2.0**-52,
+    "float32": 2.0**-23,
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
+}
+
+
+@st.composite
+def calls(draw: st.DrawFn, name: str) -> Built:
+    """Return a call of an operator that may have a kernel."""
+    built = GENERATED[name](draw)
+    # To have a tuple of one field is the privilege of numpy.
+    assume(not isinstance(built, TupleWrapper) or len(built) > 1)
+    return built
+
+
+def meaning(built: Built) -> Sequence[Array]:
+    """Return what numpy computes for a call."""
+    found = value(built)
+    return cast("Any", found) if isinstance(found, tuple) else [found]
+
+
+def by_machine(built: Built) -> list[Array]:
+    """Return what machine code computes for a call."""
+    func, values = lowered(built)
+    results = results_for(func)
+    compiled(func)["main"](*[np.array(one) for one in values], *results)
+    return results
+
+
+def assert_means_the_same(
+    built: Built, run: Callable[[Built], list[Array]] = interpreted
+) -> None:
+    """Compare what a kernel computes with what numpy does, as near as the table says.
+
+    Args:
+        built: A call.
+        run: Computes it.
+    """
+    assert_as_near(built, run(built), meaning(built))
+
+
+def assert_as_near(
+    built: Built, found: Sequence[Array], wanted: Sequence[Array]
+) -> None:
+    """Compare results, as near as the table says for a call's operator."""
+    digits = TOLERANCE.get(_operator(built), 0)
+    for one, other in zip(found, wanted, strict=True):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        dtype = one.dtype.name
+        if dtype in {"float16", "bfloat16"}:  # computed as float32, and rounded once
+            one, other = one.astype("float32"), other.astype("float32")
+            digits = min(digits, 1)
+        if not digits or dtype not in LAST_DIGIT:
+            np.testing.assert_array_equal(one, other)
+            continue
+        near = digits * LAST_DIGIT[dtype]
+        largest = np.abs(other[np.isfinite(other)]).max(initial=0)
+        np.testing.assert_allclose(one, other, near, near * largest)
+
+
+def _operator(built: Built) -> str:
+    call = built.astuple() if isinstance(built, TupleWrapper) else built
+    assert isinstance(call, Call)
+    assert isinstance(call.op, Op)
+    return call.op.name
