@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 # `told` are the warnings of a parallel run that gave what the serial one does.
 PROGRAM = """
-import multiprocessing, os, resource, signal, sys, tempfile, time, warnings
+import multiprocessing, os, resource, signal, sys, tempfile, warnings
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 import parpass
@@ -75,10 +75,10 @@ print("done")
 
 # The system then ends what is left of processes, and nobody learns how they ended.
 NO_NEWS_OF_CHILDREN = """
+from parpass.runner.pool import loky_executor
+loky_executor._GRACE_SECONDS = 1e6  # who waits so long did not see that they ended
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-began = time.monotonic()
 assert run() == []
-assert time.monotonic() - began < 8
 print("done")
 """
 
