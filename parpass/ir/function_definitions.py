@@ -134,8 +134,10 @@ class FunctionDefinitions:
     def _known(self, key: Any) -> str:
         """Return the name of a function that is there, by its own GlobalVar if any."""
         name = name_of(key)
-        own = self.var(name)
-        if isinstance(key, GlobalVar) and own is not key:
+        own = self._vars.get(name)
+        if own is None:
+            raise UnknownGlobalError(name, self._vars)
+        if own is not key and isinstance(key, GlobalVar):
             raise ModuleError(
                 f"the module has another global variable named '{name}'; use "
                 f"mod.get_global_var('{name}')"

@@ -68,6 +68,16 @@ def _of_ml_dtypes(name: str) -> np.dtype[Any] | None:
         return None
 
 
+def is_float_dtype(name: str) -> bool:
+    """Return whether this names a dtype of floats, of any width."""
+    return name.startswith(("float", "bfloat"))
+
+
+def is_int_dtype(name: str) -> bool:
+    """Return whether this names a dtype of ints, signed or not; bools are none."""
+    return name.startswith(("int", "uint"))
+
+
 def is_vector_dtype(name: str) -> bool:
     """Return whether this names the dtype of vectors, such as `int8x4`.
 

@@ -20,7 +20,7 @@ from parpass.ir.structure.structural import (
     structural_hash,
 )
 from parpass.ir.type_functor import TypeVisitor
-from parpass.relay.op.declaration.relations import identity
+from parpass.relay.op.declaration.type_relations import identity
 from parpass.relay.op.tensor.elementwise import ClipAttrs
 from tests.support import toy_tenant as toy
 

@@ -31,7 +31,7 @@ from parpass.relay.expr import (
     const,
 )
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.op.declaration.relations import identity
+from parpass.relay.op.declaration.type_relations import identity
 from tests.support.programs import TENSORS, Step, Typed, Writer, arguments, call_op
 
 _F32 = TENSORS[0]

@@ -16,7 +16,7 @@ from parpass.cli.showing.failure import InputError
 from parpass.errors import EvaluationError, did_you_mean
 from parpass.ir.types.ty import TensorType, TupleType, Type
 from parpass.ir.types.type_structure import check_size
-from parpass.runtime.dtypes import numpy_dtype
+from parpass.runtime.dtypes import is_int_dtype, numpy_dtype
 
 
 class Parameter(Protocol):
@@ -45,7 +45,7 @@ def random_value(random: np.random.Generator, kind: Type | None, owner: str) -> 
             isinstance(extent, int) for extent in shape
         ):
             sizes = cast("Sequence[int]", shape)
-            if dtype == "bool" or dtype.startswith(("int", "uint")):
+            if dtype == "bool" or is_int_dtype(dtype):
                 most = 2 if dtype == "bool" else 5
                 return random.integers(0, most, sizes).astype(numpy_dtype(dtype))
             return random.standard_normal(sizes).astype(numpy_dtype(dtype))

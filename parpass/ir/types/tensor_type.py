@@ -13,7 +13,7 @@ import msgspec
 
 from parpass.errors import IRTypeError
 from parpass.ir.types.type_structure import Type
-from parpass.runtime.dtypes import NUMPY_DTYPES, dtype_of
+from parpass.runtime.dtypes import NUMPY_DTYPES, dtype_of, is_int_dtype
 
 
 class Any(msgspec.Struct, frozen=True):
@@ -109,7 +109,7 @@ def _is_int_expression(dim: object) -> bool:
     """Return whether this is an expression of loop programs, such as `te.var("n")`."""
     dtype = getattr(dim, "dtype", None)
     is_of_an_ir = isinstance(getattr(dim, "namespace", None), str)
-    return is_of_an_ir and isinstance(dtype, str) and dtype.startswith(("int", "uint"))
+    return is_of_an_ir and isinstance(dtype, str) and is_int_dtype(dtype)
 
 
 def scalar_type(dtype: str = "float32") -> TensorType:

@@ -24,7 +24,7 @@ from parpass.relay.expr import (
     RefWrite,
     Var,
 )
-from parpass.relay.op.declaration.relations import same_value
+from parpass.relay.op.declaration.type_relations import same_value
 
 # How many nodes of a rewrite's result are looked at to find what it has kept.
 _NEAR = 64

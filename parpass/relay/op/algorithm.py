@@ -15,12 +15,12 @@ from parpass.relay.op.declaration.attributes import DType, one_of
 from parpass.relay.op.declaration.build import operator
 from parpass.relay.op.declaration.relations import (
     agree,
-    axis_identity,
     normal_axis,
     require_number,
     require_same_dtype,
     tensors,
 )
+from parpass.relay.op.declaration.type_relations import axis_identity
 
 __all__ = ["argsort", "searchsorted", "sort", "topk"]
 

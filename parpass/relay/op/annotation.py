@@ -11,7 +11,7 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op.declaration.build import operator
-from parpass.relay.op.declaration.relations import identity, same_value
+from parpass.relay.op.declaration.type_relations import identity, same_value
 from parpass.runtime.devices import Device
 
 # TVM's numbers of device types.

@@ -11,7 +11,7 @@ from parpass.ir.operators.effect import Effect
 from parpass.ir.operators.op_table import Array
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.build import operator
-from parpass.relay.op.declaration.relations import same_value
+from parpass.relay.op.declaration.type_relations import same_value
 from parpass.runtime.ndarray import NDArray
 from parpass.runtime.registry import get_global_func, register_func
 

@@ -11,8 +11,6 @@ from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
 from parpass.ir.operators.op_attrs import op_attrs
 from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import TensorType, TupleType, Type
-from parpass.relay import op
 from parpass.relay.adt import Clause, Match
 from parpass.relay.analysis.findings import Finding, emit_errors, emit_notes
 from parpass.relay.expr import (
@@ -25,8 +23,6 @@ from parpass.relay.expr import (
     RefCreate,
     RefRead,
     RefWrite,
-    Tuple,
-    TupleGetItem,
     Var,
 )
 from parpass.relay.functor import ExprMutator
@@ -36,9 +32,9 @@ from parpass.relay.transform.mixed_precision import (
     MIXED_PRECISION_ALWAYS,
     MIXED_PRECISION_FOLLOW,
 )
-from parpass.relay.typing.built import BuiltTypes
+from parpass.relay.transform.precision_casts import Casts
 from parpass.relay.typing.infer import typed_function
-from parpass.runtime.dtypes import dtype_of
+from parpass.runtime.dtypes import dtype_of, is_float_dtype
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 KEEP_OUTPUT_DTYPE_OPTION = "relay.ToMixedPrecision.keep_orig_output_dtype"
@@ -93,7 +89,7 @@ class ToMixedPrecision(FunctionPass):
             self.mixed_precision_type = dtype_of(mixed_precision_type)
         except ValueError as error:
             raise ArgumentError(f"expected a dtype of floats: {error}") from None
-        if not _is_float(self.mixed_precision_type):
+        if not is_float_dtype(self.mixed_precision_type):
             raise ArgumentError(
                 f"expected a dtype of floats, got '{mixed_precision_type}'"
             )
@@ -111,7 +107,7 @@ class ToMixedPrecision(FunctionPass):
         rewriter = _Rewriter(self.mixed_precision_type)
         body = rewriter.visit(typed.body)
         if ctx.config.get(KEEP_OUTPUT_DTYPE_OPTION, False):
-            body = rewriter.as_before(typed.body, body)
+            body = rewriter.casts.as_before(typed.body, body)
         if self.missing_op_mode == 0 and rewriter.missing:
             emit_errors(rewriter.missing, ctx)
             return func
@@ -125,18 +121,13 @@ class ToMixedPrecision(FunctionPass):
         )
 
 
-def _is_float(dtype: str) -> bool:
-    return dtype.startswith(("float", "bfloat"))
-
-
 class _Rewriter(ExprMutator):
     def __init__(self, dtype: str) -> None:
         super().__init__()
         self.converted = 0
         self.missing: list[Finding] = []
         self._dtype = dtype
-        self._types = BuiltTypes()
-        self._casts: dict[tuple[Expr, str], Expr] = {}
+        self.casts = Casts()
         self._values: dict[Var, Expr] = {}
         self._rules = op_attrs(MIXED_PRECISION)
         self._named: set[str] = set()  # of operators that are in no list
@@ -153,7 +144,7 @@ class _Rewriter(ExprMutator):
     def visit_var(self, var: Var) -> Expr:
         """Return a variable of the type that its value has now."""
         value = self._values.get(var)
-        found = None if value is None else self._types.get(self.memo_map[value])
+        found = None if value is None else self.casts.types.get(self.memo_map[value])
         if found is None or found == var.checked_type:
             return var
         annotation = None if var.type_annotation is None else found
@@ -170,11 +161,11 @@ class _Rewriter(ExprMutator):
             category = MIXED_PRECISION_ALWAYS if follows else None
         if category != MIXED_PRECISION_ALWAYS:
             return self._unchanged(call, new)
-        args = [self._cast(arg, self._type(arg), self._dtype) for arg in new.args]
+        args = [self.casts.cast(arg, self._dtype) for arg in new.args]
         attrs = _summing_in(new.attrs, summed)
         self.converted += 1
         low = self._with_args(call, new, args, attrs)
-        return low if summed == result else self._cast(low, self._type(low), result)
+        return low if summed == result else self.casts.cast(low, result)
 
     def _category(self, call: Call, operator: Op) -> tuple[int | None, str, str]:
         rule = self._rules.get(operator.name)
@@ -197,18 +188,14 @@ class _Rewriter(ExprMutator):
         if isinstance(arg, Var | Constant):
             return True
         return all(
-            not _is_float(one.dtype) or one.dtype == self._dtype
-            for one in _tensors(self._type(arg))
+            not is_float_dtype(one.dtype) or one.dtype == self._dtype
+            for one in self.casts.tensors(arg)
         )
 
     def _unchanged(self, call: Call, new: Call) -> Expr:
         """Return a call on arguments, and so of a type, as before."""
-        args = list(map(self.as_before, call.args, new.args))
-        return self._typed(call, self._with_args(call, new, args))
-
-    def _typed(self, old: Expr, new: Expr) -> Expr:
-        self._types.known[new] = old.checked_type
-        return new
+        args = list(map(self.casts.as_before, call.args, new.args))
+        return self.casts.typed(call, self._with_args(call, new, args))
 
     def _with_args(
         self, call: Call, new: Call, args: Sequence[Expr], attrs: Any = ...
@@ -218,53 +205,11 @@ class _Rewriter(ExprMutator):
             return call
         return Call(new.op, tuple(args), attrs, (), call.span)
 
-    def as_before(self, old: Expr, new: Expr) -> Expr:
-        """Return a new value in the dtypes that the old one had."""
-        if new is old:
-            return new
-        wanted, found = old.checked_type, self._types.get(new)
-        return (
-            new if found is None or found == wanted else self._like(new, found, wanted)
-        )
-
-    def _like(self, value: Expr, found: Type, wanted: Type) -> Expr:
-        if isinstance(found, TupleType) and isinstance(wanted, TupleType):
-            pairs = zip(found.fields, wanted.fields, strict=True)
-            return Tuple(
-                tuple(
-                    self._like(_field(value, at), one, other)
-                    for at, (one, other) in enumerate(pairs)
-                )
-            )
-        if isinstance(wanted, TensorType):
-            return self._cast(value, found, wanted.dtype)
-        return value
-
-    def _cast(self, value: Expr, found: Type, dtype: str) -> Expr:
-        """Return a value of floats in a dtype; what was cast from that, as it was."""
-        if isinstance(found, TupleType):
-            fields = [_field(value, at) for at in range(len(found.fields))]
-            pairs = zip(fields, found.fields, strict=True)
-            new = [self._cast(field, typ, dtype) for field, typ in pairs]
-            return value if new == fields else Tuple(tuple(new))
-        if not isinstance(found, TensorType) or found.dtype == dtype:
-            return value
-        if not _is_float(found.dtype):
-            return value
-        if (value, dtype) not in self._casts:
-            made = op.cast(value, dtype)
-            self._casts[value, dtype] = made
-            self._casts[made, found.dtype] = value
-        return self._casts[value, dtype]
-
-    def _type(self, expr: Expr) -> Type:
-        return self._types.type_of(expr)
-
     def visit_function(self, fn: Function) -> Expr:
         """Return a closure that takes and gives what it did."""
         if fn.has_nonzero_attr("Primitive"):
             return fn
-        body = self.as_before(fn.body, self.visit(fn.body))
+        body = self.casts.as_before(fn.body, self.visit(fn.body))
         if body is fn.body:
             return fn
         return Function(
@@ -275,52 +220,41 @@ class _Rewriter(ExprMutator):
     def visit_if(self, if_: If) -> Expr:
         """Return branches of the type that they had."""
         branches = [
-            self.as_before(one, self.visit(one))
+            self.casts.as_before(one, self.visit(one))
             for one in (if_.true_branch, if_.false_branch)
         ]
-        cond = self.as_before(if_.cond, self.visit(if_.cond))
+        cond = self.casts.as_before(if_.cond, self.visit(if_.cond))
         if [cond, *branches] == [if_.cond, if_.true_branch, if_.false_branch]:
             return if_
-        return self._typed(if_, If(cond, branches[0], branches[1], if_.span))
+        return self.casts.typed(if_, If(cond, branches[0], branches[1], if_.span))
 
     def visit_match(self, match: Match) -> Expr:
         """Return a match, whose clauses are of the type that they had."""
-        return self._typed(match, super().visit_match(match))
+        return self.casts.typed(match, super().visit_match(match))
 
     def visit_clause(self, clause: Clause) -> Any:
         """Return a clause of the type that it had."""
-        rhs = self.as_before(clause.rhs, self.visit(clause.rhs))
+        rhs = self.casts.as_before(clause.rhs, self.visit(clause.rhs))
         return clause if rhs is clause.rhs else replace(clause, rhs=rhs)
 
     def visit_ref_create(self, ref_create: RefCreate) -> Expr:
         """Return a reference to what it had."""
-        value = self.as_before(ref_create.value, self.visit(ref_create.value))
+        value = self.casts.as_before(ref_create.value, self.visit(ref_create.value))
         if value is ref_create.value:
             return ref_create
-        return self._typed(ref_create, RefCreate(value))
+        return self.casts.typed(ref_create, RefCreate(value))
 
     def visit_ref_read(self, ref_read: RefRead) -> Expr:
         """Read what was read."""
-        return self._typed(ref_read, super().visit_ref_read(ref_read))
+        return self.casts.typed(ref_read, super().visit_ref_read(ref_read))
 
     def visit_ref_write(self, ref_write: RefWrite) -> Expr:
         """Write what was written."""
         ref = self.visit(ref_write.ref)
-        value = self.as_before(ref_write.value, self.visit(ref_write.value))
+        value = self.casts.as_before(ref_write.value, self.visit(ref_write.value))
         if ref is ref_write.ref and value is ref_write.value:
             return ref_write
-        return self._typed(ref_write, RefWrite(ref, value))
-
-
-def _field(value: Expr, at: int) -> Expr:
-    return value.fields[at] if isinstance(value, Tuple) else TupleGetItem(value, at)
-
-
-def _tensors(typ: Type) -> list[TensorType]:
-    """Return the tensors in a type of tensors and tuples."""
-    if isinstance(typ, TupleType):
-        return [one for field in typ.fields for one in _tensors(field)]
-    return [typ] if isinstance(typ, TensorType) else []
+        return self.casts.typed(ref_write, RefWrite(ref, value))
 
 
 def _summing_in(attrs: Any, dtype: str) -> Any:
@@ -330,6 +264,6 @@ def _summing_in(attrs: Any, dtype: str) -> Any:
             continue
         if name == "dtype" and "shape" not in attrs:
             continue  # of what is cast, or of a shape
-        if not attrs[name] or _is_float(attrs[name]):
+        if not attrs[name] or is_float_dtype(attrs[name]):
             return replace(attrs, **{name: dtype})
     return attrs

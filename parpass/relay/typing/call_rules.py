@@ -15,7 +15,7 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Op
 from parpass.ir.types.ty import FuncType, IncompleteType, Type
 from parpass.relay.expr import Call, GlobalVar, Var
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.type_relations import (
     bool_identity,
     float_identity,
     identity,

@@ -19,7 +19,7 @@ from parpass.ir.operators.op_table import Op, register_op
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.ir.types.ty import TensorType
 from parpass.relay.expr import Function, If, Let, TupleGetItem, Var, const
-from parpass.relay.op.declaration.relations import identity
+from parpass.relay.op.declaration.type_relations import identity
 from parpass.relay.transform import InferType
 
 

@@ -28,7 +28,7 @@ from parpass.relay.interpreter.interpreter import create_executor, evaluate
 from parpass.relay.interpreter.op_value import evaluate_call
 from parpass.relay.interpreter.values import Closure
 from parpass.relay.op import Op
-from parpass.relay.op.declaration.relations import identity
+from parpass.relay.op.declaration.type_relations import identity
 from parpass.runtime.ndarray import NDArray
 from tests.support.deep import DEPTHS
 

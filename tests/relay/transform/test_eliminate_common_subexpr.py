@@ -11,7 +11,7 @@ from parpass.ir.operators.op_table import Op, register_op
 from parpass.ir.structure.structural import assert_structural_equal
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.op.declaration.relations import identity
+from parpass.relay.op.declaration.type_relations import identity
 from parpass.relay.transform import EliminateCommonSubexpr
 from parpass.relay.transform.eliminate_common_subexpr import eliminate_common_subexpr
 from parpass.relay.typing.infer import infer_type

@@ -19,7 +19,7 @@ from parpass.ir.types.ty import Any
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from parpass.relay.interpreter.interpreter import evaluate
-from parpass.relay.op.declaration.relations import identity
+from parpass.relay.op.declaration.type_relations import identity
 from parpass.relay.op.transform.sequence import SequenceMaskAttrs
 from parpass.relay.transform import FoldConstant, InferType
 from parpass.relay.transform.constant_values import ConstantChecker

@@ -16,6 +16,7 @@ from parpass.relay.expr import Constant, Expr, const
 from parpass.relay.frontend.onnx.known import KnownValues
 from parpass.relay.frontend.onnx.tensor_proto import array_of
 from parpass.relay.typing.built import BuiltTypes
+from parpass.runtime.dtypes import is_int_dtype
 
 _MOST_STEPS = 10_000
 
@@ -142,7 +143,7 @@ class OnnxNode:
             FrontendError: It is no whole number, as the dtype would have it.
         """
         dtype = self.dtype(like)
-        if dtype.startswith(("int", "uint")) and value != int(value):
+        if is_int_dtype(dtype) and value != int(value):
             raise self.refusal(f"{value} is not supported for values of {dtype}")
         return const(np.asarray(value), dtype)
 

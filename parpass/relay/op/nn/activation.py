@@ -21,12 +21,14 @@ from parpass.relay.op.declaration.build import (
     operator,
 )
 from parpass.relay.op.declaration.relations import (
-    float_axis_identity,
-    float_identity,
-    number_identity,
     require_vectors,
     tensors,
     vectors_along_axis,
+)
+from parpass.relay.op.declaration.type_relations import (
+    float_axis_identity,
+    float_identity,
+    number_identity,
 )
 from parpass.relay.op.nn.products import along
 

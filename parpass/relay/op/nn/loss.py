@@ -14,13 +14,13 @@ from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import one_of
 from parpass.relay.op.declaration.build import OUT_ELEMWISE_FUSABLE, operator
 from parpass.relay.op.declaration.relations import (
-    float_identity,
     require_integer,
     require_rank,
     require_same_dtype,
     require_shape,
     tensors,
 )
+from parpass.relay.op.declaration.type_relations import float_identity
 
 __all__ = ["cross_entropy", "cross_entropy_with_logits", "nll_loss"]
 

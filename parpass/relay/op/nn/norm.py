@@ -14,13 +14,15 @@ from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.declaration.attributes import Count, Ints, IntTuple, Real
 from parpass.relay.op.declaration.build import operator
 from parpass.relay.op.declaration.relations import (
-    float_axis_identity,
-    float_identity,
     normal_axes,
     normal_axis,
     require_vectors,
     tensors,
     vectors_along_axis,
+)
+from parpass.relay.op.declaration.type_relations import (
+    float_axis_identity,
+    float_identity,
 )
 from parpass.relay.op.nn.products import along
 

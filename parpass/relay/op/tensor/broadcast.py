@@ -12,14 +12,16 @@ from parpass.ir.types.ty import TensorType, Type
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.declaration.build import BROADCAST, operator
 from parpass.relay.op.declaration.relations import (
-    bool_broadcast,
     broadcast_shape,
+    require_same_dtype,
+    tensors,
+)
+from parpass.relay.op.declaration.type_relations import (
+    bool_broadcast,
     comparison,
     integer_broadcast,
     integral_broadcast,
     number_broadcast,
-    require_same_dtype,
-    tensors,
 )
 
 __all__ = [

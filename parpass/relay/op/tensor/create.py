@@ -20,11 +20,8 @@ from parpass.relay.op.declaration.attributes import (
     dtype_name,
 )
 from parpass.relay.op.declaration.build import ELEMWISE, operator
-from parpass.relay.op.declaration.relations import (
-    identity,
-    require_rank,
-    tensors,
-)
+from parpass.relay.op.declaration.relations import require_rank, tensors
+from parpass.relay.op.declaration.type_relations import identity
 from parpass.runtime.dtypes import converted
 
 __all__ = ["full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]

@@ -14,7 +14,7 @@ from parpass.ir.operators.op_table import Array, TypeRelationFn
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.declaration.attributes import Real
 from parpass.relay.op.declaration.build import ELEMWISE, operator
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.type_relations import (
     bool_identity,
     float_identity,
     identity,
@@ -22,6 +22,7 @@ from parpass.relay.op.declaration.relations import (
     number_identity,
     predicate,
 )
+from parpass.runtime.dtypes import is_int_dtype
 
 __all__ = [
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_not", "ceil",
@@ -154,7 +155,7 @@ def limit_of(limit: float, dtype: str) -> float:
 
     For one of ints it is what TVM casts it to, or the dtype's own where it is beyond.
     """
-    if not dtype.startswith(("int", "uint")):
+    if not is_int_dtype(dtype):
         return limit
     info = np.iinfo(dtype)
     if not info.min <= limit <= info.max:

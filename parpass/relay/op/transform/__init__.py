@@ -14,6 +14,7 @@ from parpass.relay.op.transform import (
     select,
     sequence,
     shape,
+    to_layout,
 )
 from parpass.relay.op.transform.collapse import *
 from parpass.relay.op.transform.grid import *
@@ -26,6 +27,7 @@ from parpass.relay.op.transform.scatter import *
 from parpass.relay.op.transform.select import *
 from parpass.relay.op.transform.sequence import *
 from parpass.relay.op.transform.shape import *
+from parpass.relay.op.transform.to_layout import *
 
 __all__: list[str] = []
 __all__ += collapse.__all__
@@ -39,3 +41,4 @@ __all__ += scatter.__all__
 __all__ += select.__all__
 __all__ += sequence.__all__
 __all__ += shape.__all__
+__all__ += to_layout.__all__

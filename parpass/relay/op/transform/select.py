@@ -18,12 +18,12 @@ from parpass.relay.op.declaration.attributes import Ints, IntTuple, int_tuple, o
 from parpass.relay.op.declaration.build import BROADCAST, INJECTIVE, operator
 from parpass.relay.op.declaration.relations import (
     Shape,
-    axis_identity,
     normal_axes,
     normal_axis,
     product,
     tensors,
 )
+from parpass.relay.op.declaration.type_relations import axis_identity
 
 __all__ = ["repeat", "reverse", "slice_like", "strided_slice", "tile"]
 

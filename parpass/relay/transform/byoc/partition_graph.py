@@ -6,12 +6,8 @@ import re
 from collections.abc import Container, Sequence
 from typing import cast
 
-from msgspec import structs
-
-from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
-from parpass.ir.operators.op_table import Op
 from parpass.relay.analysis.annotated_regions import (
     BEGIN,
     DEFAULT,
@@ -24,18 +20,16 @@ from parpass.relay.analysis.annotated_regions import (
 )
 from parpass.relay.expr import (
     Call,
-    Constant,
     Expr,
     Function,
     GlobalVar,
     Tuple,
     TupleGetItem,
-    Var,
 )
 from parpass.relay.functor import ExprMutator
+from parpass.relay.transform.byoc.region_function import RegionBody
 from parpass.relay.transform.infer_type import InferType
 from parpass.relay.typing.infer import typed_function
-from parpass.runtime.registry import get_global_func
 from parpass.transform import (
     ModulePass,
     PassContext,
@@ -125,15 +119,6 @@ class _PartitionGraph(ModulePass):
         return result
 
 
-def _optimized(function: Function, compiler: str) -> Function:
-    """Return a region's function as the compiler's own passes leave it."""
-    optimize = get_global_func(f"relay.ext.{compiler}.optimize", allow_missing=True)
-    if optimize is None:
-        return function
-    mod = optimize(InferType()(IRModule.from_expr(function)))
-    return mod["main"]
-
-
 def _has_marks(function: Function) -> bool:
     nodes = cast("list[Expr]", post_order(function))
     return any(is_call_of(node, BEGIN) or is_call_of(node, END) for node in nodes)
@@ -200,7 +185,7 @@ class _Partitioner(ExprMutator):
         self._names = names
         self._bind_constants = bind_constants
         self._regions = Regions(root)
-        self._bodies: dict[Region, _RegionBody] = {}
+        self._bodies: dict[Region, RegionBody] = {}
         self._calls: dict[Region, Call] = {}
         self._check_order()
 
@@ -225,9 +210,9 @@ class _Partitioner(ExprMutator):
         """Return the region that ends here, if it becomes a function."""
         return self._regions.of(expr) if is_call_of(expr, END) else None
 
-    def _body(self, region: Region) -> _RegionBody:
+    def _body(self, region: Region) -> RegionBody:
         if region not in self._bodies:
-            body = _RegionBody(region, self._regions, bind=self._bind_constants)
+            body = RegionBody(region, self._regions, bind=self._bind_constants)
             self._bodies[region] = body
         return self._bodies[region]
 
@@ -275,70 +260,3 @@ class _Partitioner(ExprMutator):
                 for child in self.visited_before(node)
                 if child not in done
             ]
-
-
-class _RegionBody(ExprMutator):
-    """What becomes of a region's nodes in its function.
-
-    Attributes:
-        arguments: The values that enter, by their place outside, and the parameters.
-        results: The values that leave, and their place in the function's result.
-    """
-
-    def __init__(self, region: Region, regions: Regions, *, bind: bool) -> None:
-        super().__init__()
-        self.arguments: list[tuple[Expr, Var]] = []
-        self.results: dict[Expr, int] = {}
-        self._region = region
-        self._regions = regions
-        self._bind = bind
-        self._params: dict[Expr, Expr] = {}
-        for end in region.outputs:
-            self.results.setdefault(end.args[0], len(self.results))
-        self._fields = tuple(self.visit(value) for value in self.results)
-
-    def function(self, name: str) -> Function:
-        """Return the function of the region."""
-        body = self._fields[0] if len(self._fields) == 1 else Tuple(self._fields)
-        compiler, span = self._region.compiler, self._region.outputs[0].span
-        params = tuple(var for _, var in self.arguments)
-        plain = Function(params, body, span=span)
-        made = _optimized(plain, compiler)
-        attrs = {
-            **made.attributes,
-            "global_symbol": name,
-            "Primitive": 1,
-            "Compiler": compiler,
-            "Inline": 1,
-        }
-        return structs.replace(made, attrs=attrs, checked_type_=None)
-
-    def visited_before(self, expr: Expr) -> Sequence[Expr]:
-        return children(expr) if self._is_inside(expr) else ()
-
-    def visit_default(self, expr: Expr) -> Expr:
-        return super().visit_default(expr) if self._is_inside(expr) else self._in(expr)
-
-    def visit_call(self, call: Call) -> Expr:
-        if is_call_of(call, BEGIN):
-            return self._in(call.args[0])
-        return self.visit_default(call)
-
-    def _is_inside(self, expr: Expr) -> bool:
-        if is_call_of(expr, BEGIN):
-            return False
-        return self._regions.of(expr) is self._region
-
-    def _in(self, value: Expr) -> Expr:
-        """Return the parameter for a value from outside."""
-        if isinstance(value, Op | GlobalVar | Function | Constructor):
-            return value
-        if self._bind and isinstance(value, Constant):
-            return value
-        if value not in self._params:
-            region = self._region
-            name = f"{region.compiler}_{region.number}_i{len(self.arguments)}"
-            param = Var(name, value.checked_type)
-            self._params[value] = param
-            self.arguments.append((value, param))
-        return self._params[value]

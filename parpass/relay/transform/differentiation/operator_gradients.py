@@ -18,6 +18,7 @@ from parpass.relay.transform.differentiation.pointwise_gradients import (
 )
 from parpass.relay.transform.differentiation.structural_gradients import STRUCTURAL
 from parpass.relay.transform.differentiation.window_gradients import WINDOWS
+from parpass.runtime.dtypes import is_float_dtype
 
 SHIPPED: Mapping[str, Gradient] = {**POINTWISE, **STRUCTURAL, **WINDOWS, **INDEXING}
 
@@ -55,7 +56,7 @@ def is_differentiable(typ: Type) -> bool:
     """Return whether there is a tensor of floats in a type."""
     if isinstance(typ, TupleType):
         return any(map(is_differentiable, typ.fields))
-    return isinstance(typ, TensorType) and typ.dtype.startswith(("float", "bfloat"))
+    return isinstance(typ, TensorType) and is_float_dtype(typ.dtype)
 
 
 def op_field(value: Expr, index: int) -> Expr:

@@ -1,31 +1,27 @@
-"""Functions as values of data types, and programs that call those."""
+"""Programs that call values of data types in the place of functions."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import cast
 
 from parpass.errors import IRError
-from parpass.ir.adt import Constructor, GlobalTypeVar, TypeData
+from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, bindings, children, post_order
 from parpass.ir.operators.op_table import Op
-from parpass.ir.type_functor import TypeMutator
 from parpass.ir.types.ty import FuncType, Type, TypeVar
-from parpass.ir.types.type_structure import extent, substitute
-from parpass.relay.adt import (
-    Clause,
-    Match,
-    PatternConstructor,
-    PatternVar,
-    PatternWildcard,
-)
+from parpass.ir.types.type_structure import substitute
 from parpass.relay.binding import with_new_variables
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.transform.functions.copy_limit import CopyLimit
+from parpass.relay.transform.functions.encodings import (
+    Encoding,
+    Encodings,
+    has_function_type,
+)
 from parpass.relay.transform.normal_forms.block_writer import is_opaque
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import PassContext
@@ -33,46 +29,6 @@ from parpass.transform import PassContext
 _Types = Mapping[TypeVar, Type]
 
 _CALLED_AS_IT_IS = (Constructor, Function, GlobalVar, Op)
-
-
-@dataclass
-class Encoding:
-    """The data type that stands for one type of functions.
-
-    Attributes:
-        name: The name of the data type.
-        apply: The function that calls what a value of it stands for.
-        params: Those of `apply`: the value, and the arguments.
-        result: What `apply` returns.
-        constructors: One for each function that is made.
-        clauses: What `apply` does for each.
-    """
-
-    name: GlobalTypeVar
-    apply: GlobalVar
-    params: list[Var]
-    result: Type
-    constructors: list[Constructor] = field(default_factory=list[Constructor])
-    clauses: list[Clause] = field(default_factory=list[Clause])
-
-    def constructor(self, captured: Sequence[Type]) -> Constructor:
-        """Return a new constructor for what captures values of these types."""
-        name = f"{self.name.name_hint}_{len(self.constructors)}"
-        made = Constructor(name, captured, self.name)
-        self.constructors.append(made)
-        return made
-
-    def add_clause(self, made: Constructor, bound: Sequence[Var], body: Expr) -> None:
-        """Add what `apply` does for what a constructor has made."""
-        pattern = PatternConstructor(made, [PatternVar(var) for var in bound])
-        self.clauses.append(Clause(pattern, body))
-
-    def apply_function(self) -> Function:
-        """Return the function that calls what its first argument stands for."""
-        clauses = self.clauses
-        if not clauses:  # nobody makes such a value, so nobody calls it
-            clauses = [Clause(PatternWildcard(), Call(self.apply, self.params))]
-        return Function(self.params, Match(self.params[0], clauses), self.result)
 
 
 class Program:
@@ -85,6 +41,7 @@ class Program:
 
     Attributes:
         captured: What functions capture that are inside of others.
+        encodings: The data types.
     """
 
     def __init__(
@@ -94,12 +51,11 @@ class Program:
         self._mod = mod
         self._higher_order = set(higher_order)
         self._copies = CopyLimit(ctx)
-        self._encodings: dict[str, Encoding] = {}
+        self.encodings = Encodings({*mod.functions_by_name, *mod.types.by_name})
         self._of_globals: dict[tuple[str, str], Constructor] = {}
         self._copied: dict[tuple[str, ...], GlobalVar] = {}
         self._made: dict[GlobalVar, Function] = {}
         self._waiting: deque[Callable[[], None]] = deque()
-        self._taken = {*mod.functions_by_name, *mod.types.by_name}
 
     def converted(self, function: Function) -> Function:
         """Return a function with types, and without type parameters, first-order."""
@@ -110,11 +66,7 @@ class Program:
 
     def add_to(self, mod: IRModule) -> None:
         """Add the data types and functions that were made to a module."""
-        for encoding in self._encodings.values():
-            definition = TypeData(encoding.name, (), encoding.constructors)
-            mod[encoding.name] = definition
-        for encoding in self._encodings.values():
-            mod[encoding.apply] = encoding.apply_function()
+        self.encodings.add_to(mod)
         for var, function in self._made.items():
             mod[var] = function
 
@@ -130,13 +82,13 @@ class Program:
         name, function = var.name_hint, self._mod[var.name_hint]
         if not isinstance(function, Function) or is_opaque(function):
             return None
-        if name not in self._higher_order and not any(map(_has_function_type, types)):
+        if name not in self._higher_order and not any(map(has_function_type, types)):
             return None
         key = (name, *map(str, types))
         if key not in self._copied:
             typed = typed_function(function, self._mod)
             self._copies.take(function, name)
-            made = self._copied[key] = GlobalVar(self._unused(f"{name}_"))
+            made = self._copied[key] = GlobalVar(self.encodings.unused(f"{name}_"))
             known = dict(zip(typed.type_params, types, strict=True))
             self._made[made] = typed
 
@@ -145,27 +97,6 @@ class Program:
 
             self._waiting.append(convert)
         return self._copied[key]
-
-    def encoding(self, typ: FuncType) -> Encoding:
-        """Return what stands for functions of a type without type variables."""
-        key = str(typ)
-        if key not in self._encodings:
-            if typ.type_params:
-                raise IRError(
-                    f"expected a function without type parameters, got {typ}; only an "
-                    "argument may have some, whose types the callee tells"
-                )
-            name = GlobalTypeVar(self._unused("Defunc"))
-            apply = GlobalVar(f"apply_{name}")
-            made = Encoding(name, apply, [Var("f", name())], typ.ret_type)
-            self._encodings[key] = made
-            made.params += [Var("x", self.encoded(arg)) for arg in typ.arg_types]
-            made.result = self.encoded(typ.ret_type)
-        return self._encodings[key]
-
-    def encoded(self, typ: Type) -> Type:
-        """Return a type with data types in the place of types of functions."""
-        return _EncodedTypes(self).visit(typ)
 
     def encoded_global(self, var: GlobalVar, typ: FuncType) -> Constructor:
         """Return the constructor for a global function that is a value of a type."""
@@ -176,7 +107,7 @@ class Program:
             _match_types(FuncType(own.arg_types, own.ret_type), typ, known)
             types = [known[param] for param in own.type_params]
             target = self.instance_of(var, types)
-            encoding = self.encoding(typ)
+            encoding = self.encodings.of(typ)
             made = self._of_globals[key] = encoding.constructor(())
             args, kept = encoding.params[1:], () if target else types
             encoding.add_clause(made, (), Call(target or var, args, None, kept))
@@ -196,25 +127,10 @@ class Program:
         body = _Body(self, function, types)
         params = [cast("Var", body.visit(param)) for param in function.params]
         typ = cast("FuncType", function.checked_type).ret_type
-        result = self.encoded(substitute(typ, types))
+        result = self.encodings.encoded(substitute(typ, types))
         return Function(
             params, body.converted(), result, (), function.attrs, function.span
         )
-
-    def _unused(self, prefix: str) -> str:
-        number = 0
-        while f"{prefix}{number}" in self._taken:
-            number += 1
-        self._taken.add(f"{prefix}{number}")
-        return f"{prefix}{number}"
-
-
-class _EncodedTypes(TypeMutator):
-    def __init__(self, program: Program) -> None:
-        self._program = program
-
-    def visit_func_type(self, ft: FuncType) -> Type:
-        return self._program.encoding(ft).name()
 
 
 class _Body(ExprMutator):
@@ -257,7 +173,7 @@ class _Body(ExprMutator):
 
     def visit_var(self, var: Var) -> Expr:
         """Return a new variable, of an encoded type."""
-        typ = self._program.encoded(self._type(var))
+        typ = self._program.encodings.encoded(self._type(var))
         return Var(var.name_hint, typ, var.span)
 
     def visit_constructor(self, con: Constructor) -> Expr:
@@ -289,7 +205,7 @@ class _Body(ExprMutator):
             args = tuple(map(self.visit, call.args))
             return Call(self._as_it_is(callee), args, call.attrs, (), call.span)
         typ = cast("FuncType", self._type(callee))
-        encoding = self._program.encoding(typ)
+        encoding = self._program.encodings.of(typ)
         args = self._values(call.args, typ.arg_types)
         if isinstance(callee, Var):
             return Call(encoding.apply, (self.visit(callee), *args), span=call.span)
@@ -324,7 +240,7 @@ class _Body(ExprMutator):
         return self._closure(cast("Function", arg), typ, known)
 
     def _closure(self, fn: Function, typ: FuncType, types: _Types) -> Expr:
-        encoding = self._program.encoding(typ)
+        encoding = self._program.encodings.of(typ)
         itself = self._bound_to.get(fn)
         captured = [var for var in self._program.captured[fn] if var is not itself]
         values = [cast("Var", self.visit(var)) for var in captured]
@@ -339,7 +255,7 @@ class _Body(ExprMutator):
         return Call(made, values, span=fn.span)
 
     def _constructed(self, call: Call, made: Constructor) -> Expr:
-        if any(map(_has_function_type, made.inputs)):
+        if any(map(has_function_type, made.inputs)):
             raise IRError(
                 f"expected a data type without functions in its definition, got "
                 f"'{made.belong_to}'; type variables may stand for functions"
@@ -388,10 +304,6 @@ def _captured_in(root: Function) -> dict[Function, list[Var]]:
             waiting += reversed(children(node))
         found[function] = [var for var in used if var not in bound]
     return found
-
-
-def _has_function_type(typ: Type) -> bool:
-    return FuncType in extent(typ).kinds
 
 
 def _match_types(pattern: Type, typ: Type, known: dict[TypeVar, Type]) -> None:

@@ -27,12 +27,8 @@ from parpass.relay.backend.lowering.template import (
     Store,
     register_template,
 )
-from parpass.relay.op.reduce import (
-    ArgReduceAttrs,
-    ReduceAttrs,
-    VarianceAttrs,
-    reduced_axes,
-)
+from parpass.relay.op.reduce.reductions import ArgReduceAttrs, ReduceAttrs, reduced_axes
+from parpass.relay.op.reduce.variances import VarianceAttrs
 from parpass.target.target import Target
 from parpass.tir import op
 from parpass.tir.data_type import data_type

@@ -19,12 +19,12 @@ from parpass.relay.backend.lowering.template import (
     register_injective,
 )
 from parpass.relay.op.declaration.relations import normal_axes, normal_axis
-from parpass.relay.op.transform.reshaping import LayoutTransformAttrs
 from parpass.relay.op.transform.shape import (
     ExpandDimsAttrs,
     SqueezeAttrs,
     TransposeAttrs,
 )
+from parpass.relay.op.transform.to_layout import LayoutTransformAttrs
 from parpass.tir import op
 from parpass.tir.buffer import BufferLoad, decl_buffer
 from parpass.tir.expr import Select

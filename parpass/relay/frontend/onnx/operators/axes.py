@@ -9,6 +9,7 @@ import numpy as np
 from parpass.relay import op
 from parpass.relay.expr import Expr, If, const
 from parpass.relay.frontend.onnx.onnx_node import OnnxNode
+from parpass.runtime.dtypes import is_int_dtype
 
 _MAX_RANK = 64  # numpy's own
 
@@ -83,6 +84,6 @@ def shape_of(node: OnnxNode, data: Expr) -> Expr:
 def whole(node: OnnxNode, index: int) -> Expr:
     """Return an input that only the running model knows, as a vector of int64."""
     given = node.input(index)
-    if not node.dtype(given).startswith(("int", "uint")):
+    if not is_int_dtype(node.dtype(given)):
         raise node.fault(f"expected whole numbers, got {node.dtype(given)}")
     return op.cast(given, "int64")

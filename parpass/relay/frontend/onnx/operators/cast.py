@@ -12,6 +12,7 @@ from parpass.relay.expr import Expr
 from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.signature import Converter
 from parpass.relay.frontend.onnx.tensor_proto import dtype_of
+from parpass.runtime.dtypes import is_float_dtype
 
 _SATURATED = ("float8_e4m3", "float8_e5m2")
 _EXPONENTS = "float8_e8m0fnu"
@@ -28,7 +29,7 @@ def cast_to(node: OnnxNode, data: Expr, dtype: str, *, saturate: bool = True) ->
             at the end of the range; otherwise it becomes what the dtype has for it.
     """
     if saturate and dtype.startswith(_SATURATED):
-        if not node.dtype(data).startswith(("float", "bfloat")):
+        if not is_float_dtype(node.dtype(data)):
             data = op.cast(data, "float32")
         bounds = cast("Any", finfo)(dtype)
         data = op.clip(data, float(bounds.min), float(bounds.max))

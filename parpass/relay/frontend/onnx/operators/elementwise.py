@@ -9,6 +9,7 @@ from parpass.relay import op
 from parpass.relay.expr import Expr
 from parpass.relay.frontend.onnx.onnx_node import OnnxNode
 from parpass.relay.frontend.onnx.operators.signature import Converter
+from parpass.runtime.dtypes import is_int_dtype
 
 
 def _unary(build: Callable[[Expr], Expr]) -> Converter:
@@ -26,7 +27,7 @@ def _variadic(build: Callable[[Expr, Expr], Expr]) -> Converter:
 def in_floats(node: OnnxNode, build: Callable[[Expr], Expr], data: Expr) -> Expr:
     """Return what is built; on integers it is computed in floats, and cut off."""
     dtype = node.dtype(data)
-    if not dtype.startswith(("int", "uint")):
+    if not is_int_dtype(dtype):
         return build(data)
     return op.cast(build(op.cast(data, "float64")), dtype)
 

@@ -15,6 +15,7 @@ from parpass.relay.frontend.onnx.operators.axes import (
     shape_of,
 )
 from parpass.relay.frontend.onnx.operators.signature import Converter
+from parpass.runtime.dtypes import is_int_dtype
 
 
 def from_front(node: OnnxNode, indices: Expr, length: int | Expr) -> Expr:
@@ -88,7 +89,7 @@ def _one_hot(node: OnnxNode) -> Expr:
     depth = int(node.known_number(1, "depth")) if node.is_known(1) else None
     values = node.input(2)
     axis = node.integer("axis", -1)
-    if not node.dtype(indices).startswith(("int", "uint")):
+    if not is_int_dtype(node.dtype(indices)):
         indices = op.cast(indices, "int64")
     off, on = (op.take(values, const(np.int64(at)), 0) for at in (0, 1))
     if depth is None:

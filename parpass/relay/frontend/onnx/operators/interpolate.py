@@ -14,6 +14,7 @@ import numpy as np
 from parpass.relay import op
 from parpass.relay.expr import Expr, const
 from parpass.relay.frontend.onnx.onnx_node import OnnxNode
+from parpass.runtime.dtypes import is_float_dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ def _weighted(node: OnnxNode, data: Expr, axis: int, weights: Expr) -> Expr:
     rank, dtype = node.rank(data), node.dtype(data)
     if dtype == "bool":
         raise node.refusal("what lies between bools is not supported")
-    is_float = dtype.startswith(("float", "bfloat"))
+    is_float = is_float_dtype(dtype)
     kind = dtype if dtype.startswith("float") else "float32"
     order = [at for at in range(rank) if at != axis]
     back = list(range(rank - 1))

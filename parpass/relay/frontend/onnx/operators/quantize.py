@@ -13,6 +13,7 @@ from parpass.relay.frontend.onnx.operators.neural import product_of
 from parpass.relay.frontend.onnx.operators.signature import Converter
 from parpass.relay.frontend.onnx.operators.window import conv_of
 from parpass.relay.frontend.onnx.tensor_proto import dtype_of
+from parpass.runtime.dtypes import is_int_dtype
 
 
 def _along(node: OnnxNode, value: Expr, data: Expr, axis: int, block: int) -> Expr:
@@ -60,7 +61,7 @@ def _on_grid(
     saturate: bool = True,
 ) -> Expr:
     """Return the nearest number that a dtype has, in its range."""
-    if not dtype.startswith(("int", "uint")):
+    if not is_int_dtype(dtype):
         return cast_to(node, scaled, dtype, saturate=saturate)
     # The zero points of 16 bits are more than floats of 16 bits hold.
     if node.dtype(scaled) != "float64":

@@ -11,25 +11,17 @@ import numpy as np
 from parpass.ir.attrs import Attrs
 from parpass.ir.operators.op_table import Array, TypeRelationFn
 from parpass.ir.types.ty import Dim, TensorType, Type
-from parpass.relay.expr import Call, Expr, Tuple, TupleWrapper
-from parpass.relay.op.declaration.attributes import Ints, IntTuple, int_tuple
+from parpass.relay.expr import Call, Expr
+from parpass.relay.op.declaration.attributes import Ints, IntTuple
 from parpass.relay.op.declaration.build import COMM_REDUCE, BuilderT, operator
 from parpass.relay.op.declaration.relations import (
     normal_axes,
     require_dtype,
-    require_float,
     require_number,
-    require_same_dtype,
     tensors,
 )
-from parpass.relay.op.tensor.broadcast import add, subtract
-from parpass.relay.op.tensor.elementwise import exp, log, sqrt
-from parpass.relay.op.transform.shape import require_broadcast, squeeze
 
-__all__ = [
-    "all", "any", "argmax", "argmin", "logsumexp", "max", "mean", "mean_std",
-    "mean_variance", "min", "prod", "std", "sum", "variance",
-]  # fmt: skip
+__all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum"]
 
 
 class ReduceAttrs(Attrs, frozen=True):
@@ -56,16 +48,6 @@ class ArgReduceAttrs(ReduceAttrs, frozen=True):
     select_last_index: bool = False
 
 
-class VarianceAttrs(ReduceAttrs, frozen=True):
-    """Attributes of `variance`.
-
-    Attributes:
-        unbiased: Whether to divide by one less than the number of elements.
-    """
-
-    unbiased: bool = False
-
-
 def _along(
     data: Expr,
     axis: Ints | Expr | None = None,
@@ -77,6 +59,7 @@ def _along(
 
 
 def reduced_axes(attrs: ReduceAttrs, rank: int) -> tuple[int, ...]:
+    """Return the axes to reduce, counted from the front."""
     if attrs.axis is None:
         return () if attrs.exclude else tuple(range(rank))
     axes = normal_axes(attrs.axis, rank)
@@ -85,7 +68,8 @@ def reduced_axes(attrs: ReduceAttrs, rank: int) -> tuple[int, ...]:
     return axes
 
 
-def _reduced(data: TensorType, attrs: ReduceAttrs, dtype: str) -> TensorType:
+def reduced_type(data: TensorType, attrs: ReduceAttrs, dtype: str) -> TensorType:
+    """Return the type of what is left of a tensor, in a dtype."""
     axes = reduced_axes(attrs, len(data.shape))
     dims: list[Dim] = []
     for axis, dim in enumerate(data.shape):
@@ -99,18 +83,18 @@ def _reduced(data: TensorType, attrs: ReduceAttrs, dtype: str) -> TensorType:
 def _number_relation(types: Sequence[Type], attrs: ReduceAttrs) -> TensorType:
     (data,) = tensors(types)
     require_number(data)
-    return _reduced(data, attrs, data.dtype)
+    return reduced_type(data, attrs, data.dtype)
 
 
 def _ordered_relation(types: Sequence[Type], attrs: ReduceAttrs) -> TensorType:
     (data,) = tensors(types)
-    return _reduced(data, attrs, data.dtype)
+    return reduced_type(data, attrs, data.dtype)
 
 
 def _bool_relation(types: Sequence[Type], attrs: ReduceAttrs) -> TensorType:
     (data,) = tensors(types)
     require_dtype(data, "bool")
-    return _reduced(data, attrs, "bool")
+    return reduced_type(data, attrs, "bool")
 
 
 def _mean(data: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
@@ -178,7 +162,7 @@ any = _reduction("any", _bool_relation, np.any, "Return whether an element holds
 def _arg_relation(types: Sequence[Type], attrs: ArgReduceAttrs) -> TensorType:
     (data,) = tensors(types)
     require_number(data)
-    return _reduced(data, attrs, "int32")
+    return reduced_type(data, attrs, "int32")
 
 
 def _arg_along(
@@ -219,89 +203,3 @@ argmax = _arg_reduction("argmax", np.argmax, "Return where the largest element i
 argmin = _arg_reduction("argmin", np.argmin, "Return where the smallest element is.")(
     _arg_along
 )
-
-
-def _variance_relation(types: Sequence[Type], attrs: VarianceAttrs) -> TensorType:
-    data, around = tensors(types)
-    require_float(data)
-    require_same_dtype((data, around))
-    require_broadcast(around, data.shape)
-    return _reduced(data, attrs, data.dtype)
-
-
-def _variance(attrs: VarianceAttrs, data: Array, around: Array) -> Array:
-    axes = reduced_axes(attrs, data.ndim)
-    squares = np.square(data - around).sum(axis=axes, keepdims=attrs.keepdims)
-    count = data.size // np.maximum(squares.size, 1) - int(attrs.unbiased)
-    return np.asarray(squares / data.dtype.type(count))
-
-
-@operator("variance", _variance_relation, _variance, VarianceAttrs, pattern=COMM_REDUCE)
-def _variance_around(
-    data: Expr,
-    around: Expr,
-    axis: Ints | None,
-    keepdims: bool,
-    exclude: bool,
-    unbiased: bool,
-) -> Call:
-    """Build the call."""
-    ...
-
-
-def variance(
-    data: Expr,
-    axis: Ints | None = None,
-    keepdims: bool = False,
-    exclude: bool = False,
-    unbiased: bool = False,
-    with_mean: Expr | None = None,
-) -> Call:
-    """Return the variance, around `with_mean` where the mean is known already.
-
-    That has to broadcast to the data.
-    """
-    axes = None if axis is None else int_tuple(axis, "axis")
-    around = mean(data, axes, True, exclude) if with_mean is None else with_mean
-    return _variance_around(data, around, axes, keepdims, exclude, unbiased)
-
-
-def std(
-    data: Expr,
-    axis: Ints | None = None,
-    keepdims: bool = False,
-    exclude: bool = False,
-    unbiased: bool = False,
-) -> Call:
-    """Return the standard deviation."""
-    return sqrt(variance(data, axis, keepdims, exclude, unbiased))
-
-
-def mean_variance(
-    data: Expr,
-    axis: Ints | None = None,
-    keepdims: bool = False,
-    exclude: bool = False,
-    unbiased: bool = False,
-) -> TupleWrapper:
-    """Return the mean and the variance."""
-    around = mean(data, axis, True, exclude)
-    spread = variance(data, axis, keepdims, exclude, unbiased, around)
-    kept = around if keepdims else mean(data, axis, keepdims, exclude)
-    return TupleWrapper(Tuple((kept, spread)), 2)
-
-
-def mean_std(
-    data: Expr, axis: Ints | None = None, keepdims: bool = False, exclude: bool = False
-) -> TupleWrapper:
-    """Return the mean and the standard deviation."""
-    both = mean_variance(data, axis, keepdims, exclude)
-    return TupleWrapper(Tuple((both[0], sqrt(both[1]))), 2)
-
-
-def logsumexp(data: Expr, axis: Ints | None = None, keepdims: bool = False) -> Call:
-    """Return `log(sum(exp(data)))`, without overflow."""
-    largest = max(data, axis, True)
-    total = log(sum(exp(subtract(data, largest)), axis, True))
-    result = add(total, largest)
-    return result if keepdims else squeeze(result, axis)
