@@ -50,6 +50,7 @@ def test_an_operator_computes_in_each_of_its_dtypes(name: str) -> None:
 
 
 @pytest.mark.stress
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", WITH_RULE)
 def test_every_operator_computes_in_each_of_its_dtypes(name: str) -> None:
     assert_computes_in_all_dtypes(name, 2)
