@@ -222,7 +222,7 @@ class Runner:
         began = time.perf_counter()
         limits = function_timeout, memory_limit, on_failure
         with folding:
-            runs = self._loaded()
+            runs = self._runs or self._loaded()
             return runs.run_sync(mod, pipeline, context, limits, report, began)
 
     @property

@@ -13,13 +13,14 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from parpass.errors import InternalError
+from parpass.runner.driving.best_here import run_if_best_here
 from parpass.runner.driving.in_process import InProcess
 from parpass.runner.driving.stages import Stages
 from parpass.runner.executor import Executor
-from parpass.runner.placing.forecasts import Ledger
+from parpass.runner.placing.forecasts import Forecast, Ledger
 from parpass.runner.report.account import Account
 from parpass.runner.stage.here import reproduce
-from parpass.runner.travel.retained import Retainer
+from parpass.runner.travel.retained import HeldModule, Retainer
 from parpass.runner.travel.snapshot import Snapshot
 from parpass.transform import ModuleAdapter, PassContext
 from parpass.transform.config import CHECK_CONTRACT
@@ -76,6 +77,10 @@ def _advanced(advance: Callable[[], Waiter]) -> Waiter | StageResult:
         return end.value
 
 
+def _as_it_is(mod: Any) -> Any:
+    return mod
+
+
 class Drive:
     """One run of a pipeline over a pool.
 
@@ -104,26 +109,48 @@ class Drive:
         began: float | None = None,
     ) -> None:
         self._host = host
+        self._executor = executor
         self._context = context
         self._adapter = adapter
-        optimizations = optimizations_in(context.config)
-        self._retainer = retainer = Retainer(adapter, optimizations)
+        self._ledger = ledger
+        self._isolated = isolated
+        self._retainer = Retainer(adapter, optimizations_in(context.config))
         self.account = Account(0 if executor is None else executor.workers, began)
-        self._in_process = InProcess(
-            host, context, adapter, ledger, retainer, self.account
-        )
-        self._stages = Stages(
-            host,
-            executor,
-            context,
-            adapter,
-            ledger,
-            retainer,
-            self.account,
-            self._in_process,
-            isolated=isolated,
-        )
+        # Not even made for a run that does not come to need them, as small ones do not.
+        self._made_in_process: InProcess | None = None
+        self._made_stages: Stages | None = None
         self._checker = _contract_checker(context)
+
+    @property
+    def _in_process(self) -> InProcess:
+        made = self._made_in_process
+        if made is None:
+            made = self._made_in_process = InProcess(
+                self._host,
+                self._context,
+                self._adapter,
+                self._ledger,
+                self._retainer,
+                self.account,
+            )
+        return made
+
+    @property
+    def _stages(self) -> Stages:
+        made = self._made_stages
+        if made is None:
+            made = self._made_stages = Stages(
+                self._host,
+                self._executor,
+                self._context,
+                self._adapter,
+                self._ledger,
+                self._retainer,
+                self.account,
+                self._in_process,
+                isolated=self._isolated,
+            )
+        return made
 
     async def run(self, commands: Plan) -> Any:
         """Carry out the commands of a plan and return the new module."""
@@ -176,14 +203,14 @@ class Drive:
 
     def _go_on(self, commands: Plan, advance: Callable[[], Command]) -> Any:
         end = go_on(commands, advance, self._carry_out)
-        return end if type(end) is Later else self._in_process.module(end)
+        return self._in_process.module(end) if type(end) is HeldModule else end
 
     def _carry_out(self, command: Command) -> Any:
         self._retainer.check_open()
         match command:
             case RunStage():
                 if self._checker is None:
-                    return self._stages.begin(command)
+                    return self._begin(command)
                 checked = functools.partial(self._checked_stage, command, self._checker)
                 return Later(checked)
             case RunModulePass():
@@ -209,6 +236,26 @@ class Drive:
                 return command.render(
                     self._in_process.module(command.mod), self._context
                 )
+
+    def _begin(self, command: RunStage) -> StageResult | Later:
+        executor = self._executor
+        is_small_so_far = self._made_stages is None and not self._host.abandons
+        if executor is None or not is_small_so_far:
+            return self._stages.begin(command)
+        begun = run_if_best_here(
+            command,
+            executor,
+            self._context,
+            self._adapter,
+            self._ledger,
+            self.account,
+            _as_it_is,
+            None,
+            isolated=self._isolated,
+        )
+        if isinstance(begun, Forecast):
+            return self._stages.elsewhere(command, executor, begun)
+        return begun
 
     def _hook(self, command: CallHook) -> Any:
         seen = self._in_process.module(command.mod)

@@ -16,7 +16,6 @@ from parpass.runner.stage.here import take_over
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.runner.travel.retained import HeldModule, Retainer
 from parpass.transform import ModuleAdapter, Pass, PassContext
-from parpass.transform.budget import Budget
 from parpass.transform.plan.commands import RunStage, StageResult
 from parpass.transform.plan.steps import run_stage_in_place
 
@@ -51,7 +50,11 @@ class UnderWay(msgspec.Struct, frozen=True):
 
 
 class InProcess:
-    """Runs stages of one run here; see `Drive` for the arguments."""
+    """Runs stages of one run here; see `Drive` for the arguments.
+
+    Attributes:
+        checkpoint: Ends a run that was abandoned; None where none can be.
+    """
 
     def __init__(
         self,
@@ -68,7 +71,7 @@ class InProcess:
         self._ledger = ledger
         self._retainer = retainer
         self._account = account
-        self._checkpoint = retainer.check_open if host.abandons else None
+        self.checkpoint = retainer.check_open if host.abandons else None
 
     def module(self, mod: Any) -> Any:
         """Return a module as an object, for somebody who looks at it."""
@@ -79,20 +82,14 @@ class InProcess:
         with self._account.looking():
             return self._retainer.module(mod)
 
-    def run(
-        self,
-        command: RunStage,
-        reason: Reason,
-        budgets: Sequence[Budget] | None = None,
-    ) -> StageResult:
+    def run(self, command: RunStage, reason: Reason) -> StageResult:
         """Run all of a stage, as a serial run does."""
         outcome = run_stage_in_place(
             command.steps,
             self.module(command.mod),
             self._context,
             self._adapter,
-            self._checkpoint,
-            budgets=budgets,
+            self.checkpoint,
         )
         self._account.stayed(reason, outcome)
         return outcome

@@ -27,7 +27,7 @@ from parpass.runner.report.account import Account
 from parpass.runner.report.report import RunReport
 from parpass.transform import Pass, PassContext, adapter_of, as_pass
 from parpass.transform.adapters import Unwrap, wrapped
-from parpass.transform.budget import UNSET, Limits, limits_in_force
+from parpass.transform.budget import UNSET, Limits, limits_in_force, limits_of_call
 from parpass.transform.config import ISOLATED
 from parpass.transform.plan.commands import Plan
 from parpass.transform.plan.plan import plan
@@ -40,6 +40,7 @@ Tell = Callable[[RunReport], object]
 _Given = tuple[float | None, int | None, str | None]  # what `Limits` is made of
 ValueT = TypeVar("ValueT")
 
+_NONE_GIVEN: _Given = (None, None, None)
 _FOR_EACH_CORE = 4  # workers at most
 _MANY = 32  # workers, that may be had even where there are few cores
 
@@ -121,6 +122,8 @@ class Runs:
         executor = self._usable_executor()
         current = PassContext.current()
         used = current if context is None else context
+        if used is current and limits == _NONE_GIVEN and limits_of_call() is UNSET:
+            return self._run_blocking(mod, pipeline, used, executor, tell, began)
         with limits_in_force(_limits(limits)):
             if used is current:
                 return self._run_blocking(mod, pipeline, used, executor, tell, began)
@@ -215,7 +218,7 @@ class Runs:
 
 
 def _limits(given: _Given) -> Limits:
-    return UNSET if given == (None, None, None) else Limits(*given)
+    return UNSET if given == _NONE_GIVEN else Limits(*given)
 
 
 async def _entered(

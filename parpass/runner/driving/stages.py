@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from parpass.runner.driving.best_here import run_if_best_here
 from parpass.runner.driving.in_process import InProcess, UnderWay
 from parpass.runner.driving.obstacles import (
     BE_LOADED,
@@ -34,7 +35,6 @@ from parpass.runner.placing.forecasts import (
     correct,
     learn_of_the_rest,
     seconds_here,
-    why_here,
 )
 from parpass.runner.pool.pooled_stage import PooledStage
 from parpass.runner.report.account import Account
@@ -45,8 +45,7 @@ from parpass.runner.travel.function_outcome import Verdict
 from parpass.runner.travel.retained import HeldModule, Retainer
 from parpass.runner.travel.shipment import UnloadableError
 from parpass.runner.travel.snapshot import Snapshot
-from parpass.transform import ModuleAdapter, Pass, PassContext
-from parpass.transform.budget import Budget, budgets_of
+from parpass.transform import ModuleAdapter, PassContext
 from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan.commands import RunStage, StageResult
 from parpass.transform.plan.serial import Later
@@ -106,38 +105,26 @@ class Stages:
         executor = self._executor
         if executor is None:
             return self._in_process.run(command, self._why_none)
-        steps, mod = command.steps, command.mod
-        budgets = budgets_of(steps, self._context.config)
-        is_held = type(mod) is HeldModule
-        functions = mod.held if is_held else self._adapter.functions(mod)
-        forecast = self._forecast(steps, budgets, functions, executor)
-        if forecast.place is not Place.HERE:
-            return Later(
-                functools.partial(self._elsewhere, command, executor, forecast)
-            )
-        reason = why_here(len(functions), executor.workers)
-        outcome = self._in_process.run(command, reason, budgets)
-        if forecast.seconds:
-            correct(forecast, steps, mod, outcome, self._adapter)
-        return outcome
-
-    def _forecast(
-        self,
-        steps: Sequence[Pass],
-        budgets: Sequence[Budget],
-        functions: Mapping[str, Any],
-        executor: Executor,
-    ) -> Forecast:
-        return best_place(
-            steps,
-            budgets,
-            functions,
-            self._context,
+        begun = run_if_best_here(
+            command,
             executor,
+            self._context,
             self._adapter,
             self._ledger,
+            self._account,
+            self._in_process.module,
+            self._in_process.checkpoint,
             isolated=self._isolated,
         )
+        if isinstance(begun, Forecast):
+            return self.elsewhere(command, executor, begun)
+        return begun
+
+    def elsewhere(
+        self, command: RunStage, executor: Executor, forecast: Forecast
+    ) -> Later:
+        """Return a stage as it is run if it is not known to be best run here."""
+        return Later(functools.partial(self._elsewhere, command, executor, forecast))
 
     async def run(self, command: RunStage) -> StageResult:
         """Run a stage."""
@@ -225,8 +212,16 @@ class Stages:
             outcomes.have_been_asked()
         while outcomes.doubt():
             missing = {name: stage.held.held[name] for name in outcomes.missing_names()}
-            args = (command.steps, pooled.budgets, missing, executor)
-            forecast = await self._host.call(self._forecast, *args)
+            forecast = await self._host.call(
+                functools.partial(best_place, isolated=self._isolated),
+                command.steps,
+                pooled.budgets,
+                missing,
+                self._context,
+                executor,
+                self._adapter,
+                self._ledger,
+            )
             if outcomes.must_be_asked or forecast.place is not Place.HERE:
                 return await self._there(stage, executor)
             await self._in_process.take_over(stage, Reason.AGAIN)

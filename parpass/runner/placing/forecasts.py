@@ -106,20 +106,32 @@ def best_place(
         return _IN_WORKERS
     if functions and _must_be_outlived(budgets, context):
         return _IN_WORKERS
-    optimizations = optimizations_in(context.config)
-    asking = 0.0
-    if optimizations.small_work:
-        asking = asking_seconds(context, executor, len(functions), ledger)
-    if asking == math.inf or not functions:
+    least = 0.0
+    if optimizations_in(context.config).small_work:
+        least = _least_asking_seconds(context, executor, len(functions))
+    if least == math.inf or not functions:
         return _IN_THIS_PROCESS
-    if asking <= 0:
+    if least <= 0:
         return _IN_WORKERS
     known = _forecast(steps, functions, adapter)
     if known is None:
         return _NOT_KNOWN
-    if costs_follow_sizes(steps):
+    follows = costs_follow_sizes(steps)
+    if follows and known.place is Place.HERE and _is_little(known, least):
+        DELIVERED.forget_a_little()
+        return known
+    asking = asking_seconds(context, executor, len(functions), ledger)
+    if follows:
         return _weighed(known, len(functions), executor, asking, ledger)
     return _trusted(known, len(functions), executor, asking)
+
+
+def _is_little(known: Forecast, asking: float) -> bool:
+    """Return whether a stage is not worth asking workers, whatever these deliver.
+
+    Of little work all that is found out about it would be a good part.
+    """
+    return known.seconds - known.longest <= min(asking, _WARM_SECONDS)
 
 
 def costs_follow_sizes(steps: Sequence[Pass]) -> bool:
@@ -228,14 +240,22 @@ def asking_seconds(
     context: PassContext, executor: Executor, functions: int, ledger: Ledger
 ) -> float:
     """Return how much workers must save on so many functions to be asked."""
+    least = _least_asking_seconds(context, executor, functions)
+    is_given = context.config.get(ASKING_WORKERS_SECONDS) is not None
+    if is_given or executor.is_warm:
+        return least
+    return max(least, _COLD_SECONDS - ledger.forgone)
+
+
+def _least_asking_seconds(
+    context: PassContext, executor: Executor, functions: int
+) -> float:
+    """Return the same for workers that have been started."""
     given: float | None = context.config.get(ASKING_WORKERS_SECONDS)
     if given is not None:
         return given
-    if functions <= 1 or executor.workers <= 1:
-        return math.inf  # nothing can be shared out
-    if executor.is_warm:
-        return _WARM_SECONDS
-    return max(_WARM_SECONDS, _COLD_SECONDS - ledger.forgone)
+    # Of one function nothing can be shared out.
+    return math.inf if functions <= 1 or executor.workers <= 1 else _WARM_SECONDS
 
 
 def gain_of(executor: Executor) -> Gain:

@@ -153,6 +153,14 @@ def test_what_would_not_be_worth_it_at_many_times_the_cost_is_run_here():
     assert place_of(sizes(6_000, 10, 10), pace=1e-8) == Place.HERE
 
 
+def test_little_work_stays_here_and_has_what_workers_lost_be_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(forecasts.DELIVERED, "drag", 8.0)
+    assert place_of(sizes(10, 10, 10), pace=1e-8) == Place.HERE
+    assert 1.0 < forecasts.DELIVERED.drag < 8.0
+
+
 def test_only_what_exceeds_the_asking_is_forgone():
     ledger = Ledger()
     ledger.forgo(0.001)
