@@ -164,6 +164,29 @@ def float_range(name: str) -> tuple[float, float]:
     return float(found.smallest_normal), float(found.max)
 
 
+def converted(array: Any, dtype: Any) -> Any:
+    """Return an array in another dtype.
+
+    Ints wrap around. Of floats an int is what they are towards zero: the nearest there
+    is where they are too large, and 0 where they are no number. Processors differ in
+    that, and numpy gives what the processor does.
+    """
+    wanted: Any = np.dtype(dtype)
+    if wanted.kind not in "iu" or array.dtype.kind not in "fV":
+        return array.astype(wanted, copy=False)
+    wide: Any = array.astype(computed_in(array.dtype.name), copy=False)
+    if wide.dtype.kind != "f":
+        return wide.astype(wanted)
+    info: Any = np.iinfo(wanted)
+    with np.errstate(invalid="ignore"):
+        inside: Any = wide.astype(wanted)
+    # The greatest int may be no float: what is as large as its nearest is too large.
+    most, least = wide.dtype.type(info.max), wide.dtype.type(info.min)
+    beyond: list[Any] = [wide >= most, wide <= least, np.isnan(wide)]
+    instead: list[Any] = [wanted.type(one) for one in (info.max, info.min, 0)]
+    return np.select(beyond, instead, inside)
+
+
 def computed_in(dtype: str) -> str:
     """Return the dtype that operators compute in where values have this one.
 

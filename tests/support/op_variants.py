@@ -1,4 +1,4 @@
-"""Generated calls with some of their constants made others: without elements."""
+"""Generated calls made others: without elements, or of other dtypes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from parpass.errors import DiagnosticError
@@ -14,6 +15,7 @@ from parpass.ir.node import post_order
 from parpass.relay.expr import Call, Constant, Expr, Function, TupleWrapper, const
 from parpass.relay.functor import ExprMutator
 from parpass.relay.typing.infer import infer_type
+from parpass.runtime.dtypes import converted, numpy_dtype
 from tests.support.op_shapes import Built
 
 
@@ -63,6 +65,49 @@ def without_elements(built: Built) -> Iterator[Call]:
         changed = _with_constants(call, _emptied(chosen))
         if is_typed(changed):
             yield changed
+
+
+DTYPES = [
+    *("float16", "bfloat16", "float32", "float64", "bool"),
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+]
+
+
+def in_dtypes(built: Built) -> Iterator[Call]:
+    """Yield a call in each dtype in which it is typed.
+
+    That is of all its constants, of those that have the same dtype, or of each by
+    itself; and with each dtype for a result, if an attribute says it.
+    """
+    call = call_of(built)
+    constants = _constants(call)
+    same = defaultdict[str, list[Constant]](list)
+    for one in constants:
+        same[one.data.dtype].append(one)
+    groups = [constants, *same.values(), *([one] for one in constants)]
+    for some in dict.fromkeys(map(tuple, groups)):
+        for dtype in DTYPES:
+            changed = _with_constants(call, {one: _cast(one, dtype) for one in some})
+            for variant in (changed, *_with_results(changed)):
+                if is_typed(variant):
+                    yield variant
+
+
+def _cast(constant: Constant, dtype: str) -> Constant:
+    values = constant.data.numpy()
+    if values.dtype.kind == "f" and "int" in dtype:
+        values = np.rint(values * 3)
+    values = values > 0 if dtype == "bool" else converted(values, numpy_dtype(dtype))
+    return const(values, dtype)
+
+
+def _with_results(call: Call) -> Iterator[Call]:
+    for field in {"dtype", "out_dtype"} & {
+        *getattr(call.attrs, "__struct_fields__", ())
+    }:
+        for dtype in DTYPES:
+            changed = msgspec.structs.replace(call.attrs, **{field: dtype})
+            yield Call(call.op, call.args, changed)
 
 
 def _emptied(axes: Sequence[_Axis]) -> dict[Constant, Constant]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from parpass.errors import EvaluationError
 from parpass.ir.node import Node
+from parpass.runtime.dtypes import converted
 from parpass.tir.binary_op import And, BinaryOpExpr, CmpExpr, Or
 from parpass.tir.buffer import BufferLoad
 from parpass.tir.data_type import data_type
@@ -49,7 +50,7 @@ from parpass.tir.interpreter.instructions import (
 from parpass.tir.interpreter.intrinsics import call
 from parpass.tir.interpreter.lane_arithmetic import binary, typed
 from parpass.tir.interpreter.machine import Instruction, Machine
-from parpass.tir.interpreter.memory import allocated
+from parpass.tir.interpreter.memory import allocated, element_dtype
 from parpass.tir.iteration import IterVar
 from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, StringImm
 from parpass.tir.stmt import (
@@ -128,10 +129,16 @@ def _not(node: Not) -> list[Item]:
 
 
 def _cast(node: Cast) -> list[Item]:
+    element = element_dtype(node.dtype)
+
     def change(value: Any) -> Any:
         return typed(value, node.dtype)
 
-    return [node.value, apply(1, change)]
+    def to_int(value: Any) -> Any:
+        return typed(converted(np.asarray(value), element), node.dtype)
+
+    is_to_int = data_type(node.value.dtype).is_floating and element.kind in "iu"
+    return [node.value, apply(1, to_int if is_to_int else change)]
 
 
 def _select(node: Select) -> list[Item]:

@@ -85,7 +85,11 @@ def _converted(imm: IntImm | FloatImm, dtype: str) -> PrimExpr:
         raise IRTypeError(f"Can't cast {imm.dtype} to {dtype}")
     if isinstance(imm, FloatImm) and not math.isfinite(imm.value):
         return Cast(dtype, imm)
-    return int_imm(dtype, int(imm.value))
+    if isinstance(imm, FloatImm):  # as machine code has it, and not what is left of it
+        least = 0 if kind.code == "uint" else -(1 << kind.bits - 1)
+        most = least + (1 << kind.bits) - 1
+        return int_imm(dtype, int(max(least, min(imm.value, most))))
+    return int_imm(dtype, imm.value)
 
 
 def reinterpret(dtype: str, value: Any, span: Span | None = None) -> PrimExpr:

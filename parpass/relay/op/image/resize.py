@@ -24,6 +24,7 @@ from parpass.relay.op.declaration.build import INJECTIVE, operator
 from parpass.relay.op.declaration.layout import SPATIAL, relaid, relaid_shape
 from parpass.relay.op.declaration.relations import Shape, require_number, tensors
 from parpass.relay.op.image import interpolation
+from parpass.runtime.dtypes import converted
 
 # What rounding a rule of coordinates asks for, if nothing is said.
 NEAREST = {
@@ -122,7 +123,7 @@ def resized(attrs: ResizeAttrs, data: Array) -> Array:
         result = np.where(outside, _as_in(result, attrs.extrapolation_value), result)
     if np.dtype(dtype).kind in "iu" and attrs.method != "nearest_neighbor":
         result = np.rint(result)
-    return relaid(result.astype(dtype), canonical, attrs.layout)
+    return relaid(converted(result, dtype), canonical, attrs.layout)
 
 
 def _resized_axis(
@@ -140,7 +141,7 @@ def _resized_axis(
 
 
 def _as_in(data: Array, value: float) -> Array:
-    return np.asarray(value).astype(data.dtype)
+    return converted(np.asarray(value), data.dtype)
 
 
 def _resize(name: str, rank: int, doc: str) -> ResizeBuilder:

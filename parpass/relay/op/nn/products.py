@@ -6,7 +6,7 @@ import numpy as np
 
 from parpass.ir.operators.op_table import Array
 from parpass.relay.op.declaration.relations import normal_axis
-from parpass.runtime.dtypes import computed_in, numpy_dtype
+from parpass.runtime.dtypes import computed_in, converted, numpy_dtype
 
 
 def matrix_product(lhs: Array, rhs: Array, out_dtype: str = "") -> Array:
@@ -21,7 +21,7 @@ def matrix_product(lhs: Array, rhs: Array, out_dtype: str = "") -> Array:
     """
     wanted = numpy_dtype(out_dtype) if out_dtype else lhs.dtype
     working = numpy_dtype(computed_in(wanted.name))
-    lhs, rhs = lhs.astype(working, copy=False), rhs.astype(working, copy=False)
+    lhs, rhs = converted(lhs, working), converted(rhs, working)
     return (_for_blas(lhs) @ _for_blas(rhs)).astype(wanted, copy=False)
 
 

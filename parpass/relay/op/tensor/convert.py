@@ -13,6 +13,7 @@ from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.declaration.attributes import DType
 from parpass.relay.op.declaration.build import ELEMWISE, operator
 from parpass.relay.op.declaration.relations import tensors
+from parpass.runtime.dtypes import converted
 
 __all__ = ["cast", "cast_like", "reinterpret"]
 
@@ -29,12 +30,16 @@ def _cast_relation(types: Sequence[Type], attrs: CastAttrs) -> TensorType:
 
 
 def _cast(attrs: CastAttrs, data: Array) -> Array:
-    return data.astype(attrs.dtype, copy=False)
+    return converted(data, attrs.dtype)
 
 
 @operator("cast", _cast_relation, _cast, CastAttrs, pattern=ELEMWISE)
 def cast(data: Operand, dtype: str) -> Call:
-    """Convert to another dtype, towards zero from floats to integers."""
+    """Convert to another dtype, towards zero from floats to integers.
+
+    Of floats that are too large it is the nearest integer that there is, and 0 of what
+    is no number. Integers wrap around.
+    """
     ...
 
 
@@ -44,7 +49,7 @@ def _cast_like_relation(types: Sequence[Type], _attrs: None) -> TensorType:
 
 
 def _cast_like(_attrs: None, data: Array, like: Array) -> Array:
-    return data.astype(like.dtype, copy=False)
+    return converted(data, like.dtype)
 
 
 @operator("cast_like", _cast_like_relation, _cast_like, pattern=ELEMWISE)

@@ -22,6 +22,7 @@ from parpass.relay.op.declaration.attributes import (
 from parpass.relay.op.declaration.build import ELEMWISE, operator
 from parpass.relay.op.declaration.relations import require_rank, tensors
 from parpass.relay.op.declaration.type_relations import identity
+from parpass.runtime.dtypes import converted
 
 __all__ = ["full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
 
@@ -40,7 +41,7 @@ def _full_relation(types: Sequence[Type], attrs: InitOpAttrs) -> TensorType:
 
 
 def _full(attrs: InitOpAttrs, value: Array) -> Array:
-    value = value.astype(attrs.dtype or value.dtype, copy=False)
+    value = converted(value, attrs.dtype or value.dtype)
     return np.broadcast_to(value, attrs.shape)
 
 
@@ -84,7 +85,7 @@ def _full_like_relation(types: Sequence[Type], _attrs: None) -> TensorType:
 
 
 def _full_like(_attrs: None, data: Array, value: Array) -> Array:
-    return np.broadcast_to(value.astype(data.dtype, copy=False), data.shape)
+    return np.broadcast_to(converted(value, data.dtype), data.shape)
 
 
 def _zeros_like(_attrs: None, data: Array) -> Array:

@@ -25,6 +25,7 @@ from parpass.relay.op.declaration.attributes import DType, one_of
 from parpass.relay.op.declaration.build import INJECTIVE, operator
 from parpass.relay.op.declaration.relations import require_rank, tensor_fields, tensors
 from parpass.relay.op.transform.join import TensorTuple, as_tuple
+from parpass.runtime.dtypes import converted
 
 __all__ = ["arange", "meshgrid"]
 
@@ -52,7 +53,7 @@ def _arange(attrs: ArangeAttrs, start: Array, stop: Array, step: Array) -> Array
     count = arange_length(start.item(), stop.item(), step.item())
     if attrs.length not in {None, count}:
         raise ValueError(f"expected a length of {count}, got {attrs.length}")
-    return (start + np.arange(count) * step).astype(attrs.dtype)
+    return converted(start + np.arange(count) * step, attrs.dtype)
 
 
 def arange_length(start: float, stop: float, step: float) -> int:

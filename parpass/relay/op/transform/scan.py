@@ -14,7 +14,7 @@ from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import MaybeDType
 from parpass.relay.op.declaration.build import BuilderT, operator
 from parpass.relay.op.declaration.relations import normal_axis, product, tensors
-from parpass.runtime.dtypes import computed_in, numpy_dtype
+from parpass.runtime.dtypes import computed_in, converted, numpy_dtype
 
 __all__ = ["cumprod", "cumsum"]
 
@@ -73,7 +73,8 @@ def _scan(
             before = np.full_like(data.take([0], axis), first)
             rest = data.take(range(data.shape[axis] - 1), axis)
             data = np.concatenate([before, rest], axis)
-        found = meaning(data, axis=axis, dtype=numpy_dtype(computed_in(dtype)))
+        data = converted(data, numpy_dtype(computed_in(dtype)))
+        found = meaning(data, axis=axis, dtype=data.dtype)
         return found.astype(numpy_dtype(dtype), copy=False)
 
     return operator(name, _relation, compute, ScanopAttrs, doc=doc)

@@ -21,6 +21,7 @@ from parpass.relay.op.declaration.relations import (
     require_shape,
     tensors,
 )
+from parpass.runtime.dtypes import converted
 
 __all__ = ["one_hot", "reverse_sequence", "sequence_mask", "unravel_index"]
 
@@ -146,7 +147,7 @@ def _one_hot_relation(types: Sequence[Type], attrs: OneHotAttrs) -> TensorType:
 def _one_hot(attrs: OneHotAttrs, indices: Array, on: Array, off: Array) -> Array:
     hot = indices[..., None] == np.arange(attrs.depth)
     axis = normal_axis(attrs.axis, hot.ndim)
-    return np.moveaxis(np.where(hot, on, off).astype(attrs.dtype), -1, axis)
+    return np.moveaxis(converted(np.where(hot, on, off), attrs.dtype), -1, axis)
 
 
 @operator(
