@@ -19,7 +19,7 @@ def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
     if request.param == "serial":
         return lambda a_pass, mod: a_pass(mod)
     runner: Runner = request.getfixturevalue("runner")
-    monkeypatch.setattr(forecasts, "asking_seconds", _no_time)
+    monkeypatch.setattr(forecasts, "least_asking_seconds", _no_time)
     return lambda a_pass, mod: runner.run_sync(mod, a_pass)
 
 

@@ -108,7 +108,7 @@ def best_place(
         return _IN_WORKERS
     least = 0.0
     if optimizations_in(context.config).small_work:
-        least = _least_asking_seconds(context, executor, len(functions))
+        least = least_asking_seconds(context, executor, len(functions))
     if least == math.inf or not functions:
         return _IN_THIS_PROCESS
     if least <= 0:
@@ -240,14 +240,14 @@ def asking_seconds(
     context: PassContext, executor: Executor, functions: int, ledger: Ledger
 ) -> float:
     """Return how much workers must save on so many functions to be asked."""
-    least = _least_asking_seconds(context, executor, functions)
+    least = least_asking_seconds(context, executor, functions)
     is_given = context.config.get(ASKING_WORKERS_SECONDS) is not None
     if is_given or executor.is_warm:
         return least
     return max(least, _COLD_SECONDS - ledger.forgone)
 
 
-def _least_asking_seconds(
+def least_asking_seconds(
     context: PassContext, executor: Executor, functions: int
 ) -> float:
     """Return the same for workers that have been started."""
