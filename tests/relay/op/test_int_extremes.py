@@ -15,6 +15,7 @@ from parpass.relay import op
 from parpass.relay.expr import Expr, const
 from parpass.relay.op import image, nn
 from tests.support.op_calls import value
+from tests.support.rules_of_lowering import by_machine
 
 DTYPES = ["int64", "uint64", "int32", "uint8", "int8"]
 Row = list[int]
@@ -213,3 +214,24 @@ def limit_of(limit: float, dtype: str) -> int:
     if math.isinf(limit):
         return int(info.max if limit > 0 else info.min)
     return min(max(int(limit), int(info.min)), int(info.max))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("upper", [True, False])
+def test_a_diagonal_may_be_far_from_a_matrix(dtype: str, upper: bool) -> None:
+    data = np.ones((2, 3), "float32")
+    info = np.iinfo(dtype)
+    for k in (int(info.max), int(info.min) if dtype.startswith("int") else 0):
+        call = op.trilu(const(data), const(np.array(k, dtype)), upper)
+        column, row = np.arange(3)[None], np.arange(2)[:, None]
+        near = max(-9, min(k, 9))
+        kept = column >= row + near if upper else column <= row + near
+        np.testing.assert_array_equal(value(call), data * kept)
+        np.testing.assert_array_equal(by_machine(call)[0], data * kept)
+
+
+@pytest.mark.parametrize("indices", [[5], [-3], []])
+def test_nothing_is_taken_around_an_axis_of_no_length(indices: Row) -> None:
+    data, picked = np.zeros((0, 0), "int32"), np.array(indices, "int64")
+    call = op.take(const(data), const(picked), axis=0, mode="wrap")
+    assert value(call).shape == (len(indices), 0)

@@ -46,7 +46,9 @@ def _trilu_relation(types: Sequence[Type], _attrs: TriluAttrs) -> TensorType:
 
 
 def _trilu(attrs: TriluAttrs, data: Array, k: Array) -> Array:
-    return (np.triu if attrs.upper else np.tril)(data, int(k))
+    rows, columns = data.shape[-2:]
+    diagonal = max(-rows, min(int(k), columns))  # beyond these nothing changes
+    return (np.triu if attrs.upper else np.tril)(data, diagonal)
 
 
 @operator("trilu", _trilu_relation, _trilu, TriluAttrs, pattern=ELEMWISE)

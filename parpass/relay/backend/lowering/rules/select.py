@@ -81,7 +81,12 @@ def _trilu(
     attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
 ) -> PrimExpr:
     data, k = sources
+    rows, columns = data.shape[-2:]
     row, column = (op.cast_to(one, "int64") for one in indices[-2:])
-    diagonal = op.add(row, op.cast_to(k.at(()), "int64"))
+    above = k.at(())
+    if k.dtype == "uint64":  # the only one whose values int64 may not hold
+        above = op.minimum(above, op.const(columns, k.dtype))
+    above = op.minimum(op.cast_to(above, "int64"), op.const(columns, "int64"))
+    diagonal = op.add(row, op.maximum(above, op.const(-rows, "int64")))
     is_kept = column >= diagonal if attrs.upper else column <= diagonal
     return op.if_then_else(is_kept, data.at(indices), op.const(0, out.dtype))
