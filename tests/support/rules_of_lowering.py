@@ -37,7 +37,9 @@ def _named(*parts: str) -> list[str]:
 # of the largest element. What is not here gives numpy's very values.
 SUMS = 100  # in another order
 ROUNDED = 8  # a function of numpy's own, or C's, is rounded otherwise
+BETWEEN = 1  # a sum in float64 that lies between two values is rounded to either
 TOLERANCE = {
+    **dict.fromkeys(_named("resize", "upsampling"), BETWEEN),
     **dict.fromkeys(_named("conv", "norm", "avg_pool", "softmax"), SUMS),
     **dict.fromkeys(_named("cross", "loss", "dense", "matmul", "lrn"), SUMS),
     **dict.fromkeys(("sum", "mean", "prod", "variance", "cumsum", "cumprod"), SUMS),
