@@ -116,41 +116,33 @@ class Drive:
         self._isolated = isolated
         self._retainer = Retainer(adapter, optimizations_in(context.config))
         self.account = Account(0 if executor is None else executor.workers, began)
-        # Not even made for a run that does not come to need them, as small ones do not.
-        self._made_in_process: InProcess | None = None
-        self._made_stages: Stages | None = None
         self._checker = _contract_checker(context)
 
-    @property
+    # Not even made for a run that does not come to need them, as small ones do not.
+    @functools.cached_property
     def _in_process(self) -> InProcess:
-        made = self._made_in_process
-        if made is None:
-            made = self._made_in_process = InProcess(
-                self._host,
-                self._context,
-                self._adapter,
-                self._ledger,
-                self._retainer,
-                self.account,
-            )
-        return made
+        return InProcess(
+            self._host,
+            self._context,
+            self._adapter,
+            self._ledger,
+            self._retainer,
+            self.account,
+        )
 
-    @property
+    @functools.cached_property
     def _stages(self) -> Stages:
-        made = self._made_stages
-        if made is None:
-            made = self._made_stages = Stages(
-                self._host,
-                self._executor,
-                self._context,
-                self._adapter,
-                self._ledger,
-                self._retainer,
-                self.account,
-                self._in_process,
-                isolated=self._isolated,
-            )
-        return made
+        return Stages(
+            self._host,
+            self._executor,
+            self._context,
+            self._adapter,
+            self._ledger,
+            self._retainer,
+            self.account,
+            self._in_process,
+            isolated=self._isolated,
+        )
 
     async def run(self, commands: Plan) -> Any:
         """Carry out the commands of a plan and return the new module."""
@@ -239,7 +231,7 @@ class Drive:
 
     def _begin(self, command: RunStage) -> StageResult | Later:
         executor = self._executor
-        is_small_so_far = self._made_stages is None and not self._host.abandons
+        is_small_so_far = "_stages" not in vars(self) and not self._host.abandons
         if executor is None or not is_small_so_far:
             return self._stages.begin(command)
         begun = run_if_best_here(

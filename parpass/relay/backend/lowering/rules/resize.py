@@ -26,8 +26,8 @@ from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.relay.op.image.interpolation import COORDINATES, Axis
 from parpass.relay.op.image.resize import NEAREST, ResizeAttrs
 from parpass.relay.op.nn.upsample import as_resize
+from parpass.runtime.dtypes import is_int_dtype
 from parpass.tir import op
-from parpass.tir.data_type import data_type
 from parpass.tir.expr import Select
 from parpass.tir.prim_expr import PrimExpr
 
@@ -95,7 +95,7 @@ def _resize(
     if rule == "tf_crop_and_resize":
         filler = op.const(attrs.extrapolation_value, result.dtype)
         result = Select(op.any(*beyond), filler, result)
-    rounds = data_type(out.dtype).code in ("int", "uint")
+    rounds = is_int_dtype(out.dtype)
     if rounds and attrs.method != "nearest_neighbor":
         result = op.nearbyint(result)
     return op.cast_to(result, out.dtype)
