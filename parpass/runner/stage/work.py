@@ -132,11 +132,11 @@ class StageWork:
         at = len(outcome.seconds)
         if at >= self.steps_on(name):
             return False
-        if not at:
-            way.original = outcome.function = self._load(name)
         self._relied_on = set(outcome.relied_on)
         with keeping(way.tape) as way.tape:
-            self._take_step(at, name, outcome, way.tape)
+            if not at:
+                way.original = outcome.function = self._load(name)
+            self._run_step(at, name, outcome, way.tape)
         outcome.relied_on = self._relied_on
         self._stop_after(name, outcome)
         return True
@@ -150,7 +150,7 @@ class StageWork:
         if end is not None:
             self.end = min(self.end, end)
 
-    def _take_step(
+    def _run_step(
         self, at: int, name: str, outcome: FunctionOutcome, tape: Tape
     ) -> None:
         began = time.perf_counter()

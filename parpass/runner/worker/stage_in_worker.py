@@ -181,7 +181,7 @@ class StageInWorker:
                 for index, given in batch:
                     self._unpickle(index, given)
                 ways = [Way(names[index]) for index, _ in batch]
-                self._go(ways, None if outcomes else state)
+                self._run_steps(ways, None if outcomes else state)
                 for (index, _), way in zip(batch, ways, strict=True):
                     outcomes.append(self._outcome(index, way, packer))
         packer.close()
@@ -203,7 +203,7 @@ class StageInWorker:
         self._run.note.write(index, 0, Phase.UNPICKLE)
         self._loaded[name] = self._load(name)
 
-    def _go(self, ways: Sequence[Way], state: PassState | None) -> None:
+    def _run_steps(self, ways: Sequence[Way], state: PassState | None) -> None:
         """Run the steps on functions, each on all of them before the next one.
 
         Args:
