@@ -11,7 +11,7 @@ import contextlib
 import gc
 import sys
 
-# The process is the command's own, and what it loads, 100,000 objects, stays to its end.
+# The process is the command's own; what it loads, 100,000 objects, stays to its end.
 _SELDOM_COLLECTED = 200_000, 5, 100
 # In which passes run in this process that may crash it; who replays a crash wants it.
 _MINDED = ("opt", "bisect")

@@ -6,12 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
-from click.testing import CliRunner
 
 from parpass import __version__
-from parpass.cli import main
 from tests.support.commands import write_model
 
 ROOT = Path(__file__).parents[2]
