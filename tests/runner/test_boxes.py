@@ -215,7 +215,8 @@ def test_text_is_text_until_a_worker_takes_it(runner: Runner):
     with PassContext(config=POOLED) as context:
         runner.run_sync(mod, TellForm())
     assert context.statistics["TellForm"] == {"bytes": 2, "text": 1}
-    assert mod["f2"].form == "text"
+    left: Any = mod["f2"]
+    assert left.form == "text"
 
 
 def test_what_functions_add_is_merged_by_name(runner: Runner):

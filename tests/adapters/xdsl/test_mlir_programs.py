@@ -259,8 +259,14 @@ def test_what_cannot_be_read_is_no_failure_of_a_pass(tmp_path: Path):
 def test_each_command_tells_what_cannot_be_read(tmp_path: Path, words: str):
     path, head = tmp_path / "a.mlir", ""
     if words.startswith("replay"):
-        known = {"error": "ValueError: x", "pass_name": "cse", "function": None}
-        made = Reproducer(**known, ir="mlir", pipeline="cse", text=PROGRAM)
+        made = Reproducer(
+            error="ValueError: x",
+            pass_name="cse",
+            function=None,
+            ir="mlir",
+            pipeline="cse",
+            text=PROGRAM,
+        )
         head = made.to_text().removesuffix(PROGRAM)
     path.write_text(head + PROGRAM.replace("arith.muli %a", "arith.mulli %a"))
     result = command(*words.replace("{}", str(path)).split())
