@@ -116,8 +116,8 @@ class IRModule:
     ) -> IRModule:
         """Return a module of what needs no check: each stage makes several."""
         module = cls.__new__(cls)
-        module._functions = functions
-        module._types = TypeDefinitions(types)
+        module._functions = functions  # noqa: SLF001 -- of this very class
+        module._types = TypeDefinitions(types)  # noqa: SLF001
         module.attrs = attrs
         module.sources = dict(sources)
         return module

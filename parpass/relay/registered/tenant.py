@@ -91,7 +91,7 @@ class RelayTenant(Tenant):
     def keeps_signature(self, before: Function, after: Function) -> bool:
         """Return whether annotated types are equal; most often they are the same."""
         if (
-            before.params == after.params  # the very same, as nodes equal only themselves
+            before.params == after.params  # the same ones: nodes equal but themselves
             and before.ret_type is after.ret_type
             and before.type_params == after.type_params
         ):

@@ -181,8 +181,8 @@ class StageInWorker:
                     self._unpickle(index, given)
                 for index, _ in batch:
                     outcomes.append(self._outcome(index, packer))
-                    if len(outcomes) == 1:  # it may make what it then keeps
-                        state.look()
+                    if len(outcomes) == 1 < len(job.functions):
+                        state.look()  # it may have made what it then keeps
         packer.close()
         return JobResult(outcomes, clock.times(), state.look())
 
