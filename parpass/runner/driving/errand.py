@@ -11,6 +11,7 @@ from parpass.runner.pool.pooled_stage import PooledStage
 from parpass.runner.travel.bundles import Packer
 from parpass.runner.travel.large_values import NoLargeValues, TooLargeError
 from parpass.runner.travel.messages import Errand, pack_message
+from parpass.runner.travel.slots import Slot, Slots
 from parpass.transform.budget import are_limited
 
 _MOST_FUNCTIONS = 64
@@ -45,7 +46,9 @@ def packed_errand(stage: PooledStage) -> bytes | None:
     size = sum(sizes)
     if size > _MOST_BYTES or (count > 1 and size * (pace or 0.0) > _MOST_SECONDS):
         return None
-    stage.size_of = sizes.__getitem__
+    stage.slots = Slots.private(count)
+    for at, length in enumerate(sizes):
+        stage.slots[at] = Slot(0, length, 0, length)
     job = stage.whole_job(dict(enumerate(packed)))
     message = pack_message(Errand(stage.packed_spec(), job, stage.start_seconds))
     stage.journey.job_sent(len(message))

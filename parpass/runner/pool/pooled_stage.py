@@ -7,7 +7,7 @@ never two that write at the same time, and takes care of when.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from parpass.runner.executor import START_SECONDS
@@ -30,12 +30,15 @@ from parpass.runner.travel.messages import (
 )
 from parpass.runner.travel.retained import Held, HeldModule, Retainer
 from parpass.runner.travel.shipment import pack_shipment
+from parpass.runner.travel.slots import Slots
 from parpass.runner.travel.snapshot import Snapshot
 from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, limits_of_call
 from parpass.transform.by_value import unpack
 from parpass.transform.config import START_TIMEOUT
 from parpass.transform.optimizations import optimizations_in
+
+_NO_SLOTS = Slots.private(0)
 
 
 class PooledStage:
@@ -63,7 +66,7 @@ class PooledStage:
         optimizations: What is done to be fast.
         start_seconds: How long a worker may take to start, or to load the stage.
         outcomes: The outcomes so far.
-        size_of: Gives the bytes of a function that was packed, by its index.
+        slots: Where its functions are.
         total: How many functions are to be run.
         written: What passes changed of themselves: pass name and attribute.
     """
@@ -97,7 +100,7 @@ class PooledStage:
         self._mod = mod
         self._snapshot = snapshot
         self._retainer = retainer
-        self.size_of: Callable[[int], int]
+        self.slots = _NO_SLOTS
         self._sent: set[int] = set()  # in jobs so far
         self._go_apart = False  # all functions, without their bundles
         self._to_run = outcomes.missing()
@@ -163,7 +166,7 @@ class PooledStage:
             self._workers * FIRST_WORK_SECONDS / pace if pace else 0.0,
             keep=self._keeps_bytes,
         )
-        self.size_of = self._packing.slots.size
+        self.slots = self._packing.slots
 
     def pack_some(self) -> FunctionsReady | None:
         """Pack functions for a few milliseconds; return those that can be run now.
@@ -212,7 +215,7 @@ class PooledStage:
         held = self._mod.held[self.names[outcome.function]]
         if outcome.result is not None:
             held = Held(packed=outcome.result)
-        self._bytes += self.size_of(outcome.function)
+        self._bytes += self.slots.size(outcome.function)
         for at, seconds in enumerate(outcome.seconds):
             self._seconds[at] += seconds
         failure = None if outcome.failure is None else unpack_error(outcome.failure)
