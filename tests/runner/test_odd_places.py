@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import nbclient
 import pytest
 import trio
+from nbformat import v4
 
 import parpass
 from parpass.runner import Runner
@@ -225,17 +227,13 @@ def test_a_daemon_process_stays_in_process_and_says_so(start: str, tmp_path: Pat
 
 
 def test_a_notebook(tmp_path: Path):
-    nbclient = pytest.importorskip("nbclient", reason="notebooks need nbclient")
-    nbformat = pytest.importorskip("nbformat")
     cells = [f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{PROGRAM}", "main()"]
     cells.append(
         "places(await parpass.run_pipeline("
         "program(1, 2), [Where()], context=pooled(), workers=2)) - {os.getpid()} != "
         "set()"
     )
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(cell) for cell in cells]
-    )
+    notebook = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
     nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
     assert notebook.cells[1].outputs[0]["text"] == "done\n"
     assert notebook.cells[2].outputs[0]["data"]["text/plain"] == "True"
