@@ -122,6 +122,23 @@ if __name__ == "__main__":
     print("done")
 """
 
+OPTIONS = """
+class Options(FunctionPass):
+    pass_info = PassInfo(0, "Options")
+
+    def transform_function(self, func, mod, ctx):
+        flags = sys.flags
+        told = (flags.optimize, flags.utf8_mode, flags.dev_mode)
+        return func.with_values(map(int, (*told, flags.warn_default_encoding)))
+
+serial = Options()(program(1, 2, 3))
+for settings in {"context": pooled()}, {"isolated": True}:
+    made = parpass.run_pipeline_sync(program(1, 2, 3), Options(), **settings, workers=2)
+    if made != serial:  # nothing is asserted under -O
+        sys.exit(f"{made} {serial}")
+print("done")
+"""
+
 FORKED = """
 with parpass.open_runner(workers=2) as runner:
     ours = run(runner)
@@ -194,6 +211,15 @@ def run_program(command: Sequence[str], cwd: Path = ROOT) -> None:
 
 def test_a_program_given_on_the_command_line():
     run_program([sys.executable, "-c", PROGRAM + "\nmain()"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["-O"], ["-OO"], ["-X", "utf8"], ["-X", "dev"], ["-X", "warn_default_encoding"]],
+    ids=" ".join,
+)
+def test_options_of_the_interpreter_are_those_of_the_workers(options: list[str]):
+    run_program([sys.executable, *options, "-c", PROGRAM + OPTIONS])
 
 
 def test_a_module_that_is_run_as_a_program(tmp_path: Path):
