@@ -84,12 +84,18 @@ class keeping:  # noqa: N801 -- used like a function, as contextlib's own
     """Keep what is emitted while the block runs; gives the tape of it.
 
     It takes effect where `intercepting` is.
+
+    Args:
+        tape: Of what went before; by default a new one.
     """
 
-    __slots__ = ("_rendering", "_token")
+    __slots__ = ("_rendering", "_tape", "_token")
+
+    def __init__(self, tape: Tape | None = None) -> None:
+        self._tape = tape
 
     def __enter__(self) -> Tape:
-        tape = Tape()
+        tape = self._tape or Tape()
         self._token: Token[Tape | None] = _tape.set(tape)
         self._rendering = keeps_renderings.set(tape.keep_rendering)
         return tape
