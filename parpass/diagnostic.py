@@ -33,7 +33,7 @@ class SourceName(str):
         return str(self)
 
 
-class Span(msgspec.Struct, frozen=True):
+class Span(msgspec.Struct, frozen=True, gc=False):
     """A stretch of source text; lines and columns count from 1, ends are exclusive."""
 
     source_name: str

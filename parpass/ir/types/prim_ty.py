@@ -10,7 +10,7 @@ from parpass.ir.types.ty import TupleType
 from parpass.ir.types.type_structure import Type
 
 
-class PrimType(Type, frozen=True):
+class PrimType(Type, frozen=True, gc=False):
     """A scalar, or a vector of a few lanes: `int32`, `float32x4`, `handle`."""
 
     namespace: ClassVar[str] = "tir"

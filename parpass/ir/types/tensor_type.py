@@ -16,7 +16,7 @@ from parpass.ir.types.type_structure import Type
 from parpass.runtime.dtypes import NUMPY_DTYPES, dtype_of, is_int_dtype
 
 
-class Any(msgspec.Struct, frozen=True):
+class Any(msgspec.Struct, frozen=True, gc=False):
     """A dimension that is unknown until the program runs; prints as `?`."""
 
     namespace: ClassVar[str] = "relay"
@@ -28,13 +28,17 @@ class Any(msgspec.Struct, frozen=True):
 Dim = int | Any
 
 
-class TensorType(Type, frozen=True):
+class TensorType(Type, frozen=True, gc=False):
     """A tensor of a shape and a dtype; a scalar has the shape `()`.
 
     Dimensions are ints from 0 on that have 64 bits, or `Any()`, which is also what an
     expression of ints stands for, such as `te.var("n")`. The dtype is one that
     programs may name; TVM's `float`, `int` and `uint` are those of 32 bits, and numpy's
     own dtypes are taken by their names.
+
+    The collector passes over tensor types, and over tuples of nothing else, such as
+    each call has: a third of what it would go through. They are flat, and nothing in
+    them leads back to them.
 
     Raises:
         IRTypeError: A dimension or the dtype is none.

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from typing import Any, cast
 
 import numpy as np
@@ -9,6 +10,7 @@ from parpass import relay, save_json, te, tir
 from parpass.diagnostic import SourceName, Span
 from parpass.errors import IRTypeError
 from parpass.ir.adt import GlobalTypeVar, TypeData
+from parpass.ir.types.prim_ty import PrimType
 from parpass.ir.types.ty import TensorType, tensor_type
 from parpass.runtime.dtypes import DTYPES
 
@@ -125,3 +127,10 @@ def test_a_type_has_no_place_but_a_definition() -> None:
     assert TensorType((2,)).span is None
     place = Span(SourceName("text"), 1, 1, 1, 2)
     assert TypeData(GlobalTypeVar("Unit"), [], [], place).span is place
+
+
+def test_the_collector_passes_over_tensor_types_and_what_holds_nothing_else() -> None:
+    place = Span(SourceName("text"), 1, 1, 1, 2)
+    held = [(TENSOR, relay.TensorType((relay.Any(),))), (PrimType("int8"), place)]
+    gc.collect()  # it finds out, of tuples
+    assert not any(gc.is_tracked(part) for pair in held for part in (pair, *pair))
