@@ -7,7 +7,7 @@ never two that write at the same time, and takes care of when.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from parpass.runner.executor import START_SECONDS
@@ -35,6 +35,7 @@ from parpass.runner.travel.snapshot import Snapshot
 from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, limits_of_call
 from parpass.transform.by_value import unpack
+from parpass.transform.collector import LONGEST_PAUSE_SECONDS, paused_collector
 from parpass.transform.config import START_TIMEOUT
 from parpass.transform.optimizations import optimizations_in
 
@@ -233,11 +234,25 @@ class PooledStage:
     def look_at(self, functions: Sequence[Held]) -> None:
         """Unpack new functions, because somebody will look at them."""
         began = time.perf_counter()
-        for held in functions:
-            self._retainer.function(held, self._mod.base)
-            if not self._keeps_bytes:
-                held.packed = None
+        waiting = iter(functions)
+        while self._looked_at_some(waiting):
+            pass
         self.journey.unpacking += time.perf_counter() - began
+
+    def _looked_at_some(self, waiting: Iterator[Held]) -> bool:
+        """Unpack functions while the collector may rest; return whether that ended it.
+
+        What is made meanwhile it looks at once, not again for each function.
+        """
+        until = time.perf_counter() + LONGEST_PAUSE_SECONDS
+        with paused_collector:
+            for held in waiting:
+                self._retainer.function(held, self._mod.base)
+                if not self._keeps_bytes:
+                    held.packed = None
+                if time.perf_counter() > until:
+                    return True
+        return False
 
     def end(self) -> None:
         """Remove what was published, and learn from what came back."""

@@ -26,6 +26,7 @@ from typing import Any
 
 from parpass.runner.stage.memory_guard import unguarded
 from parpass.runner.stage.others import Others
+from parpass.runner.stage.way import Way
 from parpass.runner.travel.function_outcome import (
     ANYONE,
     AbandonedError,
@@ -42,7 +43,7 @@ from parpass.transform.optimizations import optimizations_in
 from parpass.transform.plan.bodies import applies_to, transform_function
 from parpass.transform.plan.within_budget import MemoryGuard, tell_skipped
 from parpass.transform.saying.interception import Tape, keeping
-from parpass.transform.saying.record import Recorder, has_error, recording
+from parpass.transform.saying.record import Recorder, recording
 
 
 class StageWork:
@@ -119,12 +120,26 @@ class StageWork:
 
     def go_on(self, name: str, begun: FunctionOutcome) -> FunctionOutcome:
         """Run steps on a function that has been through some of them already."""
-        self._stop_after(name, begun)
-        self._relied_on = set()
-        with keeping() as tape:
-            outcome = self._run(name, begun, tape)
+        way = Way(name, begun)
+        while self.step(way):
+            pass
+        return way.outcome
+
+    def step(self, way: Way) -> bool:
+        """Run the next step on a function; return whether there was one to run."""
+        name, outcome = way.name, way.outcome
         self._stop_after(name, outcome)
-        return outcome
+        at = len(outcome.seconds)
+        if at >= self.steps_on(name):
+            return False
+        self._relied_on = set(outcome.relied_on)
+        with keeping(way.tape) as way.tape:
+            if not at:
+                way.original = outcome.function = self._load(name)
+            self._run_step(at, name, outcome, way.tape)
+        outcome.relied_on = self._relied_on
+        self._stop_after(name, outcome)
+        return True
 
     def know(self, name: str, function: Any, at: int) -> None:
         """Take down how a function stands when step `at` begins."""
@@ -135,39 +150,30 @@ class StageWork:
         if end is not None:
             self.end = min(self.end, end)
 
-    def _run(self, name: str, begun: FunctionOutcome, tape: Tape) -> FunctionOutcome:
-        seconds, told = list(begun.seconds), dict(begun.said)
-        steps = self._steps[len(seconds) : self.steps_on(name)]
-        function = begun.function if seconds else self._load(name) if steps else None
-        resigned = begun.has_new_signature
-        failure: BaseException | None = None
+    def _run_step(
+        self, at: int, name: str, outcome: FunctionOutcome, tape: Tape
+    ) -> None:
         began = time.perf_counter()
-        for at, step in enumerate(steps, len(seconds)):
-            if self._note is not None:
-                self._note.write(self._index[name], at)
-            recorder = Recorder(self.module_before(at), step.info.name)
-            with recording(recorder):
-                try:
-                    before, function = function, self._step(at, name, function)
-                    if function is not before and not resigned:
-                        resigned = not self.adapter.keeps_signature(before, function)
-                except AbandonedError:
-                    raise
-                except BaseException as error:
-                    if self._note is None and isinstance(error, KeyboardInterrupt):
-                        raise  # it comes from who waits at this process, and is meant
-                    failure = error
-            now = time.perf_counter()
-            seconds.append(now - began)
-            began = now
-            said, counted, kept = recorder.said, recorder.counted, tape.take()
-            if said or counted or kept:
-                told[at] = Said(said, counted, kept)
-            if failure is not None or (said and has_error(said)):
-                break
-        return FunctionOutcome(
-            function, seconds, told, failure, self._relied_on, resigned
-        )
+        if self._note is not None:
+            self._note.write(self._index[name], at)
+        before = outcome.function
+        recorder = Recorder(self.module_before(at), self._steps[at].info.name)
+        with recording(recorder):
+            try:
+                after = outcome.function = self._step(at, name, before)
+                if after is not before and not outcome.has_new_signature:
+                    kept = self.adapter.keeps_signature(before, after)
+                    outcome.has_new_signature = not kept
+            except AbandonedError:
+                raise
+            except BaseException as error:
+                if self._note is None and isinstance(error, KeyboardInterrupt):
+                    raise  # it comes from who waits at this process, and is meant
+                outcome.failure = error
+        outcome.seconds = (*outcome.seconds, time.perf_counter() - began)
+        said, counted, emitted = recorder.said, recorder.counted, tape.take()
+        if said or counted or emitted:
+            outcome.said = {**outcome.said, at: Said(said, counted, emitted)}
 
     def module_before(self, at: int) -> Any:
         """Return the module as it stands when step `at` begins, to be read only."""

@@ -12,11 +12,10 @@ import gc
 import math
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from parpass.errors import InternalError
 from parpass.runner.travel.brought import is_elsewhere
-from parpass.runner.travel.bundles import Packed
 from parpass.runner.travel.folder import Folder
 from parpass.runner.travel.large_values import WorkerValues
 from parpass.runner.travel.messages import (
@@ -29,14 +28,10 @@ from parpass.runner.travel.messages import (
     unpack_message,
 )
 from parpass.runner.travel.notes import Note, Phase, let_faults_be
-from parpass.runner.travel.slots import Slot, Slots
+from parpass.runner.travel.slots import Slots
 from parpass.runner.worker.alarm import ending_after
 from parpass.runner.worker.orphans import end_with_parent
 from parpass.runner.worker.stage_in_worker import ApartFromRuns, StageInWorker
-
-_BATCH_BYTES = 8_192  # of small functions that are unpickled one after the other
-
-_Entries = Sequence[tuple[int, Slot | Packed]]
 
 _runs: dict[str, _Run] = {}  # by folder
 _caught_by: _Run | None = None  # the run that learns of faults of this process

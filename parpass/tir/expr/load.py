@@ -11,7 +11,6 @@ from parpass.errors import IRTypeError
 from parpass.ir.node import Role, reflected
 from parpass.ir.types.prim_ty import PointerType, PrimType
 from parpass.tir.data_type import checked, data_type
-from parpass.tir.expr.fields import convert_fields
 from parpass.tir.expr.variable import Var, check_var
 from parpass.tir.expr.vector import const_true
 from parpass.tir.prim_expr import EXPR_KINDS, Operand, PrimExpr, as_prim_expr
@@ -33,24 +32,29 @@ class Load(PrimExpr, frozen=True, eq=False):
         dtype = checked(self.dtype)
         if self.dtype != dtype:
             force_setattr(self, "dtype", dtype)
-        convert_fields(self, "index")
-        check_access(self, self.dtype)
+        check_access(self, dtype)
 
 
 def check_access(node: Any, dtype: str) -> None:
     """Check what memory is accessed, where and whether; give it a predicate.
 
+    The index becomes an expression, if it is none.
+
     Raises:
         IRTypeError: The pointer is no variable, or the lanes do not go together.
     """
-    check_var(node, node.buffer_var)
-    given = node.predicate
+    index, given = node.index, node.predicate
+    if type(index) not in EXPR_KINDS:
+        index = as_prim_expr(index)
+        force_setattr(node, "index", index)
+    if type(node.buffer_var) is not Var:
+        check_var(node, node.buffer_var)
     if type(given) not in EXPR_KINDS:
         lanes = data_type(dtype).lanes
         given = const_true(lanes) if given is None else as_prim_expr(given)
         force_setattr(node, "predicate", given)
     # Only names of vectors have an x, and most accesses are of scalars.
-    if "x" in dtype or "x" in node.index.dtype or "x" in given.dtype:
+    if "x" in dtype or "x" in index.dtype or "x" in given.dtype:
         _check_lanes(node, dtype)
 
 

@@ -65,15 +65,16 @@ def _vector(node: Ramp | Broadcast, one: PrimExpr, lanes: Any) -> str:
     if type(lanes) is not int:
         lanes = int(lanes)
         force_setattr(node, "lanes", lanes)
-    of_one = data_type(one.dtype)
+    return _vector_of(type(node).__name__, one.dtype, lanes)
+
+
+@functools.lru_cache(maxsize=4096)
+def _vector_of(kind: str, dtype: str, lanes: int) -> str:
+    of_one = data_type(dtype)
     if of_one.lanes != 1:
-        raise IRTypeError(
-            f"expected a scalar for {type(node).__name__}, got {one.dtype}"
-        )
+        raise IRTypeError(f"expected a scalar for {kind}, got {dtype}")
     if not 1 < lanes < 1 << 16:
-        raise IRTypeError(
-            f"expected 2 to 65535 lanes for {type(node).__name__}, got {lanes}"
-        )
+        raise IRTypeError(f"expected 2 to 65535 lanes for {kind}, got {lanes}")
     return of_one.with_lanes(lanes)
 
 

@@ -24,8 +24,10 @@ from parpass.tir.expr import (
 )
 from parpass.tir.iteration import Range
 from parpass.tir.prim_expr import (
+    EXPR_KINDS,
     Operand,
     Operands,
+    as_prim_expr,
     as_prim_exprs,
 )
 from parpass.tir.stmt.stmt_base import Stmt, check_body, plain_attrs
@@ -48,8 +50,11 @@ class Store(Stmt, frozen=True, eq=False):
     span: Span | None = None
 
     def __post_init__(self) -> None:
-        convert_fields(self, "value", "index")
-        check_access(self, self.value.dtype)
+        value = self.value
+        if type(value) not in EXPR_KINDS:
+            value = as_prim_expr(value)
+            force_setattr(self, "value", value)
+        check_access(self, value.dtype)
 
 
 @reflected(is_graph=False, buffer=Role.CHILD, value=Role.CHILD, indices=Role.CHILDREN)

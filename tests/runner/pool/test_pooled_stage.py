@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import gc
 import itertools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +17,8 @@ from parpass.runner.travel.bundles import Packed, unpack
 from parpass.runner.travel.messages import Job, unpack_message
 from parpass.runner.travel.retained import Held, HeldModule, Retainer
 from parpass.runner.travel.snapshot import Snapshot
-from parpass.transform import KeepOutside, Pass, PassContext
+from parpass.transform import KeepOutside, Pass, PassContext, Source
+from parpass.transform.collector import LONGEST_PAUSE_SECONDS
 from tests.support.toy_ir import Fn, Program, RunAdapter, ToyAdapter, program
 from tests.support.toy_passes import Add
 
@@ -165,3 +167,49 @@ def test_bytes_that_are_kept_from_one_stage_to_the_next_are_written_down_once(
     stage.pack_some()
     assert stage.journey.sent - spec == len(packed[0].bundle.payload)
     assert not apart(stage, 1)  # there is no object to pack anew
+
+
+class WastefulAdapter(ToyAdapter):
+    """Makes more objects of a function than the collector leaves alone.
+
+    Args:
+        seconds: How long it takes for each.
+    """
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+        self.made: list[list[object]] = []
+
+    def decode_function(
+        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Program
+    ) -> Fn:
+        until = time.perf_counter() + self.seconds
+        self.made += [[] for _ in range(2 * gc.get_threshold()[0])]
+        while time.perf_counter() < until:
+            pass
+        return super().decode_function(encoded, outside, mod)
+
+
+def collections_while_looked_at(adapter: WastefulAdapter, functions: int) -> int:
+    """Return how often the collector looks while so many functions are unpacked."""
+    retainer = Retainer(adapter)
+    mod = program(*range(functions))
+    stage = pooled_stage(retainer, [Add(1)], mod)
+    packer = retainer.packer()
+    packed = [packer.pack(function) for function in mod.functions.values()]
+    packer.close()
+    seen: list[str] = []
+    gc.callbacks.append(watch := lambda phase, info: seen.append(phase))
+    stage.look_at([Held(packed=one) for one in packed])
+    gc.callbacks.remove(watch)
+    retainer.close()
+    return seen.count("stop")
+
+
+def test_the_collector_looks_at_several_small_functions_at_once():
+    assert collections_while_looked_at(WastefulAdapter(), 30) < 15
+
+
+def test_the_collector_rests_no_longer_than_a_moment():
+    slow = WastefulAdapter(LONGEST_PAUSE_SECONDS * 1.1)
+    assert collections_while_looked_at(slow, 5) >= 5
