@@ -87,6 +87,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="change the files")
     arguments = parser.parse_args()
     paths = sorted(arguments.package.rglob("*.py"))
+    if not paths:
+        parser.error(f"there are no Python files in '{arguments.package}'")
     before = Package({str(path): path.read_text() for path in paths})
     reports: list[Any] = []
     passes = [CodemodPass(one) for one in CODEMODS]

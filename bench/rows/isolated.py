@@ -1,38 +1,122 @@
-"""Row `isolated`: what it costs to run a small function where it can do no harm."""
+"""Row `isolated`: what it costs to run a small function where it can do no harm.
+
+Beside it stands what no way there takes less than, the same bytes to a process and
+back, and what loky's executor takes for the same passes on the same function.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import pickle
+from collections.abc import Callable, Generator, Iterator, Sequence
+from importlib import import_module
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, Pipe
+from typing import Any
+
+import cloudpickle
 
 import parpass
-from bench.measure import Setting, clocked, interleaved, median
+from bench.measure import Figure, Setting, clocked, interleaved, median
 from bench.table import Goal, Line, Row
 from bench.work import Work, light_pass, no_pass
-from parpass import Sequential
+from parpass import FunctionPass, PassContext, Sequential
 
 _NODES = 10
 _ROUNDS = 100  # for each of the rounds that are asked for
+_WORK = {"no-op": no_pass, "light": light_pass}
 
 
 def _isolated(setting: Setting) -> Iterator[Line]:
+    there = back = 0
     with parpass.open_runner(workers=setting.workers, isolated=True) as runner:
-        for name, passes in {"no-op": no_pass, "light": light_pass}.items():
+        for name, passes in _WORK.items():
             mod, root = Work(1, _NODES, passes).module(), Sequential(passes())
-            sides = {
-                "isolated": clocked(lambda: runner.run_sync(mod, root)),  # noqa: B023
-                "serial": clocked(lambda: root(mod)),  # noqa: B023 -- used at once
-            }
-            interleaved(sides, 20, collect=False)  # not counted: what is made once
-            rounds = max(20, round(_ROUNDS * setting.scale)) * setting.repeat
-            times = interleaved(sides, rounds, collect=False)
-            serial = median(times["serial"]).times(1e6, "us")
+            isolated, serial = _medians(
+                setting,
+                lambda: runner.run_sync(mod, root),  # noqa: B023 -- used at once
+                lambda: root(mod),  # noqa: B023
+            )
+            report = runner.last_report
+            if passes is no_pass and report is not None:
+                there, back = report.bytes_sent, report.bytes_received
             yield Line(
                 f"a {name} pass on one function of {_NODES} nodes, isolated",
                 "a warm runner's round trip",
-                median(times["isolated"]).times(1e6, "us"),
+                isolated,
                 Goal(300) if passes is no_pass else None,
                 note=f"{serial.value:.0f} us serially",
             )
+    with _echo(back) as connection:
+        message = bytes(there)
+
+        def to_and_fro() -> None:
+            connection.send_bytes(message)
+            connection.recv_bytes()
+
+        (bare,) = _medians(setting, to_and_fro)
+    what = f"{there:,} bytes to a process and {back:,} back, as the no-op takes"
+    yield Line(what, "a bare round trip", bare)
+    yield from _by_loky(setting)
+
+
+def _by_loky(setting: Setting) -> Iterator[Line]:
+    loky: Any = import_module("loky")
+    executor = loky.ProcessPoolExecutor(1)
+    try:
+        for name, passes in _WORK.items():
+            function = Work(1, _NODES, passes).module()["f0"]
+            job = passes(), function
+
+            def there_and_back() -> object:
+                sent = executor.submit(_run, cloudpickle.dumps(job))  # noqa: B023
+                return pickle.loads(sent.result())
+
+            (figure,) = _medians(setting, there_and_back)
+            yield Line(
+                f"the {name} pass alone on the function, by cloudpickle and loky",
+                "a round trip of its executor",
+                figure,
+                note="no settings, types, logs, limits, or blame",
+            )
+    finally:
+        executor.shutdown()
+
+
+def _medians(setting: Setting, *sides: Callable[[], object]) -> list[Figure]:
+    """Return the medians of several ways, which take turns."""
+    runs = {str(at): clocked(side) for at, side in enumerate(sides)}
+    interleaved(runs, 20, collect=False)  # not counted: what is made once
+    rounds = max(20, round(_ROUNDS * setting.scale)) * setting.repeat
+    times = interleaved(runs, rounds, collect=False)
+    return [median(times[name]).times(1e6, "us") for name in runs]
+
+
+@contextlib.contextmanager
+def _echo(answer: int) -> Generator[Connection]:
+    """Give a connection to a process that answers each message with so many bytes."""
+    ours, theirs = Pipe()
+    process = get_context("spawn").Process(target=_answer_all, args=(theirs, answer))
+    process.start()
+    theirs.close()
+    with ours:
+        yield ours
+    process.join()
+
+
+def _answer_all(connection: Connection, answer: int) -> None:
+    with contextlib.suppress(EOFError):
+        while True:
+            connection.recv_bytes()
+            connection.send_bytes(bytes(answer))
+
+
+def _run(job: bytes) -> bytes:
+    loaded: tuple[Sequence[FunctionPass], Any] = pickle.loads(job)
+    passes, function = loaded
+    for one in passes:
+        function = one.transform_function(function, None, PassContext.current())
+    return cloudpickle.dumps(function)
 
 
 ROWS = (Row("isolated", _isolated),)

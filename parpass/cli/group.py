@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import gc
 import sys
 import warnings
 from collections.abc import Generator
@@ -36,7 +35,7 @@ class _Interruptible(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         if sys.__stderr__ is not None and not faulthandler.is_enabled():
             faulthandler.enable(sys.__stderr__)  # a pass may crash this process
-        with _plain_warnings(), _seldom_collecting():
+        with _plain_warnings():
             try:
                 return super().invoke(ctx)
             except KeyboardInterrupt:
@@ -58,17 +57,6 @@ def _plain_warnings() -> Generator[None]:
         yield
     finally:
         warnings.formatwarning = usual
-
-
-@contextlib.contextmanager
-def _seldom_collecting() -> Generator[None]:
-    """Have garbage be looked for seldom: the process is ours, and modules live long."""
-    usual = gc.get_threshold()
-    gc.set_threshold(50_000, 20, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
 
 
 @click.group(

@@ -58,6 +58,14 @@ def add_note(error: BaseException, note: str) -> None:
         error.add_note(note)
 
 
+def attribute_of(error: BaseException, name: str, default: Any = None) -> Any:
+    """Return an attribute of an exception, whatever its class does when asked."""
+    try:
+        return getattr(error, name, default)
+    except Exception:  # noqa: BLE001 -- a `__getattr__` that looks into a table, say
+        return default
+
+
 class ParpassError(Exception):
     """The root of all errors that parpass raises itself."""
 

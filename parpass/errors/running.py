@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from parpass.errors.base import ParpassError
+from parpass.errors.base import ParpassError, attribute_of
 
 
 class RuntimeUseError(ParpassError, RuntimeError):
@@ -113,7 +113,7 @@ def other_failures(error: BaseException) -> tuple[BaseException, ...]:
     had met by then, on later functions. Where all was done in one process there are
     none.
     """
-    return getattr(error, _OTHERS, ())
+    return attribute_of(error, _OTHERS, ())
 
 
 def attach_others(first: BaseException, failures: Sequence[BaseException]) -> None:

@@ -101,11 +101,25 @@ class IRModule:
 
         What a parser made is: it has refused names that nothing binds.
         """
-        module = cls(attrs=attrs, sources=sources)
         named = {var.name_hint: function for var, function in functions.items()}
         global_vars = {var.name_hint: var for var in functions}
-        module._functions = FunctionDefinitions(named, global_vars)
-        module._types = TypeDefinitions(types)
+        known = DictAttrs(attrs) if attrs else None
+        return cls._of(FunctionDefinitions(named, global_vars), types, known, sources)
+
+    @classmethod
+    def _of(
+        cls,
+        functions: FunctionDefinitions,
+        types: Iterable[TypeData],
+        attrs: DictAttrs | None,
+        sources: Mapping[str, str],
+    ) -> IRModule:
+        """Return a module of what needs no check: each stage makes several."""
+        module = cls.__new__(cls)
+        module._functions = functions  # noqa: SLF001 -- of this very class
+        module._types = TypeDefinitions(types)  # noqa: SLF001
+        module.attrs = attrs
+        module.sources = dict(sources)
         return module
 
     @classmethod
@@ -128,12 +142,8 @@ class IRModule:
                 has functions of the same names as `like`; None for a module that may
                 be changed.
         """
-        module = cls()
-        module._functions = like._functions.with_functions(functions, reader)
-        module._types = TypeDefinitions(like._types.by_name.values())
-        module.attrs = like.attrs
-        module.sources = dict(like.sources)
-        return module
+        made = like._functions.with_functions(functions, reader)
+        return cls._of(made, like._types.by_name.values(), like.attrs, like.sources)
 
     @classmethod
     def shell(
@@ -151,13 +161,11 @@ class IRModule:
         Functions that are read from bytes are bound to these, so they refer to the same
         objects as the modules that `assemble` makes of it.
         """
-        module = cls(attrs=attrs, sources=sources)
         global_vars = {
             name: GlobalVar(name, *told.get(name, _UNTOLD)) for name in names
         }
-        module._functions = FunctionDefinitions({}, global_vars)
-        module._types = TypeDefinitions(types)
-        return module
+        known = DictAttrs(attrs) if attrs else None
+        return cls._of(FunctionDefinitions({}, global_vars), types, known, sources)
 
     @property
     def functions(self) -> Mapping[GlobalVar, Any]:

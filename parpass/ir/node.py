@@ -244,6 +244,14 @@ def with_replaced(root: NodeT, replaced: Mapping[Any, Node]) -> NodeT:
     return cast("NodeT", new[root])
 
 
+def size_as_tree(root: Node) -> int:
+    """Return how many nodes there are, each counted wherever it is used."""
+    sizes: dict[Node, int] = {}
+    for node in post_order(root):
+        sizes[node] = 1 + sum([sizes[child] for child in children(node)])
+    return sizes[root]
+
+
 def count_nodes(root: Node, limit: int) -> int:
     """Return how many nodes `root` has, counted no further than to `limit`."""
     return min(len(breadth_first(root, limit)), limit)

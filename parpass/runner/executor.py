@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Literal, Protocol
@@ -101,8 +102,9 @@ class Executor(Protocol):
 
 
 def environment_of_workers(hash_seed: int | None = None) -> dict[str, str]:
-    """Return what workers have in their environment: the same for all of a program.
+    """Return what workers start with in their environment, all of a program the same.
 
+    Options that this interpreter was given (`-O`, `-X utf8`) are those of the workers.
     One hash seed for all, so that nothing depends on which worker ran; by default that
     of this process, if it is set, or 0.
     """
@@ -110,7 +112,17 @@ def environment_of_workers(hash_seed: int | None = None) -> dict[str, str]:
     if hash_seed is not None:
         seed = str(hash_seed)
     env = {"PYTHONHASHSEED": seed if seed.isdecimal() else "0"}
-    return env | dict.fromkeys(ONE_THREAD, "1")
+    return env | dict.fromkeys(ONE_THREAD, "1") | _interpreter_options()
+
+
+def _interpreter_options() -> dict[str, str]:
+    flags = sys.flags
+    return {
+        "PYTHONOPTIMIZE": str(flags.optimize),
+        "PYTHONUTF8": str(flags.utf8_mode),
+        "PYTHONDEVMODE": "1" if flags.dev_mode else "",
+        "PYTHONWARNDEFAULTENCODING": "1" if flags.warn_default_encoding else "",
+    }
 
 
 class Asking:

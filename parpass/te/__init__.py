@@ -8,6 +8,9 @@
 There are no schedules: passes over the loops do what is to be done about speed.
 """
 
+from typing import TYPE_CHECKING
+
+from parpass.errors.missing_names import refusing
 from parpass.te.operation import (
     ComputeOp,
     PlaceholderOp,
@@ -21,8 +24,14 @@ from parpass.te.operation import (
 from parpass.te.prim_func import create_prim_func
 from parpass.tir.op import (
     abs,
+    acos,
+    acosh,
     all,
     any,
+    asin,
+    asinh,
+    atan,
+    atanh,
     ceil,
     const,
     cos,
@@ -41,9 +50,12 @@ from parpass.tir.op import (
     isinf,
     isnan,
     log,
+    log2,
+    log10,
     max_value,
     min_value,
     nearbyint,
+    popcount,
     power,
     round,
     rsqrt,
@@ -65,8 +77,14 @@ __all__ = [
     "PlaceholderOp",
     "Tensor",
     "abs",
+    "acos",
+    "acosh",
     "all",
     "any",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
     "ceil",
     "comm_reducer",
     "compute",
@@ -88,12 +106,15 @@ __all__ = [
     "isinf",
     "isnan",
     "log",
+    "log2",
+    "log10",
     "max",
     "max_value",
     "min",
     "min_value",
     "nearbyint",
     "placeholder",
+    "popcount",
     "power",
     "reduce_axis",
     "round",
@@ -112,3 +133,6 @@ __all__ = [
     "truncmod",
     "var",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

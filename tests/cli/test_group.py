@@ -1,18 +1,14 @@
 """The command as its own process."""
 
-import gc
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
-from click.testing import CliRunner
 
 from parpass import __version__
-from parpass.cli import main
 from tests.support.commands import write_model
 
 ROOT = Path(__file__).parents[2]
@@ -99,15 +95,3 @@ def test_version_and_help_import_little(option: str):
     modules = result.stdout.splitlines()[-1].split()
     heavy = {"numpy", "onnx", "rich", "trio", "loky", "parpass.relay"}
     assert not heavy & set(modules)
-
-
-def test_the_command_has_garbage_looked_for_seldom_while_it_runs():
-    before, inside = gc.get_threshold(), list[tuple[int, int, int]]()
-    probe = click.Command("probe", callback=lambda: inside.append(gc.get_threshold()))
-    main.add_command(probe)
-    try:
-        assert CliRunner().invoke(main, ["probe"]).exit_code == 0
-    finally:
-        del main.commands["probe"]
-    assert inside[0][0] > before[0]
-    assert gc.get_threshold() == before

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from click.testing import CliRunner
 
 from parpass.cli import main
 from parpass.errors import FunctionTimeoutError, WorkerDiedError
-from parpass.runner import Runner
+from parpass.runner import Runner, open_runner
 from parpass.transform import (
     FunctionPass,
     Pass,
@@ -25,7 +25,7 @@ from parpass.transform import (
     is_handed_over,
 )
 from parpass.transform.config import CHECK_CONTRACT
-from tests.support.box_ir import ENVIRONMENTS, Body, Box, BoxProgram, boxed
+from tests.support.box_ir import ENVIRONMENTS, LOADING, Body, Box, BoxProgram, boxed
 from tests.support.ending import EndIn
 from tests.support.pooled import POOLED, pooled
 from tests.support.toy_ir import Fn, Program, values_of
@@ -69,6 +69,39 @@ class Tell(FunctionPass):
     def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Box:
         ctx.count("handed over", int(is_handed_over(func)))
         return func.with_values(value + 1 for value in func.values)
+
+
+class TellForm(FunctionPass):
+    """Counts the forms in which functions come to it."""
+
+    pass_info = PassInfo(0, "TellForm")
+
+    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Box:
+        ctx.count(func.form)
+        return func
+
+
+class Declare(FunctionPass):
+    """Has each function need two declarations, of which one is needed by all."""
+
+    pass_info = PassInfo(0, "Declare")
+
+    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Box:
+        added = {*func.added, "all", f"of_{ctx.function_name}"}
+        return Box(content=func.encoded(), skip=func.skip, added=sorted(added))
+
+
+class TellLetGo(FunctionPass):
+    """Adds 1; counts what it has made before and was let go of since."""
+
+    pass_info = PassInfo(0, "TellLetGo")
+    made: ClassVar[list[Body]] = []
+
+    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Box:
+        ctx.count("let go", sum(one.is_discarded for one in self.made))
+        box = func.with_values(value + 1 for value in func.values)
+        self.made.append(box.body)
+        return box
 
 
 def mod_of(*values: int) -> BoxProgram:
@@ -166,6 +199,41 @@ def test_what_takes_long_to_make_is_made_before_passes_begin_and_once_a_worker(
     assert str(os.getpid()) not in made
 
 
+def test_what_takes_long_to_make_counts_for_no_limit_of_a_pass(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv(LOADING, "0.6")
+    with open_runner(workers=1) as runner:
+        after = runner.run_sync(
+            mod_of(1, 2), Add(1), context=pooled(), function_timeout=0.5
+        )
+    assert values_of(after) == {"f0": (2,), "f1": (3,)}
+
+
+def test_text_is_text_until_a_worker_takes_it(runner: Runner):
+    mod = mod_of(1, 2, 3)
+    with PassContext(config=POOLED) as context:
+        runner.run_sync(mod, TellForm())
+    assert context.statistics["TellForm"] == {"bytes": 2, "text": 1}
+    left: Any = mod["f2"]
+    assert left.form == "text"
+
+
+def test_what_functions_add_is_merged_by_name(runner: Runner):
+    seen = both(runner, Sequential([Declare(), Add(1), Declare()]), mod_of(1, 2))
+    assert str(seen.result) == "f0: 2\nf1: 3\ndeclare all\ndeclare of_f0\ndeclare of_f1"
+
+
+def test_a_worker_lets_go_of_what_nobody_looks_at_any_more():
+    with (
+        PassContext(config=POOLED) as context,
+        open_runner(workers=1) as runner,
+    ):
+        after = runner.run_sync(mod_of(1, 2, 3), TellLetGo())
+    assert context.statistics["TellLetGo"] == {"let go": 0 + 1 + 2}
+    assert values_of(after) == {"f0": (2,), "f1": (3,), "f2": (4,)}
+
+
 def test_a_box_that_was_emptied_tells_who_looks_into_it():
     box = Box(Body([1]))
     box.body = None
@@ -173,7 +241,9 @@ def test_a_box_that_was_emptied_tells_who_looks_into_it():
         _ = box.values
 
 
-def test_the_command_reads_runs_replays_and_reduces_programs_of_boxes(tmp_path: Path):
+def test_the_command_reads_runs_replays_bisects_and_reduces_programs_of_boxes(
+    tmp_path: Path,
+):
     path, failure, small = (tmp_path / n for n in ("a.boxes", "failure", "small"))
     path.write_text("f: 1 2\ng: 3 4\n")
     load = ["--load", "tests.support.toy_passes", "--load", "tests.support.box_ir"]
@@ -184,7 +254,18 @@ def test_the_command_reads_runs_replays_and_reduces_programs_of_boxes(tmp_path: 
     failing = ["opt", str(path), *load, "-p", "Add,FailOn{number=5}"]
     assert "met 5" in run(main, [*failing, "--reproducer", str(failure)]).output
     assert "same failure" in run(main, ["replay", str(failure)]).output
+    told = run(main, ["bisect", *failing[1:]])
+    assert "Pass 'FailOn' on function 'g', number 4: " in told.output
     told = run(main, ["reduce", str(failure), "-o", str(small)])
     assert told.exit_code == 0, told.output
     assert "g: 5" in small.read_text()
     assert "f:" not in small.read_text()
+
+
+def test_the_command_tells_where_programs_of_boxes_differ(tmp_path: Path):
+    one, other = tmp_path / "a.txt", tmp_path / "b.txt"
+    one.write_text("f: 1 2\ng: 3\n")
+    other.write_text("f: 1 2\ng: 4\n")
+    load = ["--load", "tests.support.box_ir", "--ir", "boxes"]
+    told = CliRunner().invoke(main, ["diff", *load, str(one), str(other)])
+    assert (told.exit_code, "function 'g'" in told.output) == (1, True), told.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
@@ -24,7 +25,7 @@ from tests.support.executors import Die, ThreadExecutor
 from tests.support.pooled import POOLED, pooled
 from tests.support.toy_ir import Fn, Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom, FailOn
-from tests.support.toy_pipelines import Seen, see
+from tests.support.toy_pipelines import Seen, on_both_toys, see
 
 # Of seconds: what ends at once may wait for a core so long, where others want one, too.
 LIMIT, LONG = 0.05, 0.1
@@ -86,11 +87,14 @@ def both(runner: Runner, root: Pass, mod: Program, config: dict[str, Any]) -> Se
     return serial
 
 
-def test_what_takes_too_long_fails_alike_in_both_drivers(runner: Runner):
+@on_both_toys
+def test_what_takes_too_long_fails_alike_in_both_drivers(
+    toy: Callable[..., Program], runner: Runner
+):
     seen = both(
         runner,
         Sequential([Add(1), Linger(2), Add(1)]),
-        program(1, 2, 1),
+        toy(1, 2, 1),
         {"parpass.function_timeout": LIMIT},
     )
     assert seen.error is not None
@@ -108,15 +112,18 @@ def test_an_error_that_comes_too_late_is_one_of_time(runner: Runner):
     assert seen.error[0] is FunctionTimeoutError
 
 
-def test_what_is_skipped_stays_as_it_was_and_is_told(runner: Runner):
+@on_both_toys
+def test_what_is_skipped_stays_as_it_was_and_is_told(
+    toy: Callable[..., Program], runner: Runner
+):
     seen = both(
         runner,
         Sequential([Add(1), Linger(2), FailOn(5), Add(10)]),
-        program(1, 2, 4),
+        toy(1, 2, 4),
         {"parpass.function_timeout": LIMIT, "parpass.on_failure": "skip"},
     )
     assert seen.result is not None
-    assert values_of(seen.result) == values_of(program(12, 14, 16))
+    assert values_of(seen.result) == values_of(toy(12, 14, 16))
     told = [one for rendering in seen.said for one in rendering]
     assert [(one.level, one.message) for one in told] == [
         (
@@ -129,14 +136,17 @@ def test_what_is_skipped_stays_as_it_was_and_is_told(runner: Runner):
     ]
 
 
-def test_errors_are_skipped_and_retried_alike_in_both_drivers(runner: Runner):
+@on_both_toys
+def test_errors_are_skipped_and_retried_alike_in_both_drivers(
+    toy: Callable[..., Program], runner: Runner
+):
     steps = Sequential([Add(1), FailOn(3), AddFrom("f1"), Add(1)])
-    skipped = both(runner, steps, program(1, 2), {"parpass.on_failure": "skip"})
+    skipped = both(runner, steps, toy(1, 2), {"parpass.on_failure": "skip"})
     assert skipped.result is not None
     assert skipped.result["f0"].values == (3, 4)
     (told,) = [one for rendering in skipped.said for one in rendering]
     assert "ValueError: met 3" in told.message
-    retried = both(runner, steps, program(1, 2), {"parpass.on_failure": "retry"})
+    retried = both(runner, steps, toy(1, 2), {"parpass.on_failure": "retry"})
     assert retried.error is not None
     assert retried.error[0] is ValueError
 
@@ -159,12 +169,13 @@ class FailFirst(FunctionPass):
         return func.with_values(value + 1 for value in func.values)
 
 
+@on_both_toys
 @pytest.mark.slow
-def test_a_retry_has_all_of_the_time_again(runner: Runner):
+def test_a_retry_has_all_of_the_time_again(toy: Callable[..., Program], runner: Runner):
     limits = {"parpass.function_timeout": 1.0, "parpass.on_failure": "retry"}
     FailFirst.seen.clear()
-    seen = both(runner, FailFirst(), program(1), limits)
-    assert seen.result == program(2)
+    seen = both(runner, FailFirst(), toy(1), limits)
+    assert seen.result == toy(2)
 
 
 @pytest.mark.parametrize("step", [Add(1), AddFrom("f1")])
@@ -184,9 +195,10 @@ def test_limits_of_the_call_hold_for_passes_that_a_body_runs(runner: Runner):
     assert after == [program(2, 3, 4)] * 2
 
 
+@on_both_toys
 @pytest.mark.parametrize("where", ["pass", "call", "context"])
 def test_a_budget_is_set_on_the_pass_the_call_or_the_context(
-    where: str, runner: Runner
+    toy: Callable[..., Program], where: str, runner: Runner
 ):
     step, call = Linger(1), {"pass": None, "call": LIMIT, "context": None}[where]
     config: dict[str, Any] = dict(POOLED)
@@ -196,17 +208,19 @@ def test_a_budget_is_set_on_the_pass_the_call_or_the_context(
         config["parpass.function_timeout"] = LIMIT
     context = PassContext(config=config)
     with pytest.raises(FunctionTimeoutError):
-        runner.run_sync(program(1, 2), step, context=context, function_timeout=call)
+        runner.run_sync(toy(1, 2), step, context=context, function_timeout=call)
 
 
+@on_both_toys
 def test_what_the_pass_says_goes_before_the_call_and_that_before_the_context(
+    toy: Callable[..., Program],
     runner: Runner,
 ):
     step = Linger(1)
     context = PassContext(config={**POOLED, "parpass.function_timeout": 1e-9})
-    runner.run_sync(program(1, 2), step, context=context, function_timeout=10.0)
+    runner.run_sync(toy(1, 2), step, context=context, function_timeout=10.0)
     step.function_timeout = 20.0
-    runner.run_sync(program(1, 2), step, context=context, function_timeout=1e-9)
+    runner.run_sync(toy(1, 2), step, context=context, function_timeout=1e-9)
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0])
@@ -220,25 +234,31 @@ def test_a_policy_that_there_is_not_is_refused():
         PassContext(config={"parpass.on_failure": "hope"})
 
 
+@on_both_toys
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["hang", "segfault"])
-def test_what_must_be_killed_is_skipped(how: str, runner: Runner):
+def test_what_must_be_killed_is_skipped(
+    toy: Callable[..., Program], how: str, runner: Runner
+):
     after = runner.run_sync(
-        program(*range(8)),
+        toy(*range(8)),
         [Add(1), EndIn(how, 3, 6), Add(10)],
         context=pooled(),
         function_timeout=0.3,
         on_failure="skip",
     )
     plain = [value + (11 if value in (2, 5) else 12) for value in range(8)]
-    assert values_of(after) == values_of(program(*plain))
+    assert values_of(after) == values_of(toy(*plain))
 
 
+@on_both_toys
 @pytest.mark.slow
-def test_a_function_made_on_demand_is_blamed_itself(runner: Runner):
+def test_a_function_made_on_demand_is_blamed_itself(
+    toy: Callable[..., Program], runner: Runner
+):
     # f0 asks for f1 as it stands after a pass that kills on f1.
     after = runner.run_sync(
-        program(1, 2, 3),
+        toy(1, 2, 3),
         [EndIn("segfault", 2), AddFrom("f1")],
         context=pooled(),
         on_failure="skip",
@@ -246,26 +266,31 @@ def test_a_function_made_on_demand_is_blamed_itself(runner: Runner):
     assert values_of(after) == {"f0": (2, 2), "f1": (2, 2), "f2": (4, 2)}
 
 
+@on_both_toys
 @pytest.mark.slow
-def test_memory_beyond_the_limit_is_refused(runner: Runner):
-    mod, step = program(1, 2, 3), Allocate(2, 1 << 30)
+def test_memory_beyond_the_limit_is_refused(
+    toy: Callable[..., Program], runner: Runner
+):
+    mod, step = toy(1, 2, 3), Allocate(2, 1 << 30)
     with pytest.raises(MemoryLimitError, match="memory_limit of 200,000,000") as caught:
         runner.run_sync(mod, step, context=pooled(), memory_limit=200_000_000)
     assert caught.value.function == "f1"
     after = runner.run_sync(
         mod, step, context=pooled(), memory_limit=200_000_000, on_failure="skip"
     )
-    assert values_of(after) == values_of(program(2, 2, 4))
+    assert values_of(after) == values_of(toy(2, 2, 4))
 
 
+@on_both_toys
 @pytest.mark.slow
 def test_memory_that_a_function_takes_on_demand_is_not_that_of_who_asks(
+    toy: Callable[..., Program],
     runner: Runner,
 ):
     asks = AddFrom("f1")
     asks.memory_limit = 1 << 26
     steps = Sequential([Allocate(2, 1 << 28), asks])
-    after = runner.run_sync(program(1, 2), steps, context=pooled())
+    after = runner.run_sync(toy(1, 2), steps, context=pooled())
     assert values_of(after) == {"f0": (2, 3), "f1": (3, 3)}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,7 @@ from tests.support.pooled import (
 )
 from tests.support.toy_ir import Fn, Program, RunProgram, program, values_of
 from tests.support.toy_passes import Add, AddFrom
+from tests.support.toy_pipelines import on_both_toys
 
 pytestmark = pytest.mark.slow
 
@@ -114,10 +115,13 @@ def check_blamed(error: Exception, how: str, step: str, where: str) -> None:
 DEATHS = ["exit", "segfault", "kill"]
 
 
+@on_both_toys
 @pytest.mark.parametrize("how", ["raise", *DEATHS, "hang"])
-def test_in_a_pass_the_function_and_the_pass_are_named(how: str, whole: Runner):
+def test_in_a_pass_the_function_and_the_pass_are_named(
+    toy: Callable[..., Program], how: str, whole: Runner
+):
     steps = [Add(1), EndIn(how, 3), Add(1)]
-    error = failure(whole, program(1, 2, 3), steps, how)
+    error = failure(whole, toy(1, 2, 3), steps, how)
     if how == "raise":
         assert isinstance(error, ValueError)
         assert error.__notes__ == ["in pass 'EndIn', on function 'f1'"]
@@ -145,13 +149,15 @@ def test_while_a_result_is_pickled_its_pass_is_named(how: str, whole: Runner):
     check_blamed(error, how, "ReturnEnding", "pickle")
 
 
+@on_both_toys
 def test_a_pass_that_cannot_be_loaded_in_a_worker_is_run_in_this_process(
+    toy: Callable[..., Program],
     whole: Runner,
 ):
     steps = [EndAtStart("raise", os.getpid()), Add(1)]
     with pytest.warns(UnpicklablePassWarning, match="'EndAtStart' cannot be loaded"):
-        after = whole.run_sync(program(1, 2, 3), steps, context=pooled())
-    assert values_of(after) == values_of(program(2, 3, 4))
+        after = whole.run_sync(toy(1, 2, 3), steps, context=pooled())
+    assert values_of(after) == values_of(toy(2, 3, 4))
 
 
 @pytest.mark.parametrize("kind", [Program, RunProgram])
@@ -172,23 +178,30 @@ def test_a_result_that_cannot_be_pickled_is_made_in_this_process(whole: Runner):
     assert after["f2"].values == (4,)
 
 
+@on_both_toys
 @pytest.mark.parametrize("how", ["exit", "segfault", "kill"])
 def test_workers_that_die_while_they_load_a_pass_are_no_functions_fault(
-    how: str, whole: Runner, monkeypatch: pytest.MonkeyPatch
+    toy: Callable[..., Program],
+    how: str,
+    whole: Runner,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(schedule, "_MOST_KILLS", 3)
     steps = [EndAtStart(how, os.getpid())]
-    error = failure(whole, program(1, 2, 3), steps, how)
+    error = failure(whole, toy(1, 2, 3), steps, how)
     assert isinstance(error, RuntimeUseError)
     assert "before they can begin" in str(error)
     assert CAUSES[how] in str(error)
     assert ("out of memory" in str(error)) == (how == "kill")
 
 
-def test_workers_that_hang_while_they_load_a_pass_are_ended(whole: Runner):
+@on_both_toys
+def test_workers_that_hang_while_they_load_a_pass_are_ended(
+    toy: Callable[..., Program], whole: Runner
+):
     steps = [EndAtStart("hang", os.getpid())]
-    whole.run_sync(program(1, 2), Add(1), context=pooled())  # they are started
-    error = failure(whole, program(1, 2, 3), steps, "", start=0.3)
+    whole.run_sync(toy(1, 2), Add(1), context=pooled())  # they are started
+    error = failure(whole, toy(1, 2, 3), steps, "", start=0.3)
     assert isinstance(error, RuntimeUseError)
     assert "hang before they can begin" in str(error)
 

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import nbclient
 import pytest
 import trio
+from nbformat import v4
 
 import parpass
 from parpass.runner import Runner
@@ -120,6 +122,23 @@ if __name__ == "__main__":
     print("done")
 """
 
+OPTIONS = """
+class Options(FunctionPass):
+    pass_info = PassInfo(0, "Options")
+
+    def transform_function(self, func, mod, ctx):
+        flags = sys.flags
+        told = (flags.optimize, flags.utf8_mode, flags.dev_mode)
+        return func.with_values(map(int, (*told, flags.warn_default_encoding)))
+
+serial = Options()(program(1, 2, 3))
+for settings in {"context": pooled()}, {"isolated": True}:
+    made = parpass.run_pipeline_sync(program(1, 2, 3), Options(), **settings, workers=2)
+    if made != serial:  # nothing is asserted under -O
+        sys.exit(f"{made} {serial}")
+print("done")
+"""
+
 FORKED = """
 with parpass.open_runner(workers=2) as runner:
     ours = run(runner)
@@ -194,6 +213,15 @@ def test_a_program_given_on_the_command_line():
     run_program([sys.executable, "-c", PROGRAM + "\nmain()"])
 
 
+@pytest.mark.parametrize(
+    "options",
+    [["-O"], ["-OO"], ["-X", "utf8"], ["-X", "dev"], ["-X", "warn_default_encoding"]],
+    ids=" ".join,
+)
+def test_options_of_the_interpreter_are_those_of_the_workers(options: list[str]):
+    run_program([sys.executable, *options, "-c", PROGRAM + OPTIONS])
+
+
 def test_a_module_that_is_run_as_a_program(tmp_path: Path):
     (tmp_path / "compile_it.py").write_text(MAIN)
     run_program([sys.executable, "-m", "compile_it"], cwd=tmp_path)
@@ -225,17 +253,13 @@ def test_a_daemon_process_stays_in_process_and_says_so(start: str, tmp_path: Pat
 
 
 def test_a_notebook(tmp_path: Path):
-    nbclient = pytest.importorskip("nbclient", reason="notebooks need nbclient")
-    nbformat = pytest.importorskip("nbformat")
     cells = [f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{PROGRAM}", "main()"]
     cells.append(
         "places(await parpass.run_pipeline("
         "program(1, 2), [Where()], context=pooled(), workers=2)) - {os.getpid()} != "
         "set()"
     )
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(cell) for cell in cells]
-    )
+    notebook = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
     nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
     assert notebook.cells[1].outputs[0]["text"] == "done\n"
     assert notebook.cells[2].outputs[0]["data"]["text/plain"] == "True"

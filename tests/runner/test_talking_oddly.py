@@ -41,6 +41,21 @@ class OwnWarning(UserWarning):
     """As a program defines it in its main module."""
 
 
+class Counted(UserWarning):
+    """Its constructor takes something else than its `args`."""
+
+    def __init__(self, text: str, count: int) -> None:
+        super().__init__(text)
+        self.count = count
+
+
+class UncountedError(ValueError):
+    """So does this one's."""
+
+    def __init__(self, text: str, count: int) -> None:
+        super().__init__(f"{text} {count}")
+
+
 @pytest.fixture(autouse=True)
 def main_module(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OwnWarning, "__module__", "__main__")
@@ -62,6 +77,15 @@ def beyond_the_stack(func: Fn, ctx: PassContext) -> None:
 def of_main(func: Fn, ctx: PassContext) -> None:
     warnings.warn(OwnWarning("mine", func.values), stacklevel=1)
     logger.warning("mine", extra={"kind": OwnWarning})
+
+
+def made_otherwise(func: Fn, ctx: PassContext) -> None:
+    warnings.warn(Counted("counted", len(func.values)), stacklevel=1)
+    try:
+        raise UncountedError("counted", 3)
+    except UncountedError as error:
+        logger.exception("counted", extra={"kind": type(error)})
+        logger.warning("counted", extra={"error": error})
 
 
 def catching(func: Fn, ctx: PassContext) -> None:
@@ -100,6 +124,7 @@ ODD = [
     by_compiling,
     beyond_the_stack,
     of_main,
+    made_otherwise,
     catching,
     catching_quietly,
     deciding,

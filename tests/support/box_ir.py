@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,10 @@ from parpass.transform import (
     is_handed_over,
     register_adapter,
 )
-from tests.support.toy_ir import Fn, Program, ToyAdapter
+from tests.support.toy_ir import Fn, Program, ToyAdapter, program
 
 ENVIRONMENTS = "PARPASS_TEST_ENVIRONMENTS"  # a file: which processes have made one
+LOADING = "PARPASS_TEST_LOADING"  # seconds that it takes to make one
 
 
 class Number:
@@ -172,6 +174,9 @@ class BoxAdapter(ToyAdapter):
         if path is not None:
             with Path(path).open("a") as file:
                 file.write(f"{os.getpid()}\n")
+        until = time.perf_counter() + float(os.environ.get(LOADING, "0"))
+        while time.perf_counter() < until:
+            pass
 
     def discard(self, function: Any) -> None:
         if function.body is not None:
@@ -221,6 +226,11 @@ def boxed(functions: Mapping[str, Fn]) -> BoxProgram:
     return BoxProgram(
         {name: _box(at, fn) for at, (name, fn) in enumerate(functions.items())}  # pyright: ignore[reportArgumentType]
     )
+
+
+def box_program(*values: int) -> BoxProgram:
+    """Return a program: boxes f0, f1, ... of one number each, in all forms."""
+    return boxed(program(*values).functions)
 
 
 def _box(at: int, fn: Fn) -> Box:

@@ -10,6 +10,7 @@ from parpass.tir import transform
 from parpass.transform import Pass, Sequential
 
 DEPTH = 10_000
+LARGE = 1_000
 
 
 class Listed(NamedTuple):
@@ -140,6 +141,36 @@ def values(depth: int) -> tir.Stmt:
 
 
 KINDS = (loops, branches, lets, sequences, memories)
+
+
+def doubled(depth: int) -> tir.Stmt:
+    """Return ints each of which has the one before several times, in two statements."""
+    i, total = tir.Var("i"), tir.BufferLoad(_BUFFER, [0])
+    for at in range(depth):
+        total = tir.Select(total < at, tir.floormod(total + total, 5), total + 1)
+    stored = tir.BufferStore(_BUFFER, total + i, [tir.floormod(total, 4)])
+    guarded = tir.IfThenElse(tir.likely(total < 2), stored)
+    return tir.For(i, 0, 4, tir.ForKind.UNROLLED, guarded)
+
+
+def doubled_indices(depth: int) -> tir.Stmt:
+    """Return elements each of which is found by the one before, twice."""
+    found = tir.BufferLoad(_BUFFER, [0])
+    for _ in range(depth):
+        found = tir.BufferLoad(_BUFFER, [tir.floormod(found + found, 4)])
+    return _store(found)
+
+
+def doubled_lets(depth: int) -> tir.Stmt:
+    """Return values of names each of which is there again where the name is used."""
+    found: tir.PrimExpr = tir.BufferLoad(_BUFFER, [0])
+    for at in range(depth):
+        name = tir.Var(f"v{at}")
+        found = tir.Let(name, found, tir.min(name + found, LARGE))
+    return _store(found)
+
+
+SHARING = (doubled, doubled_indices, doubled_lets)
 
 
 def deep(kind: Callable[[int], tir.Stmt], depth: int = DEPTH) -> tir.PrimFunc:

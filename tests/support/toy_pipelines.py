@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
 from parpass.diagnostic import (
@@ -16,8 +17,8 @@ from parpass.diagnostic import (
     override_renderer,
 )
 from parpass.transform import Pass, PassContext, Sequential
-from tests.support.box_ir import boxed
-from tests.support.toy_ir import CheckedProgram, Fn, Program
+from tests.support.box_ir import box_program, boxed
+from tests.support.toy_ir import CheckedProgram, Fn, Program, program
 from tests.support.toy_passes import (
     Add,
     AddFrom,
@@ -34,6 +35,12 @@ _functions = st.builds(
     Fn,
     st.lists(st.integers(-1, 4), max_size=2).map(tuple),
     skip=st.sampled_from([False, False, False, True]),
+)
+
+
+# Runs a test with programs of each toy IR, which `toy` makes of numbers.
+on_both_toys = pytest.mark.parametrize(
+    "toy", [program, box_program], ids=["values", "boxes"]
 )
 
 

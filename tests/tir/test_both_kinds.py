@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +16,9 @@ from parpass.errors import (
     ContractError,
     FunctionTimeoutError,
     IRError,
+    MemoryLimitError,
     WellFormedError,
+    WorkerDiedError,
 )
 from parpass.instrument import (
     PassStatisticsInstrument,
@@ -97,6 +101,20 @@ def linger(func: Any, mod: IRModule, ctx: PassContext) -> Any:
 
 
 @prim_func_pass(opt_level=0)
+def die_on_more(func: Any, mod: IRModule, ctx: PassContext) -> Any:
+    if ctx.function_name == "more":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return func
+
+
+@prim_func_pass(opt_level=0)
+def eat_on_more(func: Any, mod: IRModule, ctx: PassContext) -> Any:
+    if ctx.function_name == "more":
+        return func.with_attr("size", len(bytearray(1 << 30)))
+    return func
+
+
+@prim_func_pass(opt_level=0)
 def unbind(func: Any, mod: IRModule, ctx: PassContext) -> Any:
     return func.with_body(tir.Evaluate(tir.Var("lost")))
 
@@ -174,6 +192,31 @@ def test_a_pass_that_takes_too_long_is_ended(run: Run):
     config = {"parpass.function_timeout": 0.02}
     with pytest.raises(FunctionTimeoutError, match="'linger' on function 'loops'"):
         run(Sequential([linger]), module(), {"config": config})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ending", "error", "message"),
+    [
+        (die_on_more, WorkerDiedError, "SIGKILL"),
+        (eat_on_more, MemoryLimitError, "memory_limit of 200,000,000"),
+    ],
+)
+def test_a_pass_that_ends_its_worker_is_named_with_the_function(
+    runner: Runner, ending: Pass, error: type[Exception], message: str
+):
+    def after(on_failure: str) -> Any:
+        context = PassContext(config=POOLED)
+        settings: Any = {"memory_limit": 200_000_000, "on_failure": on_failure}
+        root = Sequential([ending, mark])
+        return runner.run_sync(module(), root, context=context, **settings)
+
+    with pytest.raises(error, match=message) as caught:
+        after("fail")
+    where = f"in pass '{ending.info.name}', on function 'more'"
+    assert where in caught.value.__notes__
+    seen = {n: after("skip")[n].attributes["seen"] for n in ("loops", "more")}
+    assert seen == {"loops": 1, "more": 1}
 
 
 def test_functions_that_a_pass_fails_on_may_be_left_as_they_are(run: Run):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,6 @@ from typing import Any
 
 from distributed import Client
 
-import parpass
 from parpass.adapters.dask.on_dask_worker import (
     close_there,
     hear_there,
@@ -37,22 +35,32 @@ class Connection:
 
     Args:
         client: Somebody's client of the cluster, which is only asked where that is.
-        name: The executor's name, which is the topic on which its workers speak.
         told: Called with what a worker says; on an event loop.
+
+    Attributes:
+        name: The executor's name. It is the topic on which its workers speak: one that
+            is named after a client is emptied by the scheduler when that is gone.
 
     Raises:
         RuntimeUseError: The client is not connected.
     """
 
-    def __init__(self, client: Any, name: str, told: Callable[..., None]) -> None:
-        self._name, self._told = name, told
-        _check_running(client)
+    def __init__(self, client: Any, told: Callable[..., None]) -> None:
+        if client.status != "running":
+            raise RuntimeUseError(
+                f"expected a client of a running Dask cluster, got {client!r}; "
+                "was its scheduler ended?"
+            )
+        self._told = told
+        self._address = client.scheduler.address
         self._client: Any = Client(
-            client.scheduler.address,
+            self._address,
             security=client.security,
             set_as_default=False,
             asynchronous=False,
+            name="parpass",
         )
+        self.name: str = self._client.id
         self._joining = ThreadPoolExecutor(1, "parpass-dask-joining")
         self._is_closed = threading.Event()
 
@@ -67,8 +75,19 @@ class Connection:
         Raises:
             RuntimeUseError: There are no workers, or they have other versions.
         """
-        client = self._client
+        self._listen(joined, left)
+        found: dict[str, Any] = self.ask_all(versions_there)
+        if not found:
+            raise RuntimeUseError("the Dask cluster has no workers")
+        for address, theirs in found.items():
+            if (why := _why_unfit(address, theirs)) is not None:
+                raise RuntimeUseError(why)
+        for address, threads in self._client.nthreads().items():
+            if address in found:
+                joined(address, threads)
+        threading.Thread(target=self._be_heard, daemon=True).start()
 
+    def _listen(self, joined: Joined, left: Left) -> None:
         def hear(event: tuple[float, Any]) -> None:
             action, address = event[1].get("action"), event[1].get("worker")
             if action == "remove-worker":
@@ -78,44 +97,55 @@ class Connection:
                     self._joining.submit(self._welcome, address, joined)
 
         def hear_workers(event: tuple[float, Any]) -> None:
-            self._told(*event[1])
+            if not isinstance(event[1], dict):  # as what the scheduler says of it is
+                self._told(*event[1])
 
-        client.subscribe_topic(_ALL, hear)
-        client.subscribe_topic(self._name, hear_workers)
-        found: dict[str, Any] = self.ask_all(versions_there)
-        if not found:
-            raise RuntimeUseError("the Dask cluster has no workers")
-        for address, theirs in found.items():
-            if (why := _why_unfit(address, theirs)) is not None:
-                raise RuntimeUseError(why)
-        for address, threads in client.nthreads().items():
-            if address in found:
-                joined(address, threads)
-        threading.Thread(target=self._be_heard, daemon=True).start()
+        self._client.subscribe_topic(_ALL, hear)
+        self._client.subscribe_topic(self.name, hear_workers)
 
     def check(self) -> None:
         """Check that the cluster is there.
 
         Raises:
-            RuntimeUseError: It is not.
+            RuntimeUseError: It is not. That is known at once, while Dask still tries
+                to reach it again; but what it knew of jobs is lost.
         """
-        _check_running(self._client)
+        if self._client.status != "running":
+            raise RuntimeUseError(
+                f"the connection to the Dask cluster at {self._address} is lost; was "
+                "its scheduler ended?"
+            )
 
     def submit(self, what: Any, given: bytes, address: str, key: str) -> Any:
-        """Have a worker call something in a thread of its; return Dask's future."""
+        """Have a worker call something in a thread of its; return Dask's future.
+
+        Raises:
+            RuntimeUseError: The cluster is not there.
+        """
+        self.check()
         return self._client.submit(
             what, given, key=key, workers=[address], allow_other_workers=False
         )
 
     def call(self, what: Callable[..., Any], *args: Any, at: str) -> Any:
-        """Have a worker call something at once; return what that gave, or its error."""
+        """Have a worker call something at once; return what that gave, or its error.
+
+        Raises:
+            RuntimeUseError: The cluster is not there.
+        """
+        self.check()
         found: dict[str, Any] = self._client.run(
             what, *args, workers=[at], on_error="return"
         )
         return found.get(at)
 
     def ask_all(self, what: Callable[..., Any], *args: Any) -> dict[str, Any]:
-        """Have all workers call something at once; return what each gave."""
+        """Have all workers call something at once; return what each gave.
+
+        Raises:
+            RuntimeUseError: The cluster is not there.
+        """
+        self.check()
         found: dict[str, Any] = self._client.run(what, *args, on_error="return")
         return found
 
@@ -124,12 +154,11 @@ class Connection:
         self._is_closed.set()
         self._joining.shutdown()
         with contextlib.suppress(Exception):  # the cluster may be no more
-            if self._client.status == "running":
-                self.ask_all(close_there, self._name)
-                # That other clients leave is told on all connections, this one included
-                # which nobody hears any more.
-                for topic in (_ALL, self._name):
-                    self._client.unsubscribe_topic(topic)
+            self.ask_all(close_there, self.name)
+            # That other clients leave is told on all connections, this one included,
+            # which nobody hears any more.
+            for topic in (_ALL, self.name):
+                self._client.unsubscribe_topic(topic)
         with contextlib.suppress(Exception):
             self._client.close()
 
@@ -153,15 +182,7 @@ class Connection:
     def _be_heard(self) -> None:
         while not self._is_closed.wait(SILENT_SECONDS / 4):
             with contextlib.suppress(Exception):  # it is tried again
-                self.ask_all(hear_there, self._name)
-
-
-def _check_running(client: Any) -> None:
-    if client.status != "running":
-        raise RuntimeUseError(
-            f"expected a client of a running Dask cluster, got {client!r}; "
-            "was its scheduler ended?"
-        )
+                self.ask_all(hear_there, self.name)
 
 
 def _why_unfit(address: str, theirs: Any) -> str | None:
@@ -169,8 +190,8 @@ def _why_unfit(address: str, theirs: Any) -> str | None:
     mine = versions_there()
     if theirs == mine:
         return None
-    got = f"{theirs!r}" if isinstance(theirs, Exception) else ", ".join(theirs)
+    got = str(theirs) if isinstance(theirs, Exception) else ", ".join(theirs)
     return (
-        f"expected parpass {parpass.__version__} on Python {sys.version.split()[0]} on "
-        f"all Dask workers, as here, got {got} on {address}"
+        f"expected {', '.join(mine)} on all Dask workers, as here, got {got} on "
+        f"{address}; install the same there"
     )

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import threading
 import time
-import uuid
 from collections.abc import Callable, Collection
-from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor, wait
+from concurrent.futures import Future, InvalidStateError, wait
 from typing import Any, Self
 
 from parpass.adapters.dask.connection import Connection
-from parpass.adapters.dask.dispatch import Dispatch, Posted, Run
+from parpass.adapters.dask.dispatch import Dispatch
 from parpass.adapters.dask.job_cost import JobCost
 from parpass.adapters.dask.job_places import Places
-from parpass.adapters.dask.jobs_away import Answer, Done, Lost, PartsWanted, WasAt
-from parpass.adapters.dask.on_dask_worker import end_there, where_there
-from parpass.adapters.dask.run_here import MirroredNote
+from parpass.adapters.dask.jobs_away import Done, Lost, WasAt
+from parpass.adapters.dask.posted import Posted, Run
 from parpass.adapters.dask.runs_here import RunsHere
 from parpass.errors import RuntimeUseError
 from parpass.runner import JobEndedError, JobLostError
 from parpass.runner.executor import START_SECONDS
-from parpass.runner.travel.notes import Phase, Work
+from parpass.runner.travel.notes import Work
 from parpass.runner.worker.serving import unpack_answer
 
 _LOOK_SECONDS = 0.5  # between two looks of a job that waits for a worker
@@ -51,7 +48,6 @@ class DaskExecutor:
     """
 
     def __init__(self, client: Any) -> None:
-        self.name = f"parpass-{uuid.uuid4().hex}"
         self._lock = threading.RLock()
         self._posted: dict[int, Posted] = {}
         self._waiting: list[Posted] = []  # for a worker, while there is none
@@ -60,16 +56,14 @@ class DaskExecutor:
         self._closed = False
         self._start_seconds = START_SECONDS
         self._cost = JobCost()
-        # Of things that wait for the cluster: here, and not on anybody's event loop.
-        self._thread = ThreadPoolExecutor(1, "parpass-dask")
-        self._cluster = Connection(client, self.name, self._told)
-        self._runs = RunsHere(self._cluster, self.name)
-        self._dispatch = Dispatch(self._cluster, self.name, self._runs)
+        self._cluster = Connection(client, self._told)
+        self.name = self._cluster.name
+        self._runs = RunsHere(self._cluster)
+        self._dispatch = Dispatch(self._cluster, self._runs, self._heard)
         try:
             self._cluster.open(self._joined, self._left)
         except BaseException:
-            self._thread.shutdown()
-            self._cluster.close()
+            self._hang_up()
             raise
 
     @property
@@ -117,20 +111,21 @@ class DaskExecutor:
         with self._lock:
             found = [one for one in self._posted.values() if one.answer is answer]
             for posted in found:
-                self._take_back(posted, reuses_note=False)
+                self._take_back(posted)
+                posted.give_back_note(reuse=False)
         _settle(answer.set_exception, JobEndedError())
         for posted in found:
-            self._later(self._end_there, posted)
+            self._dispatch.end(posted)
 
     def ask_where(self, works: Collection[Work]) -> dict[str, str]:
         """Return where workers are that hang, C code included, by owner of a note."""
-        asked: dict[str, Future[str]] = {}
         with self._lock:
-            for posted in self._posted.values():
-                for work in works:
-                    if posted.note is not None and posted.note.number == work.process:
-                        asked[work.owner] = told = Future[str]()
-                        self._later(self._ask_there, posted, told)
+            asked = {
+                work.owner: self._dispatch.ask_where(posted)
+                for posted in self._posted.values()
+                for work in works
+                if posted.note is not None and posted.note.number == work.process
+            }
         wait(asked.values(), _WHERE_SECONDS)
         return {owner: told.result() for owner, told in asked.items() if told.done()}
 
@@ -145,19 +140,20 @@ class DaskExecutor:
         for posted in list(self._posted.values()):
             with contextlib.suppress(Exception):
                 posted.answer.result()
-        self._thread.shutdown()
-        self._cluster.close()
-        self._runs.close()
+        self._hang_up()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is not None:  # nobody waits for jobs any more
+            self.kill()
         self.close()
 
-    def _later(self, what: Callable[..., None], *args: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # it is closed
-            self._thread.submit(what, *args)
+    def _hang_up(self) -> None:
+        self._dispatch.close()
+        self._cluster.close()
+        self._runs.close()
 
     def _give_place(self, posted: Posted) -> None:
         """Have a worker run a job, now or when there is one."""
@@ -169,7 +165,7 @@ class DaskExecutor:
         posted.place = place
         posted.sent = time.monotonic() if place.has_idle else 0.0
         place.jobs += 1
-        self._later(self._send, posted)
+        self._dispatch.send(posted)
 
     def _wait(self, posted: Posted, until: float) -> None:
         """Look now and then whether a job can still hope for a worker."""
@@ -182,7 +178,7 @@ class DaskExecutor:
                     f"the Dask cluster has had no workers for {self._start_seconds:g} s"
                 )
         except RuntimeUseError as error:
-            self._settle(posted, posted.answer.set_exception, error)
+            self._settle(posted, error)
             return
         look = threading.Timer(_LOOK_SECONDS, self._wait, (posted, until))
         look.daemon = True
@@ -207,143 +203,68 @@ class DaskExecutor:
                 if one.place is not None and one.place.address == address
             ]
             for at, posted in enumerate(lost):  # in the order in which they are begun
-                self._lose_with_worker(posted, may_have_begun=at < threads)
+                self._lose(posted, posted.lost_with_worker(may_have_begun=at < threads))
 
-    def _send(self, posted: Posted) -> None:
-        place = posted.place
-        if place is None or posted.answer.done():
-            return
+    def _heard(self, posted: Posted, what: Done | Lost | Exception) -> None:
+        """Take in what came of a job."""
         try:
-            self._dispatch.send(posted, place)
-            posted.away.add_done_callback(functools.partial(self._came_back, posted))
+            match what:
+                case Lost():
+                    self._lose(posted, what)
+                case Done(content, pieces, seconds):
+                    if posted.sent:
+                        self._cost.learn(time.monotonic() - posted.sent - seconds)
+                    if posted.of is not None:
+                        posted.of.keep(pieces)
+                    self._settle(posted, unpack_answer(content))
+                case _:
+                    self._settle(posted, what)
         except Exception as error:  # noqa: BLE001 -- told to who waits
-            self._settle(posted, posted.answer.set_exception, error)
-
-    def _came_back(self, posted: Posted, away: Any) -> None:
-        if posted.answer.done():
-            return
-        try:
-            answer: Answer = away.result()
-        except Exception as error:  # noqa: BLE001 -- of Dask's
-            if type(error).__name__ == "KilledWorker":
-                self._lose_with_worker(posted)
-                return
-            error = RuntimeUseError(f"the Dask cluster gave up a job: {error!r}")
-            self._settle(posted, posted.answer.set_exception, error)
-            return
-        try:
-            self._take_in(posted, answer)
-        except Exception as error:  # noqa: BLE001 -- told to who waits
-            self._settle(posted, posted.answer.set_exception, error)
-
-    def _take_in(self, posted: Posted, answer: Answer) -> None:
-        match answer:
-            case PartsWanted():
-                if posted.place is not None:
-                    posted.place.parts.clear()
-                posted.sent = 0.0
-                self._later(self._send, posted)
-            case Lost(cause, was_at, traceback):
-                self._lose(posted, cause, was_at, traceback)
-            case Done(content, pieces, seconds):
-                if posted.sent:
-                    self._cost.learn(time.monotonic() - posted.sent - seconds)
-                if posted.of is not None:
-                    posted.of.keep(pieces)
-                result = unpack_answer(content)
-                is_error = isinstance(result, BaseException)
-                answer_ = posted.answer
-                put = answer_.set_exception if is_error else answer_.set_result
-                self._settle(posted, put, result)
-
-    def _lose_with_worker(self, posted: Posted, *, may_have_begun: bool = True) -> None:
-        """Have a job be lost with a worker of Dask's: of what, nobody knows.
-
-        It was at what was told last, or has come further since. If it had a single
-        function, and was not behind another job, there is no other one to suspect.
-        """
-        was_at, told = None, posted.told
-        is_known = told is not None and told.values[-1] != Phase.START
-        if len(posted.functions) == 1 and may_have_begun and not is_known:
-            [at] = posted.functions
-            was_at = WasAt((at, 0, at, 0, Phase.PASS), 0)
-        self._lose(posted, "SIGKILL(-9)", was_at, "", host_died=True)
-
-    def _lose(
-        self,
-        posted: Posted,
-        cause: str,
-        was_at: WasAt | None,
-        traceback: str,
-        *,
-        host_died: bool = False,
-    ) -> None:
-        note = self._show(posted, was_at)
-        if note is not None and traceback:
-            note.show_traceback(traceback)
-        number = 0 if note is None else note.number
-        error = JobLostError(cause, number, host_died=host_died)
-        self._settle(posted, posted.answer.set_exception, error)
-        if posted.away is not None:
-            self._later(posted.away.cancel)
+            self._settle(posted, error)
 
     def _told(self, place: str, what: str, *rest: Any) -> None:
         """Take in what a worker says, on the connection's event loop."""
-        if what == "at":
-            number, *values, age = rest
+        if what != "at":
+            self._runs.bring(what, place, *rest)
+            return
+        number, *values, age = rest
+        with self._lock:
             posted = self._posted.get(number)
             if posted is not None:
                 posted.told = WasAt(tuple(values), age)
-                self._show(posted, posted.told)
-        else:
-            self._runs.bring(what, place, *rest)
+                posted.show(posted.told)
 
-    def _show(self, posted: Posted, at: WasAt | None) -> MirroredNote | None:
+    def _lose(self, posted: Posted, lost: Lost) -> None:
         with self._lock:
-            if posted.of is None or posted.number not in self._posted:
-                return posted.note
-            if posted.note is None:
-                posted.note = posted.of.note()
-            if at is not None:
-                posted.note.show(at)
-            return posted.note
+            if posted.number in self._posted:
+                posted.show(lost.was_at)
+        note = posted.note
+        if note is not None and lost.traceback:
+            note.show_traceback(lost.traceback)
+        number = 0 if note is None else note.number
+        error = JobLostError(lost.cause, number, host_died=lost.host_died)
+        self._settle(posted, error)
+        self._dispatch.forget(posted)
 
-    def _settle(
-        self, posted: Posted, put: Callable[[Any], None], value: object
-    ) -> None:
+    def _settle(self, posted: Posted, result: bytes | BaseException) -> None:
+        """Answer a job."""
         with self._lock:
-            is_lost = isinstance(value, JobLostError)  # then its note is read
-            self._take_back(posted, reuses_note=not is_lost, keeps_note=is_lost)
-        _settle(put, value)
+            # The note of one that is lost is read, and so are not given back.
+            if self._take_back(posted) and not isinstance(result, JobLostError):
+                posted.give_back_note(reuse=True)
+        answer = posted.answer
+        is_error = isinstance(result, BaseException)
+        _settle(answer.set_exception if is_error else answer.set_result, result)
 
-    def _take_back(
-        self, posted: Posted, *, reuses_note: bool, keeps_note: bool = False
-    ) -> None:
+    def _take_back(self, posted: Posted) -> bool:
+        """Have a job be none of this executor's; return whether it was."""
         if self._posted.pop(posted.number, None) is None:
-            return
+            return False
         if posted.place is not None:
             posted.place.jobs -= 1
         if posted in self._waiting:
             self._waiting.remove(posted)
-        note, posted.note = posted.note, None
-        if note is not None and posted.of is not None and not keeps_note:
-            posted.of.give_back(note, reuse=reuses_note)
-
-    def _ask_there(self, posted: Posted, told: Future[str]) -> None:
-        where: object = None
-        with contextlib.suppress(Exception):  # the cluster may be no more
-            if posted.place is not None:
-                at = posted.place.address
-                where = self._cluster.call(where_there, self.name, posted.number, at=at)
-        told.set_result(where if isinstance(where, str) else "")
-
-    def _end_there(self, posted: Posted) -> None:
-        with contextlib.suppress(Exception):  # the cluster may be no more
-            if posted.place is not None:
-                at = posted.place.address
-                self._cluster.call(end_there, self.name, posted.number, at=at)
-            if posted.away is not None:
-                posted.away.cancel()
+        return True
 
 
 def _settle(put: Callable[[Any], None], value: Any) -> None:

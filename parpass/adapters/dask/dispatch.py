@@ -1,86 +1,139 @@
-"""How jobs get to the workers of a cluster: what goes along, and what went before."""
+"""How jobs get to the workers of a cluster, and what is said of them there later."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import pickle
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from parpass.adapters.dask.connection import Connection
 from parpass.adapters.dask.job_places import Place
-from parpass.adapters.dask.jobs_away import Call, WasAt
-from parpass.adapters.dask.on_dask_worker import keep_there, run_there
-from parpass.adapters.dask.run_here import JobAway, MirroredNote, RunHere
+from parpass.adapters.dask.jobs_away import Call, Done, Lost, PartsWanted
+from parpass.adapters.dask.on_dask_worker import (
+    end_there,
+    keep_there,
+    run_there,
+    where_there,
+)
+from parpass.adapters.dask.posted import Posted
+from parpass.adapters.dask.run_here import JobAway, RunHere
 from parpass.adapters.dask.runs_here import RunsHere
+from parpass.errors import RuntimeUseError
 from parpass.runner.executor import environment_of_workers
 from parpass.runner.travel.messages import Job, unpack_message
 from parpass.runner.worker.jobs import run_job
 
-Run = Callable[[bytes], bytes]
-
 _LITTLE = 1 << 20  # bytes of parts that go with a call; Dask warns of large tasks
 
-
-class Posted:
-    """A job on its way.
-
-    Attributes:
-        number: Its number.
-        run: What is to be called.
-        message: What it is given.
-        answer: What came of it.
-        of: The run that it is part of.
-        functions: Its functions, by index.
-        note: What its process is at.
-        told: What that was said to be last; None if nothing was said.
-        place: The worker that has it.
-        away: Dask's future.
-        tries: How often it was sent.
-        sent: When, if it is to be measured how long the way takes; else 0.
-    """
-
-    def __init__(self, number: int, run: Run, message: bytes) -> None:
-        self.number, self.run, self.message = number, run, message
-        self.answer: Future[bytes] = Future()
-        self.of: RunHere | None = None
-        self.functions: Sequence[int] = ()
-        self.note: MirroredNote | None = None
-        self.told: WasAt | None = None
-        self.place: Place | None = None
-        self.away: Any = None
-        self.tries = 0
-        self.sent = 0.0
+Heard = Callable[[Posted, Done | Lost | Exception], None]
 
 
 class Dispatch:
-    """Sends jobs.
+    """Sends jobs, has them ended, and asks where they are.
+
+    That waits for the cluster: in a thread of its own, and on nobody's event loop.
 
     Args:
         cluster: The connection.
-        name: The executor's name.
-        runs: Its runs.
+        runs: The executor's runs.
+        heard: Called with what came of a job, unless that was answered before.
     """
 
-    def __init__(self, cluster: Connection, name: str, runs: RunsHere) -> None:
-        self._cluster, self._name, self._runs = cluster, name, runs
+    def __init__(self, cluster: Connection, runs: RunsHere, heard: Heard) -> None:
+        self._cluster, self._runs, self._heard = cluster, runs, heard
         self._environment = environment_of_workers()
+        self._thread = ThreadPoolExecutor(1, "parpass-dask")
 
-    def send(self, posted: Posted, place: Place) -> None:
-        """Send a job; `posted.away` is what comes of it then.
+    def send(self, posted: Posted) -> None:
+        """Send a job to the worker that has it; not yet when this returns."""
+        self._later(self._send, posted)
 
-        Raises:
-            OSError: The run is over.
-        """
-        call = self._call(posted, place)
-        posted.tries += 1
-        key = f"{self._name}-{posted.number}-{posted.tries}"
-        packed = pickle.dumps(call, protocol=5)
-        posted.away = self._cluster.submit(run_there, packed, place.address, key)
+    def end(self, posted: Posted) -> None:
+        """Have the process killed that runs a job, and Dask forget it."""
+        self._later(self._end, posted)
+
+    def forget(self, posted: Posted) -> None:
+        """Have Dask forget a job that has ended."""
+        if posted.away is not None:
+            self._later(posted.away.cancel)
+
+    def ask_where(self, posted: Posted) -> Future[str]:
+        """Ask where the process is that runs a job."""
+        told = Future[str]()
+        self._later(self._ask_where, posted, told)
+        return told
+
+    def close(self) -> None:
+        """Let all that is under way be done, and nothing else."""
+        self._thread.shutdown()
+
+    def _later(self, what: Callable[..., None], *args: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # it is closed
+            self._thread.submit(what, *args)
+
+    def _send(self, posted: Posted) -> None:
+        place = posted.place
+        if place is None or posted.answer.done():
+            return
+        try:
+            packed = pickle.dumps(self._call(posted, place), protocol=5)
+            posted.tries += 1
+            key = f"{self._cluster.name}-{posted.number}-{posted.tries}"
+            posted.away = self._cluster.submit(run_there, packed, place.address, key)
+            posted.away.add_done_callback(functools.partial(self._came_back, posted))
+        except Exception as error:  # noqa: BLE001 -- told to who waits
+            self._heard(posted, error)
+
+    def _came_back(self, posted: Posted, away: Any) -> None:
+        if posted.answer.done():
+            return
+        answer = self._answer(posted, away)
+        if not isinstance(answer, PartsWanted):
+            self._heard(posted, answer)
+            return
+        if posted.place is not None:
+            posted.place.parts.clear()
+        posted.sent = 0.0
+        self.send(posted)
+
+    def _answer(
+        self, posted: Posted, away: Any
+    ) -> Done | Lost | PartsWanted | Exception:
+        try:
+            return away.result()
+        except Exception as error:  # noqa: BLE001 -- of Dask's
+            if type(error).__name__ == "KilledWorker":
+                return posted.lost_with_worker()
+            try:
+                self._cluster.check()
+            except RuntimeUseError as lost:
+                return lost
+            return RuntimeUseError(f"the Dask cluster gave up a job: {error!r}")
+
+    def _end(self, posted: Posted) -> None:
+        with contextlib.suppress(Exception):  # the cluster may be no more
+            self._ask(posted, end_there)
+            if posted.away is not None:
+                posted.away.cancel()
+
+    def _ask_where(self, posted: Posted, told: Future[str]) -> None:
+        where: object = None
+        with contextlib.suppress(Exception):  # the cluster may be no more
+            where = self._ask(posted, where_there)
+        told.set_result(where if isinstance(where, str) else "")
+
+    def _ask(self, posted: Posted, what: Callable[[str, int], object]) -> object:
+        if posted.place is None:
+            return None
+        name, at = self._cluster.name, posted.place.address
+        return self._cluster.call(what, name, posted.number, at=at)
 
     def _call(self, posted: Posted, place: Place) -> Call:
         whole = Call(
-            executor=self._name,
+            executor=self._cluster.name,
             number=posted.number,
             run=posted.run,
             message=posted.message,
@@ -106,5 +159,5 @@ class Dispatch:
         place.parts |= lacking
         if sum(map(len, parts.values())) <= _LITTLE:
             return parts
-        self._cluster.call(keep_there, self._name, parts, at=place.address)
+        self._cluster.call(keep_there, self._cluster.name, parts, at=place.address)
         return {}

@@ -92,11 +92,13 @@ class Lost(NamedTuple):
         cause: How it ended.
         was_at: The last that it noted.
         traceback: Where it was, as `faulthandler` wrote.
+        host_died: Whether the worker of Dask's died, and it with that.
     """
 
     cause: str
     was_at: WasAt | None
     traceback: str
+    host_died: bool = False
 
 
 Answer = Done | PartsWanted | Lost

@@ -20,11 +20,10 @@ class RunsHere:
 
     Args:
         cluster: The connection.
-        name: The executor's name.
     """
 
-    def __init__(self, cluster: Connection, name: str) -> None:
-        self._cluster, self._name = cluster, name
+    def __init__(self, cluster: Connection) -> None:
+        self._cluster, self._name = cluster, cluster.name
         self._runs: dict[str, RunHere] = {}
         # One that waits for functions to be packed must not keep jobs from being sent.
         self._thread = ThreadPoolExecutor(1, "parpass-dask-bringing")

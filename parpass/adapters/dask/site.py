@@ -29,6 +29,7 @@ from parpass.runner.worker.serving import pack_call
 
 SILENT_SECONDS = 300.0  # after which an executor of which nothing is heard is no more
 _LOOK_SECONDS = 30.0  # between two looks whether that is so
+_ENDED = Lost("SIGKILL(-9)", None, "")  # of a job for which nobody waits
 
 _sites: dict[str, Site] = {}  # by executor
 _opening = threading.Lock()
@@ -38,9 +39,9 @@ def site_of(executor: str) -> Site:
     """Return what this process keeps for an executor."""
     with _opening:
         if executor not in _sites:
-            _sites[executor] = Site()
+            _sites[executor] = site = Site()
             threading.Thread(
-                target=_close_when_silent, args=(executor,), daemon=True
+                target=_close_when_silent, args=(executor, site), daemon=True
             ).start()
         return _sites[executor]
 
@@ -61,19 +62,22 @@ def close_site(executor: str) -> None:
         site.close()
 
 
-def _close_when_silent(executor: str) -> None:
+def _close_when_silent(executor: str, site: Site) -> None:
     """Close what an executor has left behind that was killed, say."""
-    while (site := _sites.get(executor)) is not None:
+    while not site.closed.wait(_LOOK_SECONDS):
         if site.silent_seconds() > SILENT_SECONDS:
             close_site(executor)
-            return
-        time.sleep(_LOOK_SECONDS)
 
 
 class Site:
-    """What a worker of Dask's keeps for one executor."""
+    """What a worker of Dask's keeps for one executor.
+
+    Attributes:
+        closed: Whether all of that is gone.
+    """
 
     def __init__(self) -> None:
+        self.closed = threading.Event()
         self._lock = threading.Lock()
         self._idle: list[Child] = []
         self._busy: dict[int, Child] = {}  # by job
@@ -108,14 +112,17 @@ class Site:
         self.hear()
         for digest, content in call.parts.items():
             self._parts.put(digest, content)
-        stage = call.stage
-        run = None if stage is None else self._run_of(stage.run, tell)
-        if run is not None and stage is not None and not self._begin(run, stage, call):
-            return PartsWanted()
+        stage, run = call.stage, None
+        if stage is not None:
+            run = self._run_of(stage.run, tell)
+            if run is None:
+                return _ENDED
+            if not self._begin(run, stage, call):
+                return PartsWanted()
         began = time.monotonic()
         child = self._take(call)
         if child is None:
-            return Lost("SIGKILL(-9)", None, "")
+            return _ENDED
         watch = _Watch(call, run, child, tell)
         message = pack_call(call.run, call.message)
         if run is not None:
@@ -155,23 +162,30 @@ class Site:
             run.values.put(value.ref, parts[value.digest])
         return True
 
-    def _run_of(self, name: str, tell: Tell) -> RunAway:
+    def _run_of(self, name: str, tell: Tell) -> RunAway | None:
+        """Return what is kept for a run; None if nothing is any more."""
         with self._lock:
+            if self.closed.is_set():
+                return None
             if name not in self._runs:
                 self._runs[name] = RunAway(name, tell)
             return self._runs[name]
 
     def _take(self, call: Call) -> Child | None:
-        """Return a child to run a job; None if it was ended already."""
+        """Return a child to run a job; None if that was ended already."""
         with self._lock:
             child = self._idle.pop() if self._idle else None
         child = child or Child(call.environment)
         with self._lock:
-            if call.number in self._ended:
+            if not self.closed.is_set():  # which takes less time than a child to begin
+                if call.number not in self._ended:
+                    self._busy[call.number] = child
+                    return child
                 self._idle.append(child)
                 return None
-            self._busy[call.number] = child
-        return child
+        child.kill()
+        child.cause()
+        return None
 
     def end(self, job: int) -> None:
         """Kill the child that runs a job, or have the job not begin."""
@@ -224,6 +238,7 @@ class Site:
     def close(self) -> None:
         """Kill all children, and remove all folders."""
         with self._lock:
+            self.closed.set()
             children = [*self._idle, *self._busy.values()]
             runs = list(self._runs.values())
             self._idle.clear()

@@ -107,7 +107,10 @@ def bisect(
                 )
             if whole.wrong is None:
                 _nothing("Nothing is wrong with all passes.")
-            if not whole.verdicts or bisection.limited(0).wrong is not None:
+            without = bisection.limited(0) if whole.verdicts else whole
+            if without.is_misdirected:
+                raise InputError(str(without.wrong))
+            if without.wrong is not None:
                 _nothing("It is wrong without any of the passes that have numbers.")
             culprit = bisection.culprit(whole)
         except CannotTellError as error:

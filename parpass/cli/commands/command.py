@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from parpass.errors import UnreadFunctionError
+
 # Names that people know from mlir-opt, and what they are here.
 ALIASES = {
     "--disable-threading": "--jobs=0",
@@ -54,6 +56,15 @@ class Option(click.Option):
 
 class Command(click.Command):
     """A command whose options are shown by section, those of click at the end."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it; what cannot be read is told alike, whenever that comes to light."""
+        try:
+            return super().invoke(ctx)
+        except UnreadFunctionError as error:
+            from parpass.cli.files.programs import unread  # for this alone
+
+            raise unread(str(error)) from None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, after aliases and options without their values were spelled out."""

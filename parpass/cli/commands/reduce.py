@@ -102,6 +102,7 @@ def _trials(
     """Return what tries candidates, after the failure came back."""
     from parpass.cli.work.reducing import Trials
     from parpass.cli.work.trial import Same, load_passes
+    from parpass.errors import UnreadFunctionError
 
     load_passes(reproducer)
     try:
@@ -110,6 +111,8 @@ def _trials(
         raise click.BadParameter(str(error), param_hint="'--match'") from None
     trials = Trials(executor, same, timeout)
     result = trials.run(reproducer)
+    if result.error == UnreadFunctionError.__name__:
+        raise UnreadFunctionError(f"it cannot be read: {result.message}")
     if not same(result):
         click.echo(f"The failure does not come back: {result}", err=True)
         click.echo(f"It was: {reproducer.error}", err=True)

@@ -46,7 +46,7 @@ def replay(*, file: Path, pdb: bool, traceback: bool) -> None:
     """
     from parpass.cli.work.enforcing import interrupting_or_ending
     from parpass.cli.work.trial import Same, load_instruments, load_passes, run_passes
-    from parpass.errors import ConfigError, ReproducerError
+    from parpass.errors import ConfigError, ReproducerError, UnreadFunctionError
     from parpass.transform.plan.within_budget import enforced_by
 
     reproducer, mod = read_reproducer(file)
@@ -64,6 +64,8 @@ def replay(*, file: Path, pdb: bool, traceback: bool) -> None:
     if error is None:
         click.echo(f"Nothing failed; it was: {reproducer.error}", err=True)
         return
+    if isinstance(error, UnreadFunctionError):
+        raise error
     PassFailure(error, with_traceback=traceback).show()
     same = Same.failure_as(reproducer)(result)
     came_back = "The same failure came back."

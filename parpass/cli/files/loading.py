@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import traceback
 
 from parpass.errors import ReproducerError
@@ -14,6 +16,7 @@ def load(name: str) -> None:
     Raises:
         ReproducerError: There is none, or it failed, whatever it raised.
     """
+    atexit.unregister(gc.freeze)  # what it leaves open is closed when it is freed
     try:
         load_module(name)
     except ReproducerError:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from parpass.cli.files.programs import SPLIT, unread
+from parpass.cli.files.programs import SPLIT
 from parpass.cli.showing.failure import InputError
 from parpass.errors import UnreadFunctionError
 
@@ -91,8 +91,8 @@ def _as_text(mod: Any, *, show_meta_data: bool) -> str:
     programs = adapter_of(mod, "print").programs(mod)
     try:
         return programs.astext(mod, show_meta_data=show_meta_data)
-    except UnreadFunctionError as error:
-        raise unread(str(error)) from None
+    except UnreadFunctionError:
+        raise
     except Exception as error:  # an IR may raise anything, or have read nothing yet
         what = f"{type(error).__name__}: {error}"
         raise InputError(f"the program cannot be written: {what}") from error

@@ -14,6 +14,7 @@ import click
 
 from parpass.cli.showing.wording import spoken
 from parpass.errors import DiagnosticError, FunctionFailure, other_failures
+from parpass.errors.base import attribute_of
 
 _SHOWN = 10  # failures on other functions
 
@@ -62,7 +63,12 @@ def _message(error: BaseException) -> str:
         what = "the program has errors, shown above"  # they have been rendered
     else:
         what = f"{type(error).__name__}: {error}"
-    lines = [what, *getattr(error, "__notes__", ()), *_where(error), *_others(error)]
+    lines = [
+        what,
+        *attribute_of(error, "__notes__", ()),
+        *_where(error),
+        *_others(error),
+    ]
     return spoken("\n  ".join(lines))
 
 
@@ -70,7 +76,7 @@ def _others(error: BaseException) -> Iterator[str]:
     """Yield what else failed in the same pass, on later functions."""
     others = other_failures(error)
     for other in others[:_SHOWN]:
-        where = next(iter(getattr(other, "__notes__", ())), "")
+        where = next(iter(attribute_of(other, "__notes__", ())), "")
         text = str(other).partition("\n")[0]
         yield f"also {where}: {type(other).__name__}: {text}"
     if len(others) > _SHOWN:

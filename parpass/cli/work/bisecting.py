@@ -12,7 +12,7 @@ from typing import Any
 
 from parpass.cli.files.irs import suffix_of
 from parpass.cli.work.values import Values
-from parpass.errors import EvaluationError
+from parpass.errors import EvaluationError, PassInputError, UnreadFunctionError
 from parpass.ir.module import IRModule
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext, Textual
@@ -38,10 +38,12 @@ class Probe:
     Attributes:
         wrong: What was wrong with it, None if nothing.
         verdicts: The pairs that it came to.
+        is_misdirected: Whether there was a pass of another IR.
     """
 
     wrong: str | None
     verdicts: Sequence[Verdict]
+    is_misdirected: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,11 @@ class Bisection:
         token = listener.set(verdicts.extend)
         try:
             made = self._runner.run_sync(self._mod, self._pipeline, context=context)
+        except UnreadFunctionError:
+            raise
         except Exception as error:  # noqa: BLE001 -- a pass may raise anything
-            return Probe(f"{type(error).__name__}: {error}", verdicts)
+            wrong = f"{type(error).__name__}: {error}"
+            return Probe(wrong, verdicts, isinstance(error, PassInputError))
         finally:
             listener.reset(token)
         return Probe(self._check(made), verdicts)

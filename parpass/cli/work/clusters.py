@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Generator
 from importlib import import_module
+from typing import Any
 
 from parpass.cli.showing.failure import InputError
 from parpass.errors import RuntimeUseError
@@ -25,7 +27,10 @@ def on_cluster(address: str) -> Generator[Executor]:
         raise InputError(
             f"--dask needs {error.name}: install 'parpass[dask]'"
         ) from None
+    # It says of a connection that is lost, and given up, what it was at: all of it.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
+        _check_certificates(address, distributed.Security())
         client = distributed.Client(address)
     except (OSError, ValueError) as error:
         raise InputError(f"no Dask scheduler answers at '{address}': {error}") from None
@@ -36,3 +41,18 @@ def on_cluster(address: str) -> Generator[Executor]:
             raise InputError(str(error)) from None
         with executor:
             yield executor
+
+
+def _check_certificates(address: str, security: Any) -> None:
+    """Check that there is what an encrypted connection needs.
+
+    Raises:
+        InputError: It is not configured.
+    """
+    encryption = security.get_connection_args("client")["ssl_context"]
+    if address.startswith("tls:") and encryption is None:
+        raise InputError(
+            f"--dask {address} needs certificates: set "
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, and with it ...__CLIENT__CERT and "
+            "...__CLIENT__KEY, or distributed.comm.tls in Dask's configuration"
+        )

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from parpass import open_runner
-from parpass.cli.files.programs import SPLIT, Program, unread
+from parpass.cli.files.programs import SPLIT, Program
 from parpass.cli.files.reading import read_modules, read_programs
 from parpass.cli.files.writing import write_modules
 from parpass.cli.showing.failure import InputError, PassFailure
@@ -161,8 +161,8 @@ def _all(modules: Sequence[Any], go: Run, *, traceback: bool) -> Iterator[Any]:
     for mod in modules:
         try:
             yield go(mod)
-        except UnreadFunctionError as error:
-            raise unread(str(error)) from None
+        except UnreadFunctionError:
+            raise  # it is the program's, whichever pass came to it
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
             raise PassFailure(error, with_traceback=traceback) from None
 

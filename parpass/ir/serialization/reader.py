@@ -40,6 +40,13 @@ _MANY = {Role.CHILDREN, Role.BINDINGS}
 _TYPES = {Role.TYPE, Role.TYPE_BINDINGS}
 
 
+_TOO_DEEP = (
+    f"expected lists and mappings nested at most {MAX_NESTING} deep, got far deeper "
+    "ones; a program, however deep, is a flat list of nodes that refer to those before "
+    "them, as save_json writes it"
+)
+
+
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
     parpass: int
     nodes: list[dict[str, Any]]
@@ -66,7 +73,9 @@ def load_json(text: str | bytes) -> Any:
         raise IRTypeError(f"expected JSON text, got {type(text).__name__}")
     try:
         document = msgspec.json.decode(text, type=_Document)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except RecursionError:
+        raise MalformedJSONError(_TOO_DEEP, where="JSON") from None
+    except (msgspec.MsgspecError, ValueError) as error:
         raise MalformedJSONError(str(error), where="JSON") from None
     if not 1 <= document.parpass <= VERSION:
         raise MalformedJSONError(

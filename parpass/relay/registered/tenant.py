@@ -91,7 +91,7 @@ class RelayTenant(Tenant):
     def keeps_signature(self, before: Function, after: Function) -> bool:
         """Return whether annotated types are equal; most often they are the same."""
         if (
-            before.params is after.params
+            before.params == after.params  # the same ones: nodes equal but themselves
             and before.ret_type is after.ret_type
             and before.type_params == after.type_params
         ):

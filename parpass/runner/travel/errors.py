@@ -1,31 +1,34 @@
 """Exceptions on their way from a worker: they arrive as they were raised there.
 
-What pickle keeps of an exception is its class, what its constructor was given, as far
-as that is known, and its attributes. Constructors may take something else, causes and
-contexts are left out, and so is the traceback. So an exception is taken apart here: it
-is made without its constructor, with what it was linked to, and its traceback is made
-again from names and positions, so that it is printed as that of a serial run (without
-the values of variables). What cannot travel is told of by a `WorkerError`.
+Pickle leaves out causes, contexts and tracebacks. So an exception is taken apart here:
+it is made again (`parpass.errors.reduction`) with what it was linked to, and its
+traceback from names and positions, so that it is printed as that of a serial run
+(without the values of variables). What cannot travel is told of by a `WorkerError`.
 """
 
 from __future__ import annotations
 
 import ast
-import copyreg
+import contextlib
 import functools
 import io
+import itertools
 import pickle
 import traceback
 from collections.abc import Iterator
 from types import CodeType, TracebackType
-from typing import Any
-
-import cloudpickle
+from typing import Any, cast
 
 from parpass.errors import FunctionFailure, WorkerError, add_note
+from parpass.errors.base import attribute_of
+from parpass.errors.reduction import reduced, set_attributes
+from parpass.runner.travel.pickling import Pickler
 from parpass.transform.by_value import unpack
 
 _MOST_FRAMES = 100  # from the outermost, and as many from the innermost one
+
+_UNLINKED = {"__cause__": None, "__context__": None, "__suppress_context__": False}
+_LINKS = tuple(_UNLINKED)
 
 # Where a frame is: file, name, and the lines and columns of what it was at.
 _Frame = tuple[str, str, int, int | None, int | None, int | None]
@@ -46,15 +49,23 @@ def show_where_it_ended(error: FunctionFailure) -> None:
 
 def pack_error(error: BaseException) -> bytes:
     """Return an exception as bytes; it always comes through."""
-    told = _told(error)
-    for pickler in (_Whole, _WithoutLinks):
+    told, packed = _told(error), _packed(error)
+    if packed is None and isinstance(error, BaseExceptionGroup):
+        with contextlib.suppress(Exception):  # whatever a user's class does
+            packed = _packed(_told_by_member(cast("BaseExceptionGroup[Any]", error)))
+    return pickle.dumps((packed or told, told))
+
+
+def _packed(error: BaseException) -> bytes | None:
+    """Return an exception as bytes from which it is made again; None if it cannot."""
+    for has_links, in_its_way in itertools.product((True, False), repeat=2):
         try:
-            packed = _dumped(error, pickler)
+            packed = _dumped(error, has_links=has_links, in_its_way=in_its_way)
             if type(unpack(packed)) is type(error):
-                return pickle.dumps((packed, told))
+                return packed
         except Exception:  # noqa: BLE001 -- whatever a user's class does
             continue
-    return pickle.dumps((told, told))
+    return None
 
 
 def unpack_error(message: bytes) -> BaseException:
@@ -71,100 +82,74 @@ def unpack_error(message: bytes) -> BaseException:
 
 def _told(error: BaseException) -> bytes:
     """Return, as bytes, what tells of an exception that may not come through itself."""
-    headline = traceback.format_exception_only(type(error), error)[0].strip()
-    told = WorkerError(headline).with_traceback(error.__traceback__)
-    for note in getattr(error, "__notes__", ()):
+    told = WorkerError(_headline(error)).with_traceback(error.__traceback__)
+    for note in attribute_of(error, "__notes__", ()):
         add_note(told, str(note))
-    return _dumped(told, _Whole)
+    return _dumped(told)
 
 
-def _dumped(error: BaseException, pickler: type[_Whole]) -> bytes:
+def _told_by_member(group: BaseExceptionGroup[Any]) -> BaseException:
+    """Return a group in which what does not come through is told of."""
+    make, (kind, text, _, *rest), state, *_, put = reduced(group, in_its_way=False)
+    members = [unpack_error(pack_error(one)) for one in group.exceptions]
+    made = make(kind, text, members, *rest)
+    links = {name: getattr(group, name) for name in (*_LINKS, "__traceback__")}
+    put(made, state | links)
+    return made
+
+
+def _headline(error: BaseException) -> str:
+    try:
+        return traceback.format_exception_only(type(error), error)[0].strip()
+    except Exception:  # noqa: BLE001 -- whatever a user's class does
+        return type(error).__name__
+
+
+def _dumped(
+    error: BaseException, *, has_links: bool = True, in_its_way: bool = True
+) -> bytes:
     written = io.BytesIO()
-    pickler(written, protocol=5).dump(error)
+    pickler = _Pickler(written, protocol=5)
+    pickler.has_links, pickler.in_its_way = has_links, in_its_way
+    pickler.dump(error)
     return written.getvalue()
 
 
-class _Whole(cloudpickle.Pickler):
-    """Takes exceptions apart, wherever they are in what is pickled."""
+class _Pickler(Pickler):
+    """Takes exceptions apart, wherever they are in what is pickled.
+
+    Attributes:
+        has_links: Whether their causes and contexts come with them.
+        in_its_way: Whether their classes may say what they are made of.
+    """
 
     has_links = True
+    in_its_way = True
 
     def reducer_override(self, obj: Any) -> Any:
         if not isinstance(obj, BaseException):
             return super().reducer_override(obj)
-        reduced = _reduced(obj)
-        if isinstance(reduced, str):
-            return reduced
-        make, args, *rest = reduced
+        found = reduced(obj, in_its_way=self.in_its_way)
+        if isinstance(found, str):
+            return found
+        make, args, *rest = found
         state, items, pairs, put = [*rest, None, None, None, None][:4]
-        links = (None, None, False)
+        links: dict[str, Any] = {}
         if self.has_links:
-            links = obj.__cause__, obj.__context__, obj.__suppress_context__
+            links = {name: getattr(obj, name) for name in _LINKS}
+        notes = attribute_of(obj, "__notes__")
+        if notes is not None:
+            links["__notes__"] = notes
         frames = list(_frames(obj.__traceback__))
         return make, args, (state, put, links, frames), items, pairs, _completed
 
 
-class _WithoutLinks(_Whole):
-    """The same, where a cause or a context cannot travel."""
-
-    has_links = False
-
-
-def _reduced(error: BaseException) -> Any:
-    """Return what an exception is made of, as its own class or pickle says it."""
-    kind = type(error)
-    registered = copyreg.dispatch_table.get(kind)
-    if registered is copyreg.dispatch_table.get(BaseException):
-        registered = None  # of all exceptions, by a library that has its own way: tblib
-    reduce = functools.partial(error.__reduce_ex__, 5)
-    reduced: Any = reduce() if registered is None else registered(error)
-    is_own = any(
-        _defining(kind, name).__module__ != "builtins"
-        for name in ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__")
-    )
-    if is_own or reduced[0] is not kind:
-        return reduced
-    _, args, *rest = reduced
-    state = dict(rest[0] or {}) if rest else {}
-    state |= {name: getattr(error, name) for name in _slots(kind, error)}
-    return _made, (kind, *args), state, None, None, _set_attributes
-
-
-def _defining(kind: type, name: str) -> type:
-    return next(one for one in kind.__mro__ if name in vars(one))
-
-
-def _slots(kind: type, error: BaseException) -> Iterator[str]:
-    for one in kind.__mro__:
-        names = vars(one).get("__slots__", ())
-        for name in (names,) if isinstance(names, str) else names:
-            is_private = name.startswith("__") and not name.endswith("__")
-            found = f"_{one.__name__.lstrip('_')}{name}" if is_private else name
-            if found not in ("__dict__", "__weakref__") and hasattr(error, found):
-                yield found
-
-
-def _made(kind: type[BaseException], *args: Any) -> BaseException:
-    """Return an exception that its class's own constructor has not seen."""
-    builtin = next(one for one in kind.__mro__ if one.__module__ == "builtins")
-    error = builtin.__new__(kind, *args)
-    builtin.__init__(error, *args)
-    return error
-
-
-def _set_attributes(error: BaseException, state: dict[str, Any]) -> None:
-    for name, value in state.items():
-        object.__setattr__(error, name, value)  # it may be frozen
-
-
 def _completed(error: BaseException, state: tuple[Any, ...]) -> None:
-    own, put, (cause, context, suppressed), frames = state
+    own, put, links, frames = state
     if own is not None:
         (put or _set_state)(error, own)
-    links = {"__cause__": cause, "__context__": context}
-    traceback = functools.reduce(_above, reversed(frames), None)
-    links |= {"__suppress_context__": suppressed, "__traceback__": traceback}
-    _set_attributes(error, links)
+    made = functools.reduce(_above, reversed(frames), None)
+    set_attributes(error, {**_UNLINKED, **links, "__traceback__": made})
 
 
 def _set_state(error: Any, state: Any) -> None:

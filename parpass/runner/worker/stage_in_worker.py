@@ -181,7 +181,8 @@ class StageInWorker:
                 for index, given in batch:
                     self._unpickle(index, given)
                 ways = [Way(names[index]) for index, _ in batch]
-                self._run_steps(ways, None if outcomes else state)
+                is_first = not outcomes and len(job.functions) > 1
+                self._run_steps(ways, state if is_first else None)
                 for (index, _), way in zip(batch, ways, strict=True):
                     outcomes.append(self._outcome(index, way, packer))
         packer.close()
@@ -208,8 +209,8 @@ class StageInWorker:
 
         Args:
             ways: Those of the functions.
-            state: To be asked to look after the first function; it may have passes
-                make what they then keep.
+            state: To be asked to look after the first function, which may have passes
+                make what they then keep; None if there is nothing to compare with.
         """
         under_way = ways
         while under_way:

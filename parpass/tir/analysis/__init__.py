@@ -1,5 +1,8 @@
 """What can be told of loop programs, under the names of `tvm.tir.analysis`."""
 
+from typing import TYPE_CHECKING
+
+from parpass.errors.missing_names import refusing
 from parpass.tir.analysis.deep_equal import expr_deep_equal
 from parpass.tir.analysis.definitions import function_faults, undefined_vars, verify_ssa
 from parpass.tir.analysis.host_access import memory_faults, verify_memory
@@ -15,3 +18,6 @@ __all__ = [
     "verify_memory",
     "verify_ssa",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusing(__name__)

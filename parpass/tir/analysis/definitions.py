@@ -43,7 +43,11 @@ def undefined_vars(func: PrimFunc | Stmt) -> list[Var]:
 
 
 class _Definitions:
-    """Goes through a program in the order of evaluation, scope by scope."""
+    """Goes through a program in the order of evaluation, scope by scope.
+
+    What was met in a scope, or in one around it, tells nothing new: an expression is
+    looked at once, and a statement twice, as the second time it binds again.
+    """
 
     def __init__(self) -> None:
         self.faults: list[str] = []
@@ -51,6 +55,9 @@ class _Definitions:
         self._ever: set[Node] = set()
         self._free: dict[Node, None] = {}
         self._values: dict[Var, PrimExpr] = {}  # of what expressions bind
+        self._met: set[Node] = set()  # in the scopes that we are in
+        self._met_again: set[Node] = set()
+        self._lately: list[tuple[set[Node], Node]] = []  # in the innermost of these
 
     def run(self, root: Node) -> None:
         """Find the faults of a program."""
@@ -59,11 +66,13 @@ class _Definitions:
             item = stack.pop()
             if isinstance(item, _Leave):
                 self._bound.difference_update(item.bound)
+                self._forget(item.before)
             elif isinstance(item, _Enter):
                 item.bound = tuple([var for var in item.bound if self._define(var)])
+                item.before, self._lately = self._lately, []
             elif isinstance(item, Var):
                 self._use(item)
-            elif isinstance(item, Node):
+            elif isinstance(item, Node) and self._tells_news(item):
                 self._expand(item, stack)
 
     def free_faults(self) -> list[str]:
@@ -77,6 +86,20 @@ class _Definitions:
     def free_vars(self) -> list[Var]:
         """Return the variables that nobody binds."""
         return [one for one in self._free if isinstance(one, Var)]
+
+    def _tells_news(self, node: Node) -> bool:
+        is_again = node in self._met
+        met = self._met_again if is_again else self._met
+        if node in met or (is_again and isinstance(node, PrimExpr)):
+            return False
+        met.add(node)
+        self._lately.append((met, node))
+        return True
+
+    def _forget(self, before: list[tuple[set[Node], Node]]) -> None:
+        for met, node in self._lately:
+            met.discard(node)
+        self._lately = before
 
     def _expand(self, node: Node, stack: list[Any]) -> None:
         if isinstance(node, Buffer):
@@ -148,6 +171,7 @@ class _Definitions:
 class _Enter:
     def __init__(self, bound: tuple[Any, ...]) -> None:
         self.bound = bound
+        self.before: list[tuple[set[Node], Node]] = []
 
 
 class _Leave:
@@ -157,3 +181,7 @@ class _Leave:
     @property
     def bound(self) -> tuple[Any, ...]:
         return self._entered.bound
+
+    @property
+    def before(self) -> list[tuple[set[Node], Node]]:
+        return self._entered.before

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parpass.errors import EvaluationError
+from parpass.errors import EvaluationError, SizeLimitError
+from parpass.ir.node import size_as_tree
 from parpass.tir.expr import Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.interpreter.argument_binding import Arrays, as_scalar
 from parpass.tir.interpreter.assembly import assemble
 from parpass.tir.interpreter.machine import Machine
+
+_MOST_NODES = 2**22  # two gigabytes of instructions
 
 
 def evaluate(
@@ -42,7 +45,14 @@ def evaluate(
             is not written, an assertion does not hold, or something in the program
             cannot be evaluated; the message says where.
         StepLimitError: It takes more steps than it may.
+        SizeLimitError: Nodes would be evaluated at too many places, as many others
+            share them.
     """
+    if size_as_tree(func.body) > _MOST_NODES:
+        raise SizeLimitError(
+            f"expected at most {_MOST_NODES} nodes to evaluate, each counted wherever "
+            "it is used; give what is used often a name, by tir.LetStmt"
+        )
     machine = Machine(str(func.attributes.get("global_symbol", "")), max_steps)
     if len(args) != len(func.params):
         raise EvaluationError(f"expected {len(func.params)} arguments, got {len(args)}")

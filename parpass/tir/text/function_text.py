@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from parpass.errors import SizeLimitError
-from parpass.ir.node import Node, bindings, children, post_order
+from parpass.ir.node import Node, bindings, post_order, size_as_tree
 from parpass.ir.tenants import FunctionPrinter
 from parpass.ir.text.names import name_text
 from parpass.ir.text.parts import Part, written
@@ -49,10 +49,7 @@ class LoopPrinter(FunctionPrinter):
 
 def _check_size(root: Node) -> None:
     """Check how large a node is as a tree, which may be far more than it has nodes."""
-    sizes: dict[Node, int] = {}
-    for node in post_order(root):
-        sizes[node] = 1 + sum(sizes[child] for child in children(node))
-    if sizes[root] > _MOST_NODES:
+    if size_as_tree(root) > _MOST_NODES:
         raise SizeLimitError(
             f"expected at most {_MOST_NODES} nodes in a text, each counted wherever it "
             "is used; save_json keeps shared what is shared"

@@ -70,19 +70,24 @@ def _each_once(roots: list[Node], again: list[Node]) -> Iterator[Node]:
 
 
 class _Renaming(StmtExprMutator):
-    """Goes through a program in order; what binds variables, at each of its places."""
+    """Goes through a program in order; what binds variables, at each of its places.
+
+    In one statement an expression that binds has one place: a `let` may be several
+    operands.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._bound: set[Node] = set()
         self._binding: set[Node] = set()  # what binds variables, or has such in it
+        self._in_statement: list[Node] = []  # those of them that are expressions
         self._new: dict[Node, Var] = {}  # in force where we are
         self._buffers: dict[tuple[Any, ...], Buffer] = {}
 
     def visit_default(self, expr: Node) -> Any:
         bound = _bound_by(expr)
         if bound:
-            self._binding.add(expr)
+            self._mark_binding(expr)
         again = [var for var in bound if var in self._bound]
         self._bound.update(bound)
         if again:
@@ -106,14 +111,16 @@ class _Renaming(StmtExprMutator):
         return self._buffers[key]
 
     def _renamed(self, node: Node, again: Sequence[Var]) -> Generator[Node, Node, Node]:
-        known = self.memo_map
+        known, inside = self.memo_map, dict[Node, Node]()
+        if isinstance(node, Let):  # what stands beside it shares the value
+            inside[node.value] = yield from self.visit_child(node.value)
         before = {var: self._new.get(var) for var in again}
         fresh: dict[Node, Var] = {var: structs.replace(var) for var in again}
         self._bound.update(fresh.values())
-        # What is outside of the scope of the variables is visited with them as well:
-        # it does not mention them.
+        # What else is outside of the scope of the variables is visited with them as
+        # well: it does not mention them.
         self._new.update(fresh)
-        self.memo_map = {}
+        self.memo_map = inside
         new = yield from self._visited(node)
         self.memo_map = known
         for var, one in before.items():
@@ -123,15 +130,29 @@ class _Renaming(StmtExprMutator):
                 self._new[var] = one
         return new
 
+    def _mark_binding(self, node: Node) -> None:
+        self._binding.add(node)
+        if not isinstance(node, Stmt):
+            self._in_statement.append(node)
+
+    def _end_statement(self) -> None:
+        for expr in self._in_statement:
+            self.memo_map.pop(expr, None)
+        self._in_statement.clear()
+
     def _visited(self, node: Node) -> Generator[Node, Node, Node]:
         fields = reflection(type(node))
         old, new = fields.children(node), list[Node]()
         for child in old:
+            if isinstance(child, Stmt):
+                self._end_statement()
             new.append((yield from self.visit_child(child)))
             if child in self._binding:
-                self._binding.add(node)
-            if isinstance(child, Stmt) or child in self._binding:
+                self._mark_binding(node)
+            if isinstance(child, Stmt):
                 self.memo_map.pop(child, None)
+        if isinstance(node, Stmt):
+            self._end_statement()
         if all(map(_same, old, new)):
             return node
         return fields.rebuild(node, new)

@@ -25,12 +25,14 @@ import msgspec
 
 from parpass.errors import (
     ContractError,
+    FunctionFailure,
     ReproducerError,
     UnprintablePassError,
     UnreadFunctionError,
     WorkerError,
     add_note,
 )
+from parpass.errors.base import attribute_of
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.budget import budgets_of
 from parpass.transform.config import (
@@ -191,7 +193,7 @@ def wants_reproducer(context: PassContext, error: Exception) -> bool:
 
     A pass that a module pass ran in its own body is written down, not the outer one.
     """
-    notes: list[str] = getattr(error, "__notes__", [])
+    notes: list[str] = attribute_of(error, "__notes__", [])
     is_asked_for = bool(context.config.get(REPRODUCER))
     is_asked_for = is_asked_for and not isinstance(error, UnreadFunctionError)
     return is_asked_for and not any(note.startswith(_NOTE) for note in notes)
@@ -209,8 +211,8 @@ def write_reproducer(
         add_note(error, f"{_NOTE}none, {type(problem).__name__}: {problem}")
         return
     add_note(error, f"{_NOTE}{path}")
-    if hasattr(error, "reproducer"):
-        error.reproducer = str(path)  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(error, FunctionFailure):
+        error.reproducer = str(path)
 
 
 def _reproducer(

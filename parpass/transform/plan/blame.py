@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from parpass.errors.base import attribute_of
 from parpass.transform.debug.reproducer import Failure
 from parpass.transform.hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass, Sequential
@@ -47,6 +48,6 @@ def reproduce_hook(
     if len(opened) > 1 and not isinstance(opened[-2].pass_, Sequential):
         around = opened[-2]
     found = next((one for one in instruments if hooks_of(one) is hooks), None)
-    name, function = around.pass_.info.name, getattr(error, "function", None)
+    name, function = around.pass_.info.name, attribute_of(error, "function")
     failure = Failure(around.pass_, name, function, error, found)
     return Reproduce((), 0, around.given, failure)

@@ -2,7 +2,8 @@
 
 Classes of the program's own `__main__` travel to the workers by value, for a worker
 cannot import them. On the way back they are named only: they are at home there, and who
-catches, filters or compares by them means the very class.
+catches, filters or compares by them means the very class. Errors and warnings are made
+again as those are that are raised, without their constructors.
 """
 
 from __future__ import annotations
@@ -14,11 +15,17 @@ import sys
 from types import FunctionType
 from typing import Any
 
+from parpass.errors.reduction import reduced
+
 _met: dict[str, Any] = {}  # by name, what was packed here and is at home elsewhere
 
 
 class _Pickler(pickle.Pickler):
+    in_its_way = True
+
     def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, BaseException):
+            return reduced(obj, in_its_way=self.in_its_way)
         if not isinstance(obj, (type, FunctionType)):
             return NotImplemented
         name = obj.__qualname__
@@ -37,13 +44,17 @@ def _of_main(name: str) -> Any:
 
 def packed_for_home(value: Any) -> bytes | None:
     """Return a value as bytes that can be read again, None if there are none."""
-    file = io.BytesIO()
-    try:
-        _Pickler(file, protocol=5).dump(value)
-        pickle.loads(file.getbuffer())
-    except Exception:  # noqa: BLE001 -- whatever a user's class does in its __reduce__
-        return None
-    return file.getvalue()
+    for in_its_way in (True, False):
+        file = io.BytesIO()
+        pickler = _Pickler(file, protocol=5)
+        pickler.in_its_way = in_its_way
+        try:
+            pickler.dump(value)
+            if type(pickle.loads(file.getbuffer())) is type(value):
+                return file.getvalue()
+        except Exception:  # noqa: BLE001 -- whatever a user's class does
+            continue
+    return None
 
 
 def unpacked_at_home(packed: bytes) -> Any:

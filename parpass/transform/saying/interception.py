@@ -289,18 +289,17 @@ def _guard_filters() -> Callable[[], None]:
         ours[:] = plain
         if current is ours:
             warnings.filters = found
-        elif any(_stands_here(one) for one in current):
-            current[:] = _without_guards(current)
+        elif len(without := _without_guards(current)) < len(current):
+            current[:] = without
 
     return put_back
 
 
-def _stands_here(one: Any) -> bool:
-    return isinstance(one[2], _Guard) or one[2] is _Probe
-
-
 def _without_guards(filters: Sequence[Any]) -> list[Any]:
-    return [one for one in filters if not _stands_here(one)]
+    # In one go, as it is asked for each stage, and several times for small ones.
+    return [
+        one for one in filters if type(one[2]) is not _Guard and one[2] is not _Probe
+    ]
 
 
 def filters_in_force() -> list[Any]:

@@ -39,10 +39,12 @@ def executor_of(client: Any) -> Any:
 
 
 @contextlib.contextmanager
-def scheduler_in(folder: Path) -> Generator[tuple[subprocess.Popen[bytes], str]]:
+def scheduler_in(
+    folder: Path, *more: str
+) -> Generator[tuple[subprocess.Popen[bytes], str]]:
     """Give a process of `dask scheduler`, and its address, which it tells in a file."""
     told = folder / "scheduler.json"
-    arguments = ["--host=127.0.0.1", "--port=0", "--no-dashboard"]
+    arguments = ["--host=127.0.0.1", "--port=0", "--no-dashboard", *more]
     with dask("scheduler", *arguments, f"--scheduler-file={told}", cwd=folder) as one:
         until(lambda: told.exists() and told.read_text().endswith("}"))
         yield one, json.loads(told.read_text())["address"]

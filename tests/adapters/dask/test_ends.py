@@ -6,6 +6,9 @@ import contextvars
 import os
 import signal
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +17,57 @@ import pytest
 import trio
 
 from parpass.errors import RuntimeUseError
-from parpass.runner import Runner, open_runner
+from parpass.runner import JobEndedError, Runner, open_runner
 from parpass.transform import PassContext, Sequential
 from tests.adapters.dask.clusters import (
     client_of,
+    cluster_of,
     dask,
     executor_of,
     kept,
     scheduler_in,
     until,
 )
-from tests.adapters.dask.test_dask_executor import Begin
 from tests.runner.test_contextvars import Around, Note, seen
+from tests.support.ending import EndIn, end
 from tests.support.pooled import POOLED, new_pipe, pooled, run_pooled
-from tests.support.toy_ir import program
+from tests.support.toy_ir import Program, program
 from tests.support.toy_passes import Add
 
 pytestmark = pytest.mark.stress
+
+
+class Begin(EndIn):
+    """Tells by a pipe that it has begun, and hangs."""
+
+    def __init__(self, pipe: Path) -> None:
+        super().__init__("hang", 1)
+        self.pipe = pipe
+
+    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Any:
+        self.pipe.write_text("begun")
+        return super().transform_function(func, mod, ctx)
+
+
+def _fails_with_its_cluster(
+    executor: Any, tmp_path: Path, end_cluster: Callable[[], None]
+) -> None:
+    """Have a cluster end while a pass runs there, and look what its executor says."""
+    pipe = new_pipe(tmp_path)
+
+    def end() -> None:
+        pipe.read_text()
+        end_cluster()
+
+    threading.Thread(target=end).start()
+    with (
+        open_runner(executor=executor) as runner,
+        pytest.raises(RuntimeUseError, match=r"Dask cluster at .* is lost"),
+    ):
+        run_pooled(runner, Begin(pipe), program(1))
+    with pytest.raises(RuntimeUseError, match=r"Dask cluster at .* is lost"):
+        executor.start()
+    executor.close()
 
 
 def _tasks(name: str, dask_scheduler: Any = None) -> list[str]:
@@ -85,33 +122,30 @@ def test_what_passes_and_hooks_set_in_contextvars_is_seen_after_the_run(runner: 
     assert _seen_after(there) == _seen_after(serially)
 
 
-def test_a_scheduler_that_is_killed_ends_the_run_and_all_that_was_started(
+def test_a_cluster_that_ends_ends_the_run_and_says_so(tmp_path: Path):
+    with cluster_of(1) as cluster, client_of(cluster) as mine:
+        _fails_with_its_cluster(executor_of(mine), tmp_path, cluster.close)
+
+
+def test_a_scheduler_that_is_killed_ends_the_run_at_once_and_all_that_was_started(
     tmp_path: Path,
 ):
-    pipe = new_pipe(tmp_path)
+    # For as long as that clients try to reach it again.
+    patiently = {"distributed.comm.timeouts.connect": "1 hour"}
     with (
         scheduler_in(tmp_path) as (scheduler, address),
         dask("worker", address, "--nthreads=1", "--no-dashboard", cwd=tmp_path) as one,
+        import_module("dask").config.set(patiently),
         client_of(address) as client,
     ):
         client.wait_for_workers(1)
-        executor = executor_of(client)
         ours: list[psutil.Process] = []
 
         def kill() -> None:
-            pipe.read_text()
             ours.extend(filter(_is_ours, psutil.Process(one.pid).children(True)))
             os.kill(scheduler.pid, signal.SIGKILL)
 
-        threading.Thread(target=kill).start()
-        with (
-            open_runner(executor=executor) as runner,
-            pytest.raises(RuntimeUseError, match="Dask cluster"),
-        ):
-            run_pooled(runner, Begin(pipe), program(1))
-        with pytest.raises(RuntimeUseError, match="running Dask cluster"):
-            executor.start()
-        executor.close()
+        _fails_with_its_cluster(executor_of(client), tmp_path, kill)
         assert ours
         # Dask itself waits half a minute for what a worker runs.
         until(lambda: not any(each.is_running() for each in ours), seconds=20)
@@ -119,3 +153,27 @@ def test_a_scheduler_that_is_killed_ends_the_run_and_all_that_was_started(
 
 def _is_ours(process: psutil.Process) -> bool:
     return any("parpass" in word for word in process.cmdline())
+
+
+def _hang(told: bytes) -> bytes:
+    Path(os.fsdecode(told)).write_text("begun")
+    end("hang")
+    return b""
+
+
+def test_an_error_that_leaves_its_block_ends_the_jobs_of_an_executor(
+    client: Any, tmp_path: Path
+):
+    pipe = new_pipe(tmp_path)
+    answers: list[Future[bytes]] = []
+
+    def fail() -> None:
+        with executor_of(client) as executor:
+            answers.append(executor.submit(_hang, os.fsencode(pipe)))
+            pipe.read_text()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    with pytest.raises(JobEndedError):
+        answers[0].result()

@@ -25,8 +25,10 @@ from parpass.transform import (
     parse_pipeline,
     print_pipeline,
 )
+from parpass.transform.debug.reproducer import Reproducer
 from tests.adapters.xdsl.test_codec import FILECHECK
 from tests.support.pooled import POOLED
+from tests.support.reproducing import command
 from tests.support.xdsl_programs import context, parsed
 
 PROGRAM = """\
@@ -248,6 +250,40 @@ def test_what_cannot_be_read_is_no_failure_of_a_pass(tmp_path: Path):
         assert f"Error: the program cannot be read\n{path}:12:" in result.stderr
         assert "pass '" not in result.stderr
         assert not failure.exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["bisect {} -p cse --check true -j0", "diff {} {} -q", "replay {}", "opt {}"],
+)
+def test_each_command_tells_what_cannot_be_read(tmp_path: Path, words: str):
+    path, head = tmp_path / "a.mlir", ""
+    if words.startswith("replay"):
+        made = Reproducer(
+            error="ValueError: x",
+            pass_name="cse",
+            function=None,
+            ir="mlir",
+            pipeline="cse",
+            text=PROGRAM,
+        )
+        head = made.to_text().removesuffix(PROGRAM)
+    path.write_text(head + PROGRAM.replace("arith.muli %a", "arith.mulli %a"))
+    result = command(*words.replace("{}", str(path)).split())
+    line = 12 + head.count("\n")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(
+        f"Error: the program cannot be read\n{path}:{line}:"
+    )
+
+
+def test_a_bisection_with_a_pass_of_another_ir_says_so(tmp_path: Path):
+    path = tmp_path / "a.mlir"
+    path.write_text(PROGRAM)
+    result = command("bisect", path, "-p", "cse,InferType", "--check", "true", "-j0")
+    assert result.exit_code == 2
+    assert "Error: PassInputError: pass 'InferType' expected IRModule" in result.stderr
+    assert "wrong without any" not in result.stderr
 
 
 def test_what_cannot_be_read_may_be_expected(tmp_path: Path):

@@ -7,8 +7,9 @@ import sys
 import threading
 import traceback
 import types
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from parpass.errors import (
 )
 from parpass.runner.travel.errors import pack_error, unpack_error
 from parpass.runner.travel.messages import pack_by_value
+from parpass.runner.travel.propagation import propagate
 from parpass.transform.by_value import unpack
 from tests.support.failing import UserError
 
@@ -89,6 +91,37 @@ class BecomesText(Exception):  # noqa: N818 -- a user's
         return str, ("something else",)
 
 
+class Unreduced(Exception):  # noqa: N818 -- a user's
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("never")
+
+
+class Remade(Exception):  # noqa: N818 -- a user's
+    """Says itself how it travels, but not what was noted on it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Remade, self.args
+
+
+class Coded(ExceptionGroup[Exception]):
+    """Its constructor takes one more than those of groups."""
+
+    def __new__(cls, *given: Any) -> Self:
+        return super().__new__(cls, given[0], given[1])
+
+    def __init__(self, *given: Any) -> None:
+        BaseException.__init__(self, *given)
+        self.code = given[2]
+
+
+class Asking(Exception):  # noqa: N818 -- a user's
+    """Looks for what it has not in a table, and forgets what error that is to be."""
+
+    def __getattr__(self, name: str) -> Any:
+        known: dict[str, Any] = {}
+        return known[name]
+
+
 class Locked(Exception):  # noqa: N818 -- a user's
     def __init__(self) -> None:
         super().__init__("locked")
@@ -122,13 +155,16 @@ def travelled(error: BaseException) -> BaseException:
         ImportError("none", name="there", path="/there"),
         np.exceptions.AxisError(3, 2, "of it"),
         trio.Cancelled._create(source="deadline"),  # pyright: ignore[reportPrivateUsage]
+        BecomesText("x"),
+        Unreduced("x"),
+        Coded("g", [ValueError("x")], 3),
     ],
     ids=lambda error: type(error).__name__,
 )
 def test_an_exception_arrives_as_itself(error: BaseException):
     found = travelled(error)
     assert type(found) is type(error)
-    assert found.args == error.args
+    assert repr(found.args) == repr(error.args)
     names = ("filename", "code", "value", "name", "path", "__dict__", "reason")
     told = [[getattr(one, name, None) for name in names] for one in (found, error)]
     assert told[0] == told[1]
@@ -168,8 +204,9 @@ def test_what_a_library_registers_for_all_exceptions_is_not_asked(
     assert travelled(SystemExit(3)).args == (3,)
 
 
-def test_notes_arrive_once():
-    error = ValueError("x")
+@pytest.mark.parametrize("kind", [ValueError, Remade])
+def test_notes_arrive_once(kind: type[Exception]):
+    error = kind("x")
     error.add_note("first")
     error.add_note("second")
     assert travelled(error).__notes__ == ["first", "second"]
@@ -209,6 +246,27 @@ def test_groups_arrive_with_what_is_in_them():
         "ValueError('bad')",
     ]
     assert isinstance(inside[2].__cause__, KeyError)
+
+
+def test_of_a_group_only_what_cannot_travel_is_told_of_by_another():
+    group = ExceptionGroup("g", [KeyError("k"), ExceptionGroup("h", [Locked()])])
+    group.add_note("a note")
+    group.__cause__ = ValueError("of both")
+    found = travelled(group)
+    told_of = WorkerError(f"{__name__}.Locked: locked")
+    inside = [KeyError("k"), ExceptionGroup("h", [told_of])]
+    assert repr(found) == repr(ExceptionGroup("g", inside))
+    assert found.__notes__ == ["a note"]
+    assert repr(found.__cause__) == "ValueError('of both')"
+    assert found.__traceback__ is not None
+
+
+def test_a_contextvar_that_is_registered_arrives_with_its_error():
+    var = propagate(ContextVar[int]("tests.not_set"))
+    with pytest.raises(LookupError) as caught:
+        var.get()
+    found = travelled(caught.value)
+    assert (type(found), found.args) == (LookupError, (var,))
 
 
 def fail_within(depth: int) -> None:
@@ -269,7 +327,6 @@ def test_a_class_of_main_is_the_one_that_is_there_and_stays_as_it_is():
     [
         (Locked(), "Locked: locked"),
         (ValueError(lambda: 1, sys.stderr), "ValueError: "),
-        (BecomesText("x"), "BecomesText: x"),
     ],
 )
 def test_an_error_that_cannot_travel_is_told_of_by_another(error: Exception, text: str):
@@ -279,6 +336,11 @@ def test_an_error_that_cannot_travel_is_told_of_by_another(error: Exception, tex
     assert text in str(found)
     assert found.__notes__ == ["a note"]
     assert traceback.extract_tb(found.__traceback__)[-1].line == "raise error"
+
+
+def test_an_exception_whose_attributes_cannot_be_asked_for_arrives():
+    found = travelled(Asking("x"))
+    assert (type(found), found.args) == (Asking, ("x",))
 
 
 def test_what_the_coordinator_cannot_unpack_is_told_of_by_its_text():

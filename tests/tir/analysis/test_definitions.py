@@ -108,3 +108,18 @@ def test_an_axis_of_threads_is_bound_where_it_is_launched_also_again():
     assert function_faults(func(tir.SeqStmt((launched, inside)))) == []
     [fault] = function_faults(func(tir.SeqStmt((launched, store(axis.var)))))
     assert fault == "variable 'tx' is used outside of its scope"
+
+
+def test_operands_that_are_shared_are_looked_at_once():
+    total: tir.PrimExpr = X
+    for _ in range(60):
+        total = tir.Let(tir.Var("v"), total, tir.Add(total, total))
+    assert function_faults(func(store(total))) == []
+    assert undefined_vars(store(total)) == [X]
+
+
+def test_a_statement_that_stands_at_many_places_binds_again_once():
+    same: tir.Stmt = tir.For(I, 0, 8, 0, store(I))
+    for _ in range(60):
+        same = tir.SeqStmt([same, same])
+    assert function_faults(func(same)) == ["variable 'i' is bound more than once"]

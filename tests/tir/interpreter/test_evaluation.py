@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from parpass import register_func, remove_global_func, tir
-from parpass.errors import EvaluationError, StepLimitError
+from parpass.errors import EvaluationError, SizeLimitError, StepLimitError
 from parpass.ir import PointerType, PrimType
 from parpass.tir.interpreter.evaluation import evaluate
 from tests.support.loop_programs import prim_funcs
@@ -218,3 +218,13 @@ def test_programs_may_be_deep():
 def test_generated_programs_have_values(func: tir.PrimFunc):
     args = arguments(func)
     evaluate(func, args, max_steps=100_000)
+
+
+def test_operands_that_are_shared_without_end_are_refused():
+    total: tir.PrimExpr = tir.Var("x")
+    func = tir.PrimFunc([total], tir.Evaluate(total))
+    assert evaluate(func, [1]) is None
+    for _ in range(60):
+        total = tir.Add(total, total)
+    with pytest.raises(SizeLimitError, match="give what is used often a name"):
+        evaluate(func.with_body(tir.Evaluate(total)), [1])

@@ -19,6 +19,7 @@ from tests.support.loop_pass_table import (
     KINDS,
     PASSES,
     REPEATED,
+    SHARING,
     UNNAMED,
     VARIANTS,
     deep,
@@ -95,6 +96,19 @@ def test_programs_may_be_deep(name: str, kind: Callable[[int], tir.Stmt]) -> Non
 @pytest.mark.parametrize("name", PASSES)
 def test_programs_may_be_deeper(name: str, kind: Callable[[int], tir.Stmt]) -> None:
     assert isinstance(run(name, deep(kind)), tir.PrimFunc)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SHARING)
+@pytest.mark.parametrize("name", PASSES)
+def test_expressions_that_share_operands_cost_what_they_consist_of(
+    name: str, kind: Callable[[int], tir.Stmt]
+) -> None:
+    assert isinstance(run(name, deep(kind, 60)), tir.PrimFunc)
+    func = deep(kind, 3).with_attr("global_symbol", "main")
+    after = run(name, func)
+    assert function_faults(after) == []
+    assert_same_values(func, after)
 
 
 def test_every_pass_is_registered_under_its_name_and_tvms_key() -> None:

@@ -23,11 +23,15 @@ def test_a_statement_that_is_there_twice_has_variables_of_its_own_each_time():
     assert buffer.data is second.buffer_var
 
 
-def test_expressions_that_bind_are_renamed_where_they_are_shared():
+def test_expressions_that_bind_are_renamed_in_each_further_statement():
     v, target = tir.Var("v"), tir.decl_buffer((4,), "int32", "A")
     shared = tir.Let(v, tir.const(3), v + 1)
-    found = convert_ssa(target.vstore([0], tir.Add(shared, shared)))
+    store = target.vstore([0], tir.Add(shared, shared))
+    found: Any = convert_ssa(tir.SeqStmt([store, target.vstore([1], shared)]))
     assert verify_ssa(found)
+    first, second = found.seq
+    assert first is store
+    assert second.value.var is not v
 
 
 def test_a_program_that_binds_once_stays_the_same_object():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from parpass.ir.node import Node, children
 from parpass.ir.operators.op_table import Op
@@ -64,13 +64,21 @@ def guarded_loads(*exprs: PrimExpr) -> list[GuardedLoad]:
     both values are evaluated, as are both operands of vectors of bools.
     """
     found: list[GuardedLoad] = []
-    stack: list[tuple[Node, _Condition | None]] = [(one, None) for one in exprs]
+    met: set[tuple[Node, int]] = set()
+    stack: list[Any] = [(one, None) for one in reversed(exprs)]
     while stack:
-        node, around = stack.pop()
+        item = stack.pop()
+        if isinstance(item, GuardedLoad):
+            found.append(item)  # what its index loads has been
+            continue
+        node, around = item
+        # What is evaluated in any case need not be checked on a condition.
+        if not met.isdisjoint(((node, id(None)), (node, id(around)))):
+            continue
+        met.add((node, id(around)))
         if isinstance(node, Load):
-            found.append(GuardedLoad(node, around))
-        stack += _parts(node, around)
-    found.reverse()
+            stack.append(GuardedLoad(node, around))
+        stack += reversed(list(_parts(node, around)))
     return found
 
 

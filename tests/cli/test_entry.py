@@ -1,0 +1,48 @@
+"""The command as a program: what it sets in a process that is its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_ENDS = """\
+import atexit, gc, sys
+atexit.register(lambda: print(gc.get_freeze_count() > 0))
+from parpass.cli.entry import run
+sys.argv = ["parpass", "--version"]
+run()
+"""
+_LEFT_OPEN = """\
+import gc
+left_open = open("told.txt", "w")
+left_open.write(str(gc.get_threshold()[0]))
+def keeps_its_globals(): pass
+"""
+
+
+def _shown(*arguments: str, cwd: Path | None = None) -> str:
+    made = subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=cwd,
+    )
+    return made.stdout
+
+
+def test_no_garbage_is_looked_for_at_the_end():
+    assert _shown("-c", _ENDS).splitlines()[-1] == "True"
+
+
+@pytest.mark.slow
+def test_garbage_is_looked_for_seldom_and_what_a_module_leaves_open_is_written(
+    tmp_path: Path,
+):
+    (tmp_path / "loaded.py").write_text(_LEFT_OPEN)
+    (tmp_path / "empty.relay").write_text("def @main() { () }\n")
+    _shown("-m", "parpass", "opt", "--load", "loaded", "empty.relay", cwd=tmp_path)
+    assert int((tmp_path / "told.txt").read_text()) >= 200_000

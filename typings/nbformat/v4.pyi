@@ -1,0 +1,6 @@
+from collections.abc import Sequence
+
+from nbformat import NotebookNode
+
+def new_code_cell(source: str) -> NotebookNode: ...
+def new_notebook(*, cells: Sequence[NotebookNode]) -> NotebookNode: ...
