@@ -284,3 +284,18 @@ def test_one_expression_is_no_sequence_of_them() -> None:
         relay.Tuple(x)
     with pytest.raises(IRTypeError, match="for args, got NoneType"):
         relay.Call(Op.get("abs"), cast("Any", None))
+
+
+def test_only_variables_are_bound() -> None:
+    x, one = relay.var("x", shape=(2,)), relay.const(1.0)
+    with pytest.raises(IRTypeError, match="expected a variable for a function to bind"):
+        relay.Function([cast("relay.Var", one)], x)
+    with pytest.raises(IRTypeError, match="expected a variable for a `let` to bind"):
+        relay.Let(cast("relay.Var", one), one, x)
+
+
+def test_a_pass_that_folds_a_parameter_that_is_bound_again_says_so() -> None:
+    x, one = relay.var("x", shape=(2,)), relay.const(1.0)
+    twice = relay.Function([x], relay.Let(x, relay.add(one, one), relay.add(x, x)))
+    with pytest.raises(IRTypeError, match="may have been bound twice"):
+        relay.transform.FoldConstant()(IRModule({"main": twice}))

@@ -152,6 +152,18 @@ class Call(Expr, frozen=True, eq=False):
 _COMPARISONS = frozenset({"greater", "greater_equal", "less", "less_equal"})
 
 
+def _check_bound(bound: object, by: str) -> None:
+    """Refuse to bind what is no variable.
+
+    A rewrite makes such a thing where it replaces a variable wherever that stands.
+    """
+    if not isinstance(bound, Var):
+        raise IRTypeError(
+            f"expected a variable for {by} to bind, got {bound!r:.100}; if a rewrite "
+            "put it there, the variable may have been bound twice, which InferType says"
+        )
+
+
 @reflected(is_graph=True, scopes=1, var=Role.BINDING, value=Role.CHILD, body=Role.CHILD)
 class Let(Expr, frozen=True, eq=False):
     """`let var = value; body`."""
@@ -161,6 +173,10 @@ class Let(Expr, frozen=True, eq=False):
     body: Expr
     span: Span | None = None
     checked_type_: Type | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.var) is not Var:
+            _check_bound(self.var, "a `let`")
 
 
 @reflected(
@@ -281,6 +297,9 @@ class Function(BaseFunc, frozen=True, eq=False):
     def __post_init__(self) -> None:
         if type(self.params) is not tuple:
             force_setattr(self, "params", _as_tuple(self.params, "params"))
+        for param in self.params:
+            if type(param) is not Var:
+                _check_bound(param, "a function")
         if type(self.type_params) is not tuple:
             force_setattr(self, "type_params", tuple(self.type_params or ()))
         if self.attrs is not None and type(self.attrs) is not DictAttrs:
