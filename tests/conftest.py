@@ -16,7 +16,7 @@ RunnerOf = Callable[[int], Runner]
 
 # Some of the hundred examples that Hypothesis takes: they are others in each run. How
 # long one takes says more of the machine than of the code.
-settings.register_profile("parpass", max_examples=28, deadline=None)
+settings.register_profile("parpass", max_examples=20, deadline=None)
 settings.load_profile("parpass")
 
 # What a shell runs in the background ignores Ctrl-C, as does all that it starts. Tests

@@ -1,8 +1,8 @@
 """Row `dask`: workers of a Dask cluster, held against as many on this machine.
 
 The cluster is on this machine, too, so its scheduler, its workers, and the processes in
-which these run jobs, share the cores with the work. So Dask looks at itself as seldom
-as `docs/with-dask.md` advises.
+which these run jobs, share the cores with the work. Dask is as it comes: that it looks
+at itself less often, as `docs/with-dask.md` advises, is for its own variables to say.
 """
 
 from __future__ import annotations
@@ -17,12 +17,6 @@ from bench.work import USE_WORKERS, Work, heavier_pass
 from parpass import PassContext, Sequential, open_runner
 
 _WORKERS = (2, 4)
-_SELDOM_LOOKING = {
-    "distributed.admin.tick.interval": "1s",
-    "distributed.admin.system-monitor.interval": "5s",
-    "distributed.worker.memory.monitor-interval": "1s",
-    "distributed.worker.profile.enabled": False,
-}
 _OF_LOKY = "parallel run on a Dask cluster : with as many workers of loky's"
 
 
@@ -46,7 +40,6 @@ def _measured(work: Work, workers: int, rounds: int) -> dict[str, list[float]]:
     few = work.share(0, max(1, work.functions // (8 * workers)))
     context = PassContext(config=USE_WORKERS)
     with (
-        import_module("dask").config.set(_SELDOM_LOOKING),
         distributed.LocalCluster(
             n_workers=workers, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
