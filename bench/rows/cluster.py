@@ -7,6 +7,7 @@ at itself less often, as `docs/with-dask.md` advises, is for its own variables t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
@@ -41,7 +42,10 @@ def _measured(work: Work, workers: int, rounds: int) -> dict[str, list[float]]:
     context = PassContext(config=USE_WORKERS)
     with (
         distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=":0"
+            n_workers=workers,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,  # a heartbeat may meet its end, an error
         ) as cluster,
         distributed.Client(cluster) as client,
         executor_of(client) as executor,
